@@ -1,0 +1,52 @@
+// Package apply turns the difference between observed and desired objects into
+// writes.
+//
+// Diff compares and decides, without reading or writing anything; Execute writes
+// what was decided and tells what came of it. Merge is the comparison of one
+// object: a three-way merge of what is there, what was asked for last time (kept
+// in an annotation on the object) and what is asked for at present.
+//
+// Objects given to this package are shared with caches. They are never changed,
+// and what the package returns shares parts with them and must not be changed
+// either.
+package apply
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// LastApplied is the annotation that remembers what was asked for last time, as
+// JSON. It is metacontroller's, so that objects pass from one to the other.
+const LastApplied = "metacontroller.k8s.io/last-applied-configuration"
+
+// Method says what becomes of an existing object that differs from the desired one.
+type Method string
+
+const (
+	// OnDelete leaves it alone until somebody deletes it. The empty method means the same.
+	OnDelete Method = "OnDelete"
+	// Recreate deletes it; a later pass creates it anew.
+	Recreate Method = "Recreate"
+	// InPlace updates it.
+	InPlace Method = "InPlace"
+)
+
+// Rule says how objects of one kind are written.
+type Rule struct {
+	Kind       schema.GroupVersionKind
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+	Method     Method
+}
+
+// valid returns an error for a rule that can't be followed.
+func (r Rule) valid() error {
+	switch r.Method {
+	case "", OnDelete, Recreate, InPlace:
+		return nil
+	default:
+		return fmt.Errorf("%s: unknown update method %q", kindName(r.Kind), r.Method)
+	}
+}

@@ -1,0 +1,59 @@
+package apply
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// child is a desired object with the rule for its kind.
+type child struct {
+	key     Key
+	rule    Rule
+	desired *unstructured.Unstructured
+}
+
+// change returns what is to be done so that observed becomes what is desired, or
+// nil. An object that is being deleted is waited for: it can be neither mended
+// nor replaced before it is gone.
+func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerReference) (*Change, error) {
+	switch {
+	case observed == nil:
+		return c.create(owner)
+	case observed.GetDeletionTimestamp() != nil, c.rule.Method == "", c.rule.Method == OnDelete:
+		return nil, nil
+	default:
+		return c.update(observed)
+	}
+}
+
+// create returns the change that creates the child.
+func (c child) create(owner metav1.OwnerReference) (*Change, error) {
+	object, err := newObject(c.desired, owner)
+	if err != nil {
+		return nil, err
+	}
+	return &Change{
+		Action:   ActionCreate,
+		Key:      c.key,
+		Resource: c.rule.Resource,
+		Object:   object,
+		Owner:    owner,
+	}, nil
+}
+
+// update returns the change for an object that exists, or nil if it is as it
+// should be. If nothing differs but what the annotation remembers, the annotation
+// is written even where the method is Recreate: that is no reason to lose the object.
+func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
+	merged, err := merge(observed, c.desired)
+	if err != nil || merged.object == observed {
+		return nil, err
+	}
+	action := ActionUpdate
+	if c.rule.Method == Recreate && merged.differs {
+		action = ActionRecreate
+	}
+	change := about(action, observed, c.rule.Resource)
+	change.Object = merged.object
+	return &change, nil
+}

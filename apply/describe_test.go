@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDescribe(t *testing.T) {
+	cases := map[string]struct {
+		reason, from, to string
+		want             []FieldDiff
+	}{
+		"Nothing": {reason: "no difference", from: "spec: {a: 1}", to: "spec: {a: 1, b: null}"},
+		"Fields": {
+			reason: "fields come and go and change, in the order of their paths",
+			from:   "spec: {c: x, b: [1], a: {z: true}}", to: "spec: {c: w, b: [1, 2], a: {w: true}}",
+			want: []FieldDiff{
+				{Path: "spec.a.w", To: "true"}, {Path: "spec.a.z", From: "true"},
+				{Path: "spec.b[1]", To: "2"}, {Path: "spec.c", From: `"x"`, To: `"w"`},
+			},
+		},
+		"Items": {
+			reason: "items are called by their names, so that those behind a removed one are not shown",
+			from:   "spec: {containers: [{name: a}, {name: b, image: v1}]}", to: "spec: {containers: [{name: b, image: v2}, {name: c}]}",
+			want: []FieldDiff{
+				{Path: "spec.containers[name=a]", From: `{"name":"a"}`},
+				{Path: "spec.containers[name=b].image", From: `"v1"`, To: `"v2"`},
+				{Path: "spec.containers[name=c]", To: `{"name":"c"}`},
+			},
+		},
+		"ItemsOfTwoFields": {
+			reason: "where it takes two fields to name an item, both are told",
+			from:   "spec: {ports: [{port: 53, protocol: UDP, x: 1}, {port: 53}]}", to: "spec: {ports: [{port: 53}, {port: 53, protocol: UDP}]}",
+			want: []FieldDiff{{Path: "spec.ports[port=53,protocol=UDP].x", From: "1"}},
+		},
+		"Names": {
+			reason: "names that would make a path ambiguous are quoted",
+			from:   "metadata: {labels: {a.b/c: x}}", to: "metadata: {labels: {a.b/c: z}}",
+			want: []FieldDiff{{Path: `metadata.labels["a.b/c"]`, From: `"x"`, To: `"z"`}},
+		},
+		"Bookkeeping": {
+			reason: "what is not managed is not shown",
+			from:   `metadata: {resourceVersion: "1"}`, to: `metadata: {resourceVersion: "2", annotations: {metacontroller.k8s.io/last-applied-configuration: x}}`,
+			want: []FieldDiff{{Path: "metadata.annotations", To: "{}"}},
+		},
+		"Secret": {
+			reason: "secrets stay secret",
+			from:   "apiVersion: v1\nkind: Secret\ntype: a\ndata: {k: eA==, q.r: eA==, gone: eA==}",
+			to:     "apiVersion: v1\nkind: Secret\ntype: b\ndata: {k: eQ==, q.r: eQ==}\nstringData: {n: x}",
+			want: []FieldDiff{
+				{Path: "data.gone", From: hidden}, {Path: "data.k", From: hidden, To: hidden}, {Path: `data["q.r"]`, From: hidden, To: hidden},
+				{Path: "stringData", To: hidden}, {Path: "type", From: `"a"`, To: `"b"`},
+			},
+		},
+		"SecretCopy": {
+			reason: "kubectl keeps a copy of secrets",
+			from:   "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}",
+			to:     "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {}}",
+			want:   []FieldDiff{{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: hidden}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Describe(parse(t, []byte(tc.from)), parse(t, []byte(tc.to)))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDescribeIsBounded(t *testing.T) {
+	from, to := object(podRule, "a", spec("x", "1")), object(podRule, "a", spec("x", "1"))
+	for i := range 100 {
+		spec(fmt.Sprintf("f%03d", i), strings.Repeat("é", 1000))(to)
+	}
+	got := Describe(from, to)
+	if last := got[len(got)-1]; len(got) != maxFieldDiffs+1 || last.To != "and 68 more" {
+		t.Errorf("%d entries, the last %v", len(got), last)
+	}
+	if n := len(got[0].To); n > maxValueBytes+len("...") {
+		t.Errorf("a value of %d bytes", n)
+	}
+	if Describe(nil, to) != nil || Describe(from, from) != nil {
+		t.Error("nothing to compare is no difference")
+	}
+}

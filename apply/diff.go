@@ -1,0 +1,87 @@
+package apply
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Input is what Diff compares.
+type Input struct {
+	// Owner becomes the controller of the objects that are created.
+	Owner metav1.OwnerReference
+	// Observed are the objects that belong to the owner, in any order, each of a
+	// kind that has a rule. An object that is yet to be adopted is among them.
+	Observed []*unstructured.Unstructured
+	// Desired are the objects that should be there, with their namespaces set.
+	Desired []*unstructured.Unstructured
+	// Rules are the kinds that the owner may have.
+	Rules []Rule
+}
+
+// Diff returns the changes that turn the observed objects into the desired ones:
+// deletions first, ordered by rule, namespace and name, then everything else in
+// the order in which it was desired. Every error is about Desired or Rules, and
+// with an error there are no changes.
+func Diff(in Input) ([]Change, error) {
+	rules, err := indexRules(in.Rules)
+	if err != nil {
+		return nil, err
+	}
+	children, err := rules.children(in.Desired)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := rules.deletions(in.Observed, children)
+	if err != nil {
+		return nil, err
+	}
+	observed := indexObjects(in.Observed)
+	for _, c := range children {
+		change, err := c.change(observed[c.key], in.Owner)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.key, err)
+		}
+		if change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	return changes, nil
+}
+
+// indexObjects finds objects by identity.
+func indexObjects(objects []*unstructured.Unstructured) map[Key]*unstructured.Unstructured {
+	index := make(map[Key]*unstructured.Unstructured, len(objects))
+	for _, o := range objects {
+		index[KeyOf(o)] = o
+	}
+	return index
+}
+
+// deletions returns the changes for what is observed, not desired, and not
+// being deleted yet.
+func (r rules) deletions(observed []*unstructured.Unstructured, children []child) ([]Change, error) {
+	desired := make(map[Key]bool, len(children))
+	for _, c := range children {
+		desired[c.key] = true
+	}
+	var changes []Change
+	for _, o := range observed {
+		key := KeyOf(o)
+		if desired[key] || o.GetDeletionTimestamp() != nil {
+			continue
+		}
+		rule, ok := r.byKind[key.Kind]
+		if !ok {
+			return nil, fmt.Errorf("observed %s: %w", key, r.undeclared(key.Kind))
+		}
+		changes = append(changes, about(ActionDelete, o, rule.Resource))
+	}
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(r.rank[a.Key.Kind], r.rank[b.Key.Kind]), compareNames(a.Key, b.Key))
+	})
+	return changes, nil
+}

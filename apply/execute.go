@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Options say how Execute writes.
+type Options struct {
+	// Parallel is how many writes may be under way at once. Less than one means one.
+	Parallel int
+	// FieldManager names the writer in managedFields. Empty leaves it to the API server.
+	FieldManager string
+}
+
+// Execute writes changes and returns an outcome for each, in the order of changes.
+//
+// Adoptions and releases go first, then deletions, then the rest; Namespaces and
+// CustomResourceDefinitions are created before what stands for permissions, and
+// that before everything else, and all this is deleted in reverse. Within such a
+// phase, changes are begun in their order and run in parallel. A change that fails
+// does not stop the others, except that nothing else is done to an object that
+// could not be adopted. When ctx ends, no further change is begun.
+func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o Options) []Outcome {
+	e := execution{
+		client:   client,
+		options:  o,
+		outcomes: make([]Outcome, len(changes)),
+		adopted:  map[types.UID]*Outcome{},
+	}
+	for i, c := range changes {
+		e.outcomes[i].Change = c
+	}
+	for p := range phases {
+		e.run(ctx, e.inPhase(p))
+		if p == adopting {
+			e.remember()
+		}
+	}
+	return e.outcomes
+}
+
+// execution is one call of Execute.
+type execution struct {
+	client   dynamic.Interface
+	options  Options
+	outcomes []Outcome
+	// adopted holds the outcomes of adoptions. It is written between two phases.
+	adopted map[types.UID]*Outcome
+}
+
+// inPhase returns the outcomes that a phase has to find out.
+func (e *execution) inPhase(p phase) []*Outcome {
+	var in []*Outcome
+	for i := range e.outcomes {
+		if o := &e.outcomes[i]; phaseOf(o.Change) == p {
+			in = append(in, o)
+		}
+	}
+	return in
+}
+
+// run writes changes in parallel and waits for all of them.
+func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
+	free := make(chan struct{}, max(1, e.options.Parallel))
+	var all sync.WaitGroup
+	for _, o := range outcomes {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			o.Object, o.Err = e.write(ctx, o.Change)
+		})
+	}
+	all.Wait()
+}
+
+// remember notes what came of the adoptions.
+func (e *execution) remember() {
+	for i := range e.outcomes {
+		if o := &e.outcomes[i]; o.Change.Action == ActionAdopt {
+			e.adopted[o.Change.Observed.GetUID()] = o
+		}
+	}
+}
+
+// write does one change. A panic on the way is an error of this change alone.
+func (e *execution) write(ctx context.Context, c Change) (object *unstructured.Unstructured, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			object, err = nil, fmt.Errorf("%s: %s: panic: %v\n%s", c.Key, verb(c.Action), r, debug.Stack())
+		}
+	}()
+	if c, err = e.afterAdoption(c); err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		object, err = e.request(ctx, c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), err)
+	}
+	return object, nil
+}
+
+// afterAdoption returns the change as it is to be written now that its object has
+// been adopted, if it has. Adopting is a write too: the object has a new resource
+// version, and the new owner reference must not be lost.
+func (e *execution) afterAdoption(c Change) (Change, error) {
+	if c.Observed == nil || c.Action == ActionAdopt {
+		return c, nil
+	}
+	adoption, ok := e.adopted[c.Observed.GetUID()]
+	switch {
+	case !ok:
+		return c, nil
+	case adoption.Err != nil:
+		return c, fmt.Errorf("not adopted: %w", adoption.Err)
+	case c.Action != ActionUpdate:
+		return c, nil
+	}
+	now := objectIn(adoption.Object.Object, "metadata")
+	meta := with(objectIn(c.Object.Object, "metadata"), "resourceVersion", now["resourceVersion"])
+	meta["ownerReferences"] = now["ownerReferences"]
+	c.Object = &unstructured.Unstructured{Object: with(c.Object.Object, "metadata", meta)}
+	return c, nil
+}

@@ -1,0 +1,148 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// FuzzMerge checks what holds for any three objects: the merge does not panic,
+// leaves its input alone, touches nothing that was never asked for, and has nothing
+// left to do when it is done again.
+func FuzzMerge(f *testing.F) {
+	f.Add([]byte{}, true)
+	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"), true)
+	for seed := range byte(8) {
+		data := make([]byte, 400)
+		for i := range data {
+			data[i] = byte(i*i)*7 + byte(i)*seed + seed
+		}
+		f.Add(data, seed%4 != 0)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, remembered bool) {
+		g := grower{data: data}
+		observed, last, desired := g.root(), g.root(), g.root()
+		if remembered {
+			observed, _ = remember(observed, managed(last))
+		} else {
+			last = nil
+		}
+		checkMerge(t, &unstructured.Unstructured{Object: observed}, managed(last), &unstructured.Unstructured{Object: desired})
+	})
+}
+
+func checkMerge(t *testing.T, observed *unstructured.Unstructured, last map[string]any, desired *unstructured.Unstructured) {
+	t.Helper()
+	before, wanted := observed.DeepCopy(), desired.DeepCopy()
+	got, err := Merge(observed, desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Describe(observed, got)
+	if diff := cmp.Diff(before, observed) + cmp.Diff(wanted, desired); diff != "" {
+		t.Fatalf("the input was changed (-before, +after):\n%s", diff)
+	}
+	l, d := plain(last), plain(managed(desired.Object))
+	for name, value := range observed.Object {
+		if name != "metadata" {
+			checkForeign(t, name, value, l[name], d[name], got.Object[name])
+		}
+	}
+	again, err := Merge(got, desired)
+	if err != nil || again != got {
+		t.Fatalf("error %v; done again (-first, +second):\n%s\nobserved %v\ndesired %v", err, cmp.Diff(got, again), observed.Object, desired.Object)
+	}
+}
+
+// checkForeign checks that what neither last nor desired mention is as it was observed.
+func checkForeign(t *testing.T, path string, observed, last, desired, got any) {
+	t.Helper()
+	if last == nil && desired == nil {
+		if diff := cmp.Diff(observed, got); diff != "" {
+			t.Fatalf("%s was never asked for (-observed, +merged):\n%s", path, diff)
+		}
+		return
+	}
+	o, isObject := observed.(map[string]any)
+	d, isDesired := desired.(map[string]any)
+	m, isMerged := got.(map[string]any)
+	if !isObject || !isDesired || !isMerged {
+		return
+	}
+	l, _ := last.(map[string]any)
+	for name := range o {
+		checkForeign(t, path+"."+name, o[name], l[name], d[name], m[name])
+	}
+}
+
+// grower grows objects out of fuzz data. There are few names and few values, so
+// that three of them have something in common.
+type grower struct{ data []byte }
+
+func (g *grower) next(n int) int {
+	if len(g.data) == 0 {
+		return 0
+	}
+	b := g.data[0]
+	g.data = g.data[1:]
+	return int(b) % n
+}
+
+var growerNames = []string{
+	"name", "port", "protocol", "containerPort", "path", "metadata", "finalizers", "annotations", "limits", "tolerations",
+	"clusterIP", "a", "b", "spec", "status", "uid", "stringData", "data", "ownerReferences",
+}
+
+var growerScalars = []any{
+	nil, "", "x", "w", "TCP", "UDP", "1", "1000m", "sha256:", int64(0), int64(1), 1.0, 0.5, int64(53), true, false,
+}
+
+// root grows an object that has a name, as Diff makes sure.
+func (g *grower) root() map[string]any {
+	out := g.object(0)
+	if g.next(4) == 1 {
+		out["kind"], out["apiVersion"] = "Secret", "v1"
+	}
+	meta := with(objectIn(out, "metadata"), "name", "a")
+	if _, isObject := meta["annotations"].(map[string]any); !isObject {
+		delete(meta, "annotations")
+	}
+	out["metadata"] = meta
+	return out
+}
+
+func (g *grower) object(depth int) map[string]any {
+	out := map[string]any{}
+	for range g.next(6) {
+		out[growerNames[g.next(len(growerNames))]] = g.value(depth + 1)
+	}
+	return out
+}
+
+func (g *grower) value(depth int) any {
+	switch kind := g.next(8); {
+	case depth < 5 && kind >= 6:
+		return g.object(depth)
+	case depth < 5 && kind >= 4:
+		return g.list(depth)
+	default:
+		return growerScalars[g.next(len(growerScalars))]
+	}
+}
+
+// list grows a list of anything or, more often, of objects that have a name or a port.
+func (g *grower) list(depth int) []any {
+	out := []any{}
+	shape := g.next(4)
+	for range g.next(5) {
+		if shape == 0 {
+			out = append(out, g.value(depth+1))
+			continue
+		}
+		item := g.object(depth + 1)
+		item[growerNames[shape-1]] = growerScalars[g.next(len(growerScalars))]
+		out = append(out, item)
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package apply
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected part of the files in testdata")
+
+// What a case expects where no merged object is written out.
+const (
+	unchanged      = "unchanged\n"
+	annotationOnly = "unchanged, but the annotation is written\n"
+)
+
+// TestMergeCases runs the files in testdata/merge. Each says in its comment what
+// it is about, and holds what was observed, what was asked for last time (unless
+// there is no annotation), what is desired, and what becomes of it.
+func TestMergeCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/merge/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runMergeCase(t, file) })
+	}
+}
+
+func runMergeCase(t *testing.T, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	observed, desired := mergeInput(t, archive)
+	before, wanted := observed.DeepCopy(), desired.DeepCopy()
+	got, err := merge(observed, desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, observed) + cmp.Diff(wanted, desired); diff != "" {
+		t.Errorf("\n%s\nmerge changed its input (-before, +after):\n%s", archive.Comment, diff)
+	}
+	expect(t, file, archive, describeMerge(t, observed, got))
+	again, err := Merge(got.object, desired)
+	if err != nil || again != got.object {
+		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.object, again))
+	}
+}
+
+// mergeInput returns the observed object, with its annotation, and the desired one.
+func mergeInput(t *testing.T, archive *txtar.Archive) (observed, desired *unstructured.Unstructured) {
+	t.Helper()
+	observed, desired = section(t, archive, "observed"), section(t, archive, "desired")
+	if observed == nil || desired == nil {
+		t.Fatal("a section is missing")
+	}
+	text := ""
+	if last := section(t, archive, "last"); last != nil {
+		encoded, err := json.Marshal(last.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(encoded)
+	} else if raw := part(archive, "annotation"); raw != nil {
+		text = string(bytes.TrimSuffix(raw.Data, []byte("\n")))
+	}
+	if text != "" {
+		annotations := observed.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[LastApplied] = text
+		observed.SetAnnotations(annotations)
+	}
+	return observed, desired
+}
+
+func section(t *testing.T, archive *txtar.Archive, name string) *unstructured.Unstructured {
+	t.Helper()
+	file := part(archive, name)
+	if file == nil {
+		return nil
+	}
+	return parse(t, file.Data)
+}
+
+// parse reads YAML, or JSON where it matters how a number is written.
+func parse(t testing.TB, data []byte) *unstructured.Unstructured {
+	t.Helper()
+	if !bytes.HasPrefix(data, []byte("{")) {
+		var err error
+		if data, err = yaml.YAMLToJSON(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(data, &object); err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: object}
+}
+
+func part(archive *txtar.Archive, name string) *txtar.File {
+	i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &archive.Files[i]
+}
+
+// describeMerge writes a result down, without the annotation.
+func describeMerge(t *testing.T, observed *unstructured.Unstructured, got merged) []byte {
+	t.Helper()
+	switch {
+	case got.object == observed:
+		return []byte(unchanged)
+	case !got.differs:
+		return []byte(annotationOnly)
+	}
+	shown := maps.Clone(got.object.Object)
+	annotations, _ := without(objectIn(objectIn(shown, "metadata"), "annotations"), LastApplied)
+	meta, _ := without(objectIn(shown, "metadata"), "annotations")
+	if len(annotations) > 0 {
+		meta = with(meta, "annotations", annotations)
+	}
+	if shown["metadata"] = meta; len(meta) == 0 {
+		delete(shown, "metadata")
+	}
+	text, err := yaml.Marshal(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// expect compares what came out with the file's last section, or rewrites it.
+func expect(t *testing.T, file string, archive *txtar.Archive, got []byte) {
+	t.Helper()
+	want := part(archive, "merged")
+	if want == nil {
+		archive.Files = append(archive.Files, txtar.File{Name: "merged"})
+		want = part(archive, "merged")
+	}
+	if !*update {
+		if diff := cmp.Diff(string(want.Data), string(got)); diff != "" {
+			t.Errorf("\n%s\n(-want, +got):\n%s", archive.Comment, diff)
+		}
+		return
+	}
+	want.Data = got
+	if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

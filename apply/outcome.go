@@ -1,0 +1,71 @@
+package apply
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Outcome is what came of a change.
+type Outcome struct {
+	Change Change
+	// Object is the object as the API server returned it, or nil if it returned none.
+	Object *unstructured.Unstructured
+	// Err wraps the API server's error and names the object. Classify tells what to do about it.
+	Err error
+}
+
+// NoEffect reports whether an update left the object as it was, because the API
+// server drops or rewrites all that was to change. The next pass will find the
+// same difference again.
+func (o Outcome) NoEffect() bool {
+	return o.Err == nil && o.Object != nil && o.Change.Action == ActionUpdate &&
+		o.Object.GetResourceVersion() == o.Change.Object.GetResourceVersion() &&
+		o.Object.GetResourceVersion() != ""
+}
+
+// Failure classifies an error by what the caller must do about it.
+type Failure string
+
+const (
+	// None: there is no error.
+	None Failure = ""
+	// Stale: the object is no longer as it was observed. Come back when the cache
+	// has caught up; there is nothing to tell anybody.
+	Stale Failure = "Stale"
+	// Taken: the object to create exists. Either the cache has yet to show an
+	// object of our own, or it belongs to somebody else, as its controllerRef says.
+	Taken Failure = "Taken"
+	// Refused: the API server will not have it and, unless something changes, never will.
+	Refused Failure = "Refused"
+	// Unavailable: the API server could not be asked or had no time. Try again.
+	Unavailable Failure = "Unavailable"
+)
+
+// Classify returns the class of an outcome's error.
+func Classify(err error) Failure {
+	switch {
+	case err == nil:
+		return None
+	case apierrors.IsAlreadyExists(err):
+		return Taken
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
+		return Stale
+	case refused(err):
+		return Refused
+	default:
+		return Unavailable
+	}
+}
+
+// refused reports whether the API server judged the request and not the moment:
+// one of the client's errors in HTTP, but for those that pass.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != 408 && code != 429
+}

@@ -1,0 +1,73 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// request sends the one request that a change is.
+func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
+	r := e.resource(c)
+	switch c.Action {
+	case ActionCreate:
+		return r.Create(ctx, c.Object, metav1.CreateOptions{FieldManager: e.options.FieldManager})
+	case ActionUpdate:
+		return r.Update(ctx, c.Object, metav1.UpdateOptions{FieldManager: e.options.FieldManager})
+	case ActionAdopt:
+		return e.patch(ctx, r, c, adopted(c.Observed, c.Owner))
+	case ActionRelease:
+		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID))
+		return object, unlessGone(err)
+	default:
+		return nil, unlessGone(r.Delete(ctx, c.Key.Name, deleteOptions(c.Observed)))
+	}
+}
+
+// resource returns the endpoint of the change's object.
+func (e *execution) resource(c Change) dynamic.ResourceInterface {
+	r := e.client.Resource(c.Resource)
+	if c.Key.Namespace == "" {
+		return r
+	}
+	return r.Namespace(c.Key.Namespace)
+}
+
+// patch replaces the owner references of the object, if it is still as it was observed.
+func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Change, references []any) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             c.Observed.GetUID(),
+		"resourceVersion": c.Observed.GetResourceVersion(),
+		"ownerReferences": references,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return r.Patch(ctx, c.Key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: e.options.FieldManager})
+}
+
+// deleteOptions delete this very object and, behind it, what it owns.
+func deleteOptions(observed *unstructured.Unstructured) metav1.DeleteOptions {
+	uid, propagation := observed.GetUID(), metav1.DeletePropagationBackground
+	return metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid},
+		PropagationPolicy: &propagation,
+	}
+}
+
+// unlessGone passes on an error, unless it says that the object is not there.
+func unlessGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+// verb writes an action in the middle of a message.
+func verb(a Action) string { return strings.ToLower(string(a)) }

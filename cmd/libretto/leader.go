@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// namespaceFile holds the namespace of a process in a cluster.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// lead calls work, with leader election once this process holds the lease. It
+// returns when ctx ends, when work does, or when the lease is lost.
+func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context) error) error {
+	if !o.leaderElect {
+		return work(ctx)
+	}
+	lock, err := newLock(config, o)
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		ReleaseOnCancel: true, Name: o.leaseName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { cancel(work(ctx)) },
+			OnStoppedLeading: func() { log.Info("no longer leading", "lease", o.leaseName) },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	elector.Run(ctx)
+	if ctx.Err() == nil {
+		return errors.New("leader election: the lease was lost: another process has it")
+	}
+	return context.Cause(ctx)
+}
+
+func newLock(config *rest.Config, o *options) (resourcelock.Interface, error) {
+	namespace := o.leaseNamespace
+	if namespace == "" {
+		own, err := os.ReadFile(namespaceFile)
+		if err != nil {
+			return nil, fmt.Errorf("outside of a cluster --leader-elect-resource-namespace is required: %w", err)
+		}
+		namespace = strings.TrimSpace(string(own))
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	identity := resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s_%d", host, os.Getpid())}
+	return resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, o.leaseName, identity, config, 10*time.Second)
+}

@@ -1,0 +1,65 @@
+// Command libretto hosts Kubernetes controllers whose behaviour is a script.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker.
+var version = "unreleased"
+
+// world is what a command may use of the process. Only main reads the real one.
+type world struct {
+	args           []string
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w := world{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	if err := command(w).ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "libretto:", err)
+		os.Exit(1)
+	}
+}
+
+// command is the root of the command line.
+func command(w world) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "libretto",
+		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetArgs(w.args)
+	root.SetOut(w.stdout)
+	root.SetErr(w.stderr)
+	root.AddCommand(serveCommand(w), versionCommand())
+	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run: func(c *cobra.Command, _ []string) {
+			fmt.Fprintf(c.OutOrStdout(), "libretto %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+		},
+	}
+}
+
+func userAgent() string {
+	return fmt.Sprintf("libretto/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options are the flags of serve, under the names that Kubernetes' components use.
+type options struct {
+	kubeconfig        string
+	kubeAPIQPS        float32
+	kubeAPIBurst      int
+	metricsAddress    string
+	probeAddress      string
+	workers           int
+	concurrentWrites  int
+	discoveryInterval time.Duration
+	reloadSpread      time.Duration
+	eventsQPS         float32
+	eventsBurst       int
+	leaderElect       bool
+	leaseName         string
+	leaseNamespace    string
+	loggingFormat     string
+	verbosity         int
+}
+
+func defaultOptions() *options {
+	return &options{
+		kubeAPIQPS: 200, kubeAPIBurst: 400,
+		metricsAddress: ":9999", probeAddress: ":8081",
+		workers: 5, concurrentWrites: 8,
+		discoveryInterval: 30 * time.Second, reloadSpread: 10 * time.Millisecond,
+		eventsQPS: 1. / 300, eventsBurst: 25,
+		leaseName: "metacontroller", loggingFormat: "json",
+	}
+}
+
+func (o *options) addTo(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "kubeconfig file of the cluster (default $KUBECONFIG, else the cluster around the process)")
+	f.Float32Var(&o.kubeAPIQPS, "kube-api-qps", o.kubeAPIQPS, "requests a second to the API server, on average; negative means no limit")
+	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", o.kubeAPIBurst, "requests to the API server at once")
+	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where /metrics is served; 0 means nowhere")
+	f.StringVar(&o.probeAddress, "health-probe-bind-address", o.probeAddress, "where /healthz and /readyz are served; 0 means nowhere")
+	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
+	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
+	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
+	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
+	f.Float32Var(&o.eventsQPS, "events-qps", o.eventsQPS, "events a second about one object, on average")
+	f.IntVar(&o.eventsBurst, "events-burst", o.eventsBurst, "events about one object at once")
+	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "of several processes let only the one that holds the lease work")
+	f.StringVar(&o.leaseName, "leader-elect-resource-name", o.leaseName, "name of the lease")
+	f.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", o.leaseNamespace, "namespace of the lease (default that of the process)")
+	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console")
+	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
+}

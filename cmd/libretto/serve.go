@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/host"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+func serveCommand(w world) *cobra.Command {
+	o := defaultOptions()
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Host every definition of a cluster",
+		Long: `Host every CompositeController, DecoratorController and MapController of a cluster.
+
+The cluster is the one of --kubeconfig, else of $KUBECONFIG, else the one that
+this process runs in.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), w, o) },
+	}
+	o.addTo(c.Flags())
+	return c
+}
+
+// serve wires the program and runs it until ctx ends.
+func serve(ctx context.Context, w world, o *options) error {
+	log, err := newLogger(w.stderr, o.loggingFormat, o.verbosity)
+	if err != nil {
+		return err
+	}
+	klog.SetLogger(log.WithName("client-go"))
+	restConfig, err := clusterConfig(w, o)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	measureClient(registry)
+
+	p := &probes{}
+	servers, err := listen(ctx, log, o, registry, p)
+	if err != nil {
+		return err
+	}
+	defer servers.wait()
+	log.Info("libretto starts", "version", version, "server", restConfig.Host)
+	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
+		return hostDefinitions(ctx, restConfig, o, log, registry, p)
+	})
+}
+
+// hostDefinitions is what one process at a time does for a cluster.
+func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
+	client, err := dynamic.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	clientset, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	engineRegistry, err := engines.NewRegistry(engines.Config{UserAgent: userAgent()}, standard.Definitions()...)
+	if err != nil {
+		return err
+	}
+	resources := discovery.New(discovery.Config{
+		API: clientset.Discovery(), Client: client, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
+	})
+	recorder, stopEvents := newRecorder(clientset, o)
+	defer stopEvents()
+	definitions := definition.New(definition.Config{
+		Environment: parent.Environment{
+			Client: client, Pool: informer.NewPool(ctx, client, log.WithName("informer")), Events: recorder,
+			Clock: clock.RealClock{}, Log: log, Writes: o.concurrentWrites,
+		},
+		Discovery: resources,
+		Library:   scripts.NewLibrary(clientset, engineRegistry, log.WithName("scripts")),
+		Engines:   engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
+		Workers: o.workers, ReloadSpread: o.reloadSpread,
+	})
+	if err := resources.Start(ctx); err != nil {
+		return err
+	}
+	p.ready(definitions.Synced)
+	definitions.Run(ctx)
+	log.Info("libretto has stopped")
+	return nil
+}
+
+// clusterConfig finds the cluster: by flag, by environment, or around the process.
+func clusterConfig(w world, o *options) (*rest.Config, error) {
+	path := o.kubeconfig
+	if path == "" {
+		path = w.getenv("KUBECONFIG")
+	}
+	var config *rest.Config
+	var err error
+	if path == "" {
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("no --kubeconfig, no $KUBECONFIG, and not in a cluster: %w", err)
+		}
+	} else if config, err = clientcmd.BuildConfigFromFlags("", path); err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
+	}
+	config.QPS, config.Burst, config.UserAgent = o.kubeAPIQPS, o.kubeAPIBurst, userAgent()
+	return config, nil
+}

@@ -1,0 +1,113 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// DecoratorController defines a controller that adds attachments, labels, annotations or
+// status to objects that are somebody else's.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=decoratorcontrollers,scope=Cluster,shortName=dec;decorators
+// +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, request not yet submitted"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Scripts",type=string,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].status`
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.scriptRevision`
+// +kubebuilder:printcolumn:name="Parents",type=integer,JSONPath=`.status.parents`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type DecoratorController struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the controller does.
+	Spec DecoratorControllerSpec `json:"spec"`
+	// Status is how it fares. Its parents are the objects that are decorated.
+	// +optional
+	Status DefinitionStatus `json:"status,omitzero"`
+}
+
+// DecoratorControllerSpec is what a DecoratorController does.
+// +kubebuilder:validation:XValidation:rule="has(self.hooks) && (has(self.hooks.sync) || has(self.hooks.finalize))",message="hooks.sync is needed: it says what is attached to an object; hooks.finalize alone will do where there is only something to clean up"
+// +kubebuilder:validation:XValidation:rule="(has(self.scriptSources) && self.scriptSources.size() > 0) || !has(self.hooks) || !((has(self.hooks.sync) && has(self.hooks.sync.script) && has(self.hooks.sync.script.path)) || (has(self.hooks.finalize) && has(self.hooks.finalize.script) && has(self.hooks.finalize.script.path)) || (has(self.hooks.customize) && has(self.hooks.customize.script) && has(self.hooks.customize.script.path)))",message="a script given by path comes from scriptSources, and there is no source: add one, or write the script as inline",fieldPath=".scriptSources"
+// +kubebuilder:validation:XValidation:rule="!has(self.attachments) || self.attachments.all(r, !has(r.forceConflicts) || (has(r.applyStrategy) ? r.applyStrategy == 'ServerSideApply' : has(self.applyStrategy) && self.applyStrategy == 'ServerSideApply'))",message="forceConflicts is for server-side apply: set applyStrategy to ServerSideApply on the same rule or on spec, or leave it out",fieldPath=".attachments"
+type DecoratorControllerSpec struct {
+	// Resources are the resources whose objects are decorated. Of two entries for
+	// one kind the selectors of the last count, whatever the versions.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Resources []DecoratorTargetRule `json:"resources"`
+	// Attachments are the resources that attachments may be of. Of two entries
+	// for one resource the last counts.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Attachments []DecoratorAttachmentRule `json:"attachments,omitempty"`
+	// Hooks are the code of the controller.
+	// +optional
+	Hooks *DecoratorHooks `json:"hooks,omitempty"`
+
+	DefinitionSettings `json:",inline"`
+}
+
+// DecoratorTargetRule names a resource whose objects are decorated.
+type DecoratorTargetRule struct {
+	ParentRule `json:",inline"`
+	// AnnotationSelector narrows the objects down by annotations, on top of what
+	// labelSelector does; absent means all.
+	// +optional
+	AnnotationSelector *AnnotationSelector `json:"annotationSelector,omitempty"`
+}
+
+// DecoratorAttachmentRule names a resource that attachments may be of, and how they are
+// updated.
+type DecoratorAttachmentRule struct {
+	ResourceRule `json:",inline"`
+	// UpdateStrategy is OnDelete if absent.
+	// +optional
+	UpdateStrategy *AttachmentUpdateStrategy `json:"updateStrategy,omitempty"`
+
+	ApplySettings `json:",inline"`
+}
+
+// DecoratorHooks are the code of a DecoratorController. At least one of sync and
+// finalize is needed.
+type DecoratorHooks struct {
+	// Sync says what is attached to an object and which labels, annotations and
+	// status it is given. Without it an object that matches is left alone.
+	// +optional
+	Sync *Hook `json:"sync,omitempty"`
+	// Finalize is called in place of sync for an object that is being deleted or
+	// no longer matches, which the definition's finalizer holds back until the
+	// answer says finalized. Without it there is no finalizer.
+	// +optional
+	Finalize *Hook `json:"finalize,omitempty"`
+	// Customize says which other objects the hooks of an object want to see.
+	// +optional
+	Customize *Hook `json:"customize,omitempty"`
+}
+
+// Defined lists the hooks that are given, always in the same order.
+func (h *DecoratorHooks) Defined() []NamedHook {
+	if h == nil {
+		return nil
+	}
+	return definedHooks(NamedHook{SyncHook, h.Sync}, NamedHook{FinalizeHook, h.Finalize}, NamedHook{CustomizeHook, h.Customize})
+}
+
+// UpdateMethod is the method in force, never a rolling one, and OnDelete unless
+// another is given.
+func (r *DecoratorAttachmentRule) UpdateMethod() ChildUpdateMethod {
+	if r.UpdateStrategy == nil {
+		return ChildUpdateOnDelete
+	}
+	return r.UpdateStrategy.Method.AtOnce()
+}
+
+// DecoratorControllerList is a list of DecoratorControllers.
+// +kubebuilder:object:root=true
+type DecoratorControllerList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []DecoratorController `json:"items"`
+}

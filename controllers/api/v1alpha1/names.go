@@ -1,0 +1,34 @@
+package v1alpha1
+
+// Names that Libretto writes onto other people's objects. All but those of the
+// map are metacontroller's (section 0 of the specification), so that what it
+// left in a cluster is found again.
+const (
+	// ControllerUIDLabel ties children to their parent where the selector is
+	// generated. Its value is the parent's UID.
+	ControllerUIDLabel = "controller-uid"
+	// RevisionGroupLabel holds the parent's API group on a ControllerRevision, empty for the core group.
+	RevisionGroupLabel = GroupName + "/apiGroup"
+	// RevisionResourceLabel holds the parent's plural on a ControllerRevision.
+	RevisionResourceLabel = GroupName + "/resource"
+	// DecoratorAnnotation marks an attachment with the name of its DecoratorController.
+	DecoratorAnnotation = GroupName + "/decorator-controller"
+	// MapKey is on every output of a MapController: the label holds a hash of
+	// the input's identity, the annotation <group>/<Kind>/<namespace>/<name>.
+	MapKey = GroupName + "/map-key"
+)
+
+const (
+	compositeFinalizerPrefix = "metacontroller.io/compositecontroller-"
+	decoratorFinalizerPrefix = "metacontroller.io/decoratorcontroller-"
+	mapFinalizerPrefix       = "metacontroller.io/mapcontroller-"
+)
+
+// Finalizer is what the definition puts on its parents when it has a finalize hook.
+func (c *CompositeController) Finalizer() string { return compositeFinalizerPrefix + c.Name }
+
+// Finalizer is what the definition puts on its target objects when it has a finalize hook.
+func (d *DecoratorController) Finalizer() string { return decoratorFinalizerPrefix + d.Name }
+
+// Finalizer is what the definition puts on its parents when it has a finalize hook.
+func (m *MapController) Finalizer() string { return mapFinalizerPrefix + m.Name }

@@ -1,0 +1,141 @@
+// Package composite is what makes a CompositeController: which objects are a
+// parent's children, what its sync hook is asked, and what the answer means.
+package composite
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Config is a CompositeController and its resources.
+type Config struct {
+	// Definition is the object as hooks are shown it.
+	Definition map[string]any
+	Spec       v1alpha1.CompositeControllerSpec
+	// Children are the resolved rules of the spec.
+	Children []parent.ChildRule
+}
+
+// Variant is the composite's part of a reconcile. It keeps no state.
+type Variant struct {
+	config   Config
+	generate bool
+	kinds    []schema.GroupVersionKind
+	rules    map[schema.GroupVersionKind]parent.ChildRule
+	answer   parent.AnswerRules
+	relative bool
+}
+
+// New makes the variant of one definition.
+func New(config Config) *Variant {
+	v := &Variant{
+		config:   config,
+		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
+		rules:    map[schema.GroupVersionKind]parent.ChildRule{},
+		answer:   answerRules(config.Spec.Hooks.Sync),
+		relative: config.Spec.Hooks.Sync.WireVersion() == v1alpha1.HookV1,
+	}
+	for _, rule := range config.Children {
+		v.kinds = append(v.kinds, rule.Kind)
+		v.rules[rule.Kind] = rule
+	}
+	return v
+}
+
+// SelectorIndex names the way in which parents select children, alike for all
+// definitions that select alike.
+func (v *Variant) SelectorIndex() string {
+	if v.generate {
+		return "uid"
+	}
+	return "spec.selector"
+}
+
+// answerRules are those of section 2.5 of the specification, but that the list
+// of children must be there unless loose was asked for in so many words.
+func answerRules(hook *v1alpha1.Hook) parent.AnswerRules {
+	return parent.AnswerRules{
+		Fields:          []string{"status", "children", "resyncAfterSeconds", "finalized"},
+		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
+		AllowAbsentList: hook.MayOmitList(),
+	}
+}
+
+// Claim gives the selector of section 3.4 of the specification: the generated
+// one, or the parent's spec.selector.
+func (v *Variant) Claim(p *unstructured.Unstructured) (parent.Claim, error) {
+	if v.generate {
+		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())})}, nil
+	}
+	selector, err := selectorOf(p)
+	return parent.Claim{Selector: selector}, err
+}
+
+func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
+	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")
+	fields, ok := value.(map[string]any)
+	if !ok || len(fields) == 0 {
+		return nil, fmt.Errorf("spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition")
+	}
+	parsed := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, parsed); err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(parsed)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	if selector.Empty() {
+		return nil, fmt.Errorf("spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions")
+	}
+	return selector, nil
+}
+
+// Calls asks the sync hook (section 2.2 of the specification).
+func (v *Variant) Calls(observed parent.Observed) []parent.Call {
+	return []parent.Call{{
+		Hook: string(v1alpha1.SyncHook),
+		Request: map[string]any{
+			"controller": v.config.Definition,
+			"parent":     observed.Parent.Object,
+			"children":   parent.Grouped(observed.Children, v.kinds, observed.Parent.GetNamespace(), v.relative),
+			"related":    map[string]any{},
+			"finalizing": false,
+		},
+	}}
+}
+
+// Desired reads the sync hook's answer.
+func (v *Variant) Desired(observed parent.Observed, responses []engines.Response) (parent.Desired, error) {
+	answer := parent.ReadAnswer(responses[0].Body, v.answer)
+	desired := parent.Desired{
+		Children:           answer.Objects("children", v.answer.AllowAbsentList || len(v.kinds) == 0),
+		Status:             withGeneration(answer.Map("status"), observed.Parent),
+		ResyncAfterSeconds: answer.Seconds("resyncAfterSeconds"),
+	}
+	answer.Bool("finalized")
+	if err := answer.Err(); err != nil {
+		return parent.Desired{}, err
+	}
+	var err error
+	desired.Children, err = v.placed(observed.Parent, desired.Children)
+	return desired, err
+}
+
+// withGeneration adds the generation that the answer was made for.
+func withGeneration(status map[string]any, p *unstructured.Unstructured) map[string]any {
+	result := make(map[string]any, len(status)+1)
+	maps.Copy(result, status)
+	result["observedGeneration"] = p.GetGeneration()
+	return result
+}

@@ -1,0 +1,82 @@
+package definition
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// countAfter is how long after a parent came or went the definition's count is
+// brought up to date, so that a thousand of them cost one write.
+const countAfter = time.Second
+
+// instance is one plan, built: caches open, hooks loading, ready to run.
+type instance struct {
+	plan       *plan
+	hooks      *hooks
+	reconciler *parent.Reconciler
+	queue      *controller.Controller
+	revision   string // of the scripts that all parents were last synced with
+	synced     atomic.Bool
+	changed    func()
+}
+
+// build makes an instance of a plan, which does nothing until it runs.
+func (r *Reconciler) build(p *plan) (*instance, error) {
+	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.object["kind"].(string)), Name: nameOf(p.object)}
+	changed := func() { r.queue.Enqueue(key) }
+	h, err := r.openHooks(p, changed)
+	if err != nil {
+		return nil, err
+	}
+	config := p.config
+	config.Programs, config.Timeouts = h.programs, h.timeouts
+	config.ParentsChanged = func() { r.queue.EnqueueAfter(key, countAfter) }
+	reconciler, err := parent.New(config, r.config.Environment)
+	if err != nil {
+		h.close()
+		return nil, err
+	}
+	return &instance{
+		plan: p, hooks: h, reconciler: reconciler, changed: changed,
+		queue: controller.New(controller.Config{
+			Name: key.String(), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
+			Log: r.config.Environment.Log.WithValues("definition", key.String()), Metrics: r.config.Metrics,
+		}),
+	}, nil
+}
+
+// ready says whether the instance can take over.
+func (i *instance) ready() bool { return i != nil && i.hooks.loaded() }
+
+// run syncs parents until ctx ends.
+func (i *instance) run(ctx context.Context) {
+	if err := i.reconciler.Watch(i.queue); err != nil {
+		return // A cache has stopped, as the process does.
+	}
+	if !i.reconciler.WaitForSync(ctx) {
+		return
+	}
+	i.synced.Store(true)
+	i.changed()
+	i.queue.Run(ctx)
+}
+
+// close lets go of everything. The instance must not run, and may be nil.
+func (i *instance) close() {
+	if i == nil {
+		return
+	}
+	i.hooks.close()
+	i.reconciler.Close()
+}
+
+func nameOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}

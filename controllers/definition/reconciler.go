@@ -1,0 +1,266 @@
+// Package definition turns definitions (CompositeController, DecoratorController,
+// MapController) into running controllers: it resolves their resources, loads
+// their hooks, starts, replaces and stops them, and says on each definition how
+// it fares.
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/host"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Config is what the definitions of a process are hosted with.
+type Config struct {
+	Environment parent.Environment
+	Discovery   *discovery.Discovery
+	Library     *scripts.Library
+	Engines     *engines.Registry
+	Host        *host.Host
+	Metrics     *controller.Metrics
+	// Workers is the number of parents of one definition that are reconciled at once.
+	Workers int
+	// ReloadSpread is the time between two parents that are synced again because
+	// scripts changed.
+	ReloadSpread time.Duration
+}
+
+// Reconciler reconciles definitions.
+type Reconciler struct {
+	config Config
+	status *parent.StatusWriter
+	queue  *controller.Controller
+
+	mu     sync.Mutex
+	kinds  map[string]*informer.Handle // by kind, those that the API server has
+	hosted map[controller.Key]*hosted
+}
+
+// hosted is what runs for one definition. It belongs to the one pass over the
+// definition that can be under way.
+type hosted struct {
+	running *instance // syncs parents
+	next    *instance // is of a newer spec, and waits for its scripts
+	// told is what the last events said, so that each thing is said once.
+	told told
+}
+
+// New makes the reconciler and the control loop that it works in.
+func New(config Config) *Reconciler {
+	r := &Reconciler{
+		config: config,
+		status: parent.NewStatusWriter(config.Environment.Client),
+		kinds:  map[string]*informer.Handle{},
+		hosted: map[controller.Key]*hosted{},
+	}
+	r.queue = controller.New(controller.Config{
+		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
+		Log: config.Environment.Log, Metrics: config.Metrics,
+		Backoff: controller.Backoff{Min: 50 * time.Millisecond, Max: 30 * time.Second},
+	})
+	config.Discovery.Listen(r.resourcesChanged)
+	return r
+}
+
+// Run hosts definitions until ctx ends, and returns when all of them have stopped.
+func (r *Reconciler) Run(ctx context.Context) {
+	r.resourcesChanged()
+	r.queue.Run(ctx)
+	r.config.Host.Wait()
+}
+
+// Synced says whether the definitions that the API server has are known.
+func (r *Reconciler) Synced() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kinds) == 0 {
+		return fmt.Errorf("the API server has none of the kinds of %s: install manifests/crd", v1alpha1.GroupVersion)
+	}
+	for kind, cache := range r.kinds {
+		if !cache.HasSynced() {
+			return fmt.Errorf("%s objects are not listed yet", kind)
+		}
+	}
+	return nil
+}
+
+// resourcesChanged watches the kinds of definition that are new to the API
+// server, and looks at every definition again.
+func (r *Reconciler) resourcesChanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, resource := range definitionKinds {
+		r.follow(kind, resource)
+	}
+	for kind, cache := range r.kinds {
+		for _, object := range cache.List() {
+			r.queue.Enqueue(keyOf(kind, object))
+		}
+	}
+}
+
+// follow opens or closes the cache of one kind of definition.
+func (r *Reconciler) follow(kind, resource string) {
+	found, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), resource)
+	cache := r.kinds[kind]
+	switch {
+	case err != nil && cache != nil:
+		delete(r.kinds, kind)
+		for _, object := range cache.List() {
+			r.queue.Enqueue(keyOf(kind, object))
+		}
+		go cache.Close()
+	case err == nil && cache == nil:
+		cache = r.config.Environment.Pool.Open(found.GroupVersionResource)
+		r.kinds[kind] = cache
+		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(keyOf(kind, e.Object())) }); err != nil {
+			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)
+		}
+	}
+}
+
+// Reconcile makes one pass over one definition.
+func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
+	// 1. Observe the definition and what runs for it.
+	object := r.find(key)
+	if object == nil {
+		return controller.Result{}, r.remove(key)
+	}
+	h := r.hostedFor(key)
+	// 2. Resolve what it asks for. What is refused changes nothing that runs.
+	plan, refusal := r.plan(key, object)
+	// 3. Build what is new and run the newest that is ready.
+	if refusal == nil {
+		refusal = r.prepare(h, plan)
+	} else {
+		r.refused(key, h, refusal)
+	}
+	r.advance(key, object, h)
+	// 4. Tell, in the status and by events.
+	view := r.view(h, refusal)
+	r.tell(object, h, view)
+	return controller.Result{}, r.writeStatus(ctx, object, view)
+}
+
+// refused drops what was being prepared for a spec that is now refused, and
+// stops what runs if its resources are no longer there.
+func (r *Reconciler) refused(key controller.Key, h *hosted, refusal *refusal) {
+	h.next.close()
+	h.next = nil
+	var missing *discovery.NotFoundError
+	if h.running != nil && errors.As(refusal.err, &missing) && h.running.plan.needs(missing) {
+		r.stop(key, h)
+	}
+}
+
+// prepare builds the plan unless it is built already.
+func (r *Reconciler) prepare(h *hosted, p *plan) *refusal {
+	switch {
+	case h.next != nil && h.next.plan.equal(p):
+		return nil
+	case h.next == nil && h.running != nil && h.running.plan.equal(p):
+		return nil
+	}
+	h.next.close()
+	h.next = nil
+	next, err := r.build(p)
+	if err != nil {
+		return &refusal{reason: reasonInvalid, err: err}
+	}
+	h.next = next
+	return nil
+}
+
+// advance lets the next instance take over once its scripts have loaded, and
+// syncs all parents again when the scripts of the one that runs have changed.
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
+	if h.next.ready() {
+		previous := h.running
+		h.running, h.next = h.next, nil
+		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
+		h.running.revision = h.running.hooks.revision()
+		r.config.Host.Start(key.String(), h.running.run)
+		previous.close()
+		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
+	}
+	if h.running == nil {
+		return
+	}
+	if revision := h.running.hooks.revision(); revision != h.running.revision {
+		h.running.revision = revision
+		h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
+	}
+}
+
+// remove stops what runs for a definition that is gone.
+func (r *Reconciler) remove(key controller.Key) error {
+	r.mu.Lock()
+	h := r.hosted[key]
+	delete(r.hosted, key)
+	r.mu.Unlock()
+	r.status.Forget(key)
+	if h == nil {
+		return nil
+	}
+	h.next.close()
+	r.stop(key, h)
+	r.config.Metrics.Forget(key.String())
+	return nil
+}
+
+// stop ends the instance that runs.
+func (r *Reconciler) stop(key controller.Key, h *hosted) {
+	if h.running == nil {
+		return
+	}
+	r.config.Host.Stop(key.String())
+	h.running.close()
+	h.running = nil
+	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
+}
+
+func (r *Reconciler) hostedFor(key controller.Key) *hosted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.hosted[key]
+	if h == nil {
+		h = &hosted{}
+		r.hosted[key] = h
+	}
+	return h
+}
+
+func (r *Reconciler) find(key controller.Key) *unstructured.Unstructured {
+	r.mu.Lock()
+	cache := r.kinds[key.Kind.Kind]
+	r.mu.Unlock()
+	if cache == nil {
+		return nil
+	}
+	return cache.Get("", key.Name)
+}
+
+// definitionKinds are the kinds of definition and their plurals.
+var definitionKinds = map[string]string{
+	v1alpha1.CompositeControllerKind: "compositecontrollers",
+	v1alpha1.DecoratorControllerKind: "decoratorcontrollers",
+	v1alpha1.MapControllerKind:       "mapcontrollers",
+}
+
+func keyOf(kind string, object *unstructured.Unstructured) controller.Key {
+	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(kind), Name: object.GetName()}
+}

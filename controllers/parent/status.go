@@ -1,0 +1,88 @@
+package parent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// StatusWriter writes status subresources, and only what differs from the
+// version at hand: a status that is as it should be costs no request.
+type StatusWriter struct {
+	client dynamic.Interface
+	mu     sync.Mutex
+	pruned map[objectName]pruned
+}
+
+type objectName struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+// pruned is a status that the API server did not store as it was sent, because
+// the schema drops or defaults some of it. Sending it again would change nothing.
+type pruned struct{ sent, stored map[string]any }
+
+// NewStatusWriter makes a writer that sends through client.
+func NewStatusWriter(client dynamic.Interface) *StatusWriter {
+	return &StatusWriter{client: client, pruned: map[objectName]pruned{}}
+}
+
+// Write replaces the status of object unless it is status already. It returns
+// the object as it was written, or nil if nothing was. A version of the object
+// that is not the newest is refused by the API server: that gives
+// controller.ErrLater, as the next version is on its way.
+func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, status map[string]any) (*unstructured.Unstructured, error) {
+	current, _ := object.Object["status"].(map[string]any)
+	name := objectName{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}
+	if apply.Equal(current, status) || s.storedAs(name, status, current) {
+		return nil, nil
+	}
+	desired := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
+	desired.Object["status"] = status
+	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).UpdateStatus(ctx, desired, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil // It is gone, and its status with it.
+	case apierrors.IsConflict(err):
+		return nil, fmt.Errorf("status: %w: %w", controller.ErrLater, err)
+	case err != nil:
+		return nil, fmt.Errorf("ApplyFailed: status: %w", err)
+	}
+	stored, _ := updated.Object["status"].(map[string]any)
+	s.remember(name, status, stored)
+	return updated, nil
+}
+
+// Forget drops what is remembered of an object that is gone.
+func (s *StatusWriter) Forget(key controller.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pruned, objectName{key.Kind.GroupKind(), key.Namespace, key.Name})
+}
+
+func (s *StatusWriter) storedAs(name objectName, sent, current map[string]any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.pruned[name]
+	return ok && apply.Equal(p.sent, sent) && apply.Equal(p.stored, current)
+}
+
+func (s *StatusWriter) remember(name objectName, sent, stored map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pruned, name)
+	if !apply.Equal(sent, stored) {
+		s.pruned[name] = pruned{sent: sent, stored: stored}
+	}
+}

@@ -1,0 +1,15 @@
+package engines
+
+import (
+	"context"
+	"errors"
+)
+
+// Ended is the error of a call whose context is over: of kind Timeout if that
+// was its deadline, and of kind Failed if the caller gave up.
+func Ended(ctx context.Context) *Error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &Error{Kind: Timeout, Message: "did not answer before its deadline", Err: ctx.Err()}
+	}
+	return &Error{Kind: Failed, Message: "the call was canceled", Err: ctx.Err()}
+}

@@ -1,0 +1,121 @@
+// Package engines is the contract between a controller and whatever answers its
+// hooks: a script in one of several languages, or a webhook.
+//
+// An engine tries once and keeps nothing. Deadlines, retries, memory of earlier
+// answers and metrics belong to the caller, so that they exist once. Package
+// enginetest holds the suite that every engine passes; package standard lists
+// the engines that the binary offers.
+package engines
+
+import (
+	"context"
+	"time"
+)
+
+// Definition describes an engine without starting it.
+type Definition struct {
+	// Name is how a definition asks for the engine, such as "JavaScript".
+	Name string
+	// Doc says in one sentence what the engine runs.
+	Doc string
+	// Extensions are the endings of the files that belong to the engine, each
+	// with its dot. An engine without any can only be asked for by name.
+	Extensions []string
+	// New starts the engine. It is called at most once for each process.
+	New func(Config) (Engine, error)
+}
+
+// Config is what an engine may use of the process that it runs in.
+type Config struct {
+	// UserAgent names this program to whoever is called over a network.
+	UserAgent string
+}
+
+// Engine turns sources into programs. It is used by many goroutines at once.
+type Engine interface {
+	// Compile loads src completely, so that a program which compiled can fail
+	// only at run time. It is called once for each revision of a source and
+	// returns an *Error of kind Invalid, with the place, if src can't be loaded,
+	// or what Ended gives if ctx was over first.
+	Compile(ctx context.Context, src Source) (Program, error)
+}
+
+// Program is one hook, ready to be called. It is used by many goroutines at once.
+type Program interface {
+	// Run answers one call. It must neither change what the call holds nor keep
+	// any of it, and no call may see what another one left behind. It returns
+	// soon after ctx ends, with an *Error of kind Timeout if that was its
+	// deadline (see Ended). Every error that it returns is an *Error; what the
+	// response then holds is Logs and TimeDependent.
+	Run(ctx context.Context, call Call) (Response, error)
+}
+
+// Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
+type Source struct {
+	// Hook is the hook that the program answers, such as "sync".
+	Hook     string
+	Script   *Script
+	Endpoint *Endpoint
+}
+
+// Script is a module tree and the place in it where the hook is.
+type Script struct {
+	// Files maps slash-separated paths to contents. It is shared by all hooks
+	// of a definition and never changes.
+	Files map[string]string
+	// Path is the entry, a key of Files.
+	Path string
+	// Function is the name of the export to call. If it is empty, the export
+	// named like the hook is called and, failing that, the default export.
+	Function string
+	// Signature says what the function is given and gives back.
+	Signature Signature
+	// Parameters is handed to the script as request.parameters unless it is nil.
+	Parameters any
+}
+
+// Signature is a calling convention for scripts.
+type Signature string
+
+const (
+	// Request hands the hook's request to the function, which returns the response.
+	Request Signature = "Request"
+	// HTTPContext hands over {request: {body}} and takes {status, body}, as hooks
+	// written for metacontroller's Node.js function server expect.
+	HTTPContext Signature = "HTTPContext"
+)
+
+// Endpoint is a webhook.
+type Endpoint struct {
+	// URL is complete and starts with http:// or https://.
+	URL string
+	// MaxResponseBytes bounds the body of an answer. Zero means 8 MiB.
+	MaxResponseBytes int64
+}
+
+// Call is one question to a hook.
+type Call struct {
+	// Request is the JSON object that the hook is given (section 2 of the
+	// specification), as package unstructured represents JSON: map[string]any,
+	// []any, string, bool, int64, float64 and nil. Its parts are shared with
+	// caches and must not be changed.
+	Request map[string]any
+	// Now is the time that the hook sees, one for the whole call.
+	Now time.Time
+	// Seed makes the hook's random numbers repeatable.
+	Seed string
+}
+
+// Response is a hook's answer.
+type Response struct {
+	// Body is the answer as it came, of the same types as Call.Request. It is
+	// nil if the hook answered null, and may be of any JSON type: whether it is
+	// a fit answer for the hook is the caller's to judge. It may share parts with
+	// the request, and with itself, so it must not be changed either.
+	Body any
+	// TimeDependent says that the answer may differ for an equal request,
+	// because the program read the clock or is not of this process.
+	TimeDependent bool
+	// Logs are the lines that the program wrote, in order, cut at 64 KiB.
+	Logs []string
+}

@@ -1,0 +1,97 @@
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind says what went wrong with a hook, and thereby what helps: see Reason.
+type Kind int
+
+const (
+	// Failed means that the hook threw, or that the far side answered an error.
+	Failed Kind = iota
+	// Invalid means that the source does not load. Only an edit helps.
+	Invalid
+	// BadResponse means that the answer is no response to this hook.
+	BadResponse
+	// Timeout means that the hook did not answer in time.
+	Timeout
+	// Exhausted means that the hook went over a limit on memory, stack, cost or output.
+	Exhausted
+)
+
+// Reason is the kind's name on events and conditions.
+func (k Kind) Reason() string {
+	switch k {
+	case Invalid:
+		return "ScriptInvalid"
+	case BadResponse:
+		return "HookResponseInvalid"
+	case Timeout:
+		return "HookTimedOut"
+	case Exhausted:
+		return "HookLimitExceeded"
+	default:
+		return "HookFailed"
+	}
+}
+
+// Location is a place in the author's own source. Line and Column count from 1; zero means unknown.
+type Location struct {
+	File         string
+	Line, Column int
+}
+
+// String gives file:line:column, as far as it is known, and "" for an unknown file.
+func (l Location) String() string {
+	switch {
+	case l.File == "" || l.Line == 0:
+		return l.File
+	case l.Column == 0:
+		return fmt.Sprintf("%s:%d", l.File, l.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Column)
+	}
+}
+
+// Error is the only error that engines return.
+type Error struct {
+	Kind     Kind
+	Location Location
+	// Message is for the author of the hook, without the location.
+	Message string
+	// Stack is the script's own stack, innermost first, or empty.
+	Stack []string
+	// RetryAfter is how long the far side asked to be left alone, or zero.
+	RetryAfter time.Duration
+	// Err is the cause, if there is one to unwrap.
+	Err error
+}
+
+// Error gives "file:line:column: message".
+func (e *Error) Error() string {
+	if at := e.Location.String(); at != "" {
+		return at + ": " + e.Message
+	}
+	return e.Message
+}
+
+// Detail is Error followed by the script's stack, a line each.
+func (e *Error) Detail() string {
+	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n    ")
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf gives the kind of an error that came from an engine, and Failed for any other.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return Failed
+}

@@ -1,0 +1,120 @@
+package javascript
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// bundled is a module tree as one script. Its value is a function of (module,
+// exports) that leaves what the entry exports in module.exports.
+type bundled struct {
+	entry     string
+	code      string
+	sourceMap []byte
+}
+
+// missing lists what goja lacks, so that esbuild rewrites it. Everything else is
+// left alone: lowered code is slower, and its errors are harder to read.
+var missing = map[string]bool{
+	"async-generator": false,
+	"decorators":      false,
+	"for-await":       false,
+	"import-meta":     false,
+	"top-level-await": false,
+	"using":           false,
+}
+
+const (
+	wrapperStart = "(function (module, exports) {"
+	wrapperEnd   = "})"
+)
+
+func bundle(script *engines.Script) (*bundled, error) {
+	files := tree(script.Files)
+	if size := files.size(); size > maxSourceBytes {
+		return nil, invalid(engines.Location{}, fmt.Sprintf("the files of this definition hold %d bytes, more than the %d allowed", size, maxSourceBytes))
+	}
+	if _, ok := files[script.Path]; !ok {
+		return nil, invalid(engines.Location{File: script.Path}, "no such file: "+files.listing())
+	}
+	result := api.Build(options(files, script.Path))
+	if len(result.Errors) > 0 {
+		return nil, buildError(result.Errors)
+	}
+	b := &bundled{entry: script.Path}
+	for _, file := range result.OutputFiles {
+		if strings.HasSuffix(file.Path, ".map") {
+			b.sourceMap = file.Contents
+		} else {
+			b.code = finished(string(file.Contents))
+		}
+	}
+	return b, nil
+}
+
+// exported is how esbuild ends the exports of an ES module: by copying them to
+// another object, which takes longer than many a hook. They do as they are.
+var exported = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
+
+// finished is the bundle as it is run. ES modules are strict, which esbuild
+// leaves to whoever runs them. No line moves, so that the source map still fits.
+func finished(code string) string {
+	if !exported.MatchString(code) {
+		return code
+	}
+	strict := strings.Replace(code, wrapperStart, wrapperStart+` "use strict";`, 1)
+	return exported.ReplaceAllString(strict, "module.exports = $1;")
+}
+
+func options(files tree, entry string) api.BuildOptions {
+	return api.BuildOptions{
+		EntryPointsAdvanced: []api.EntryPoint{{InputPath: entryPoint, OutputPath: "bundle"}},
+		Plugins:             []api.Plugin{files.plugin(entry)},
+		Bundle:              true,
+		Outdir:              "out",
+		Format:              api.FormatCommonJS,
+		Platform:            api.PlatformNeutral,
+		Target:              api.ESNext,
+		Supported:           missing,
+		Sourcemap:           api.SourceMapExternal,
+		SourcesContent:      api.SourcesContentExclude,
+		LegalComments:       api.LegalCommentsNone,
+		TsconfigRaw:         "{}",
+		LogLevel:            api.LogLevelSilent,
+		Banner:              map[string]string{"js": wrapperStart},
+		Footer:              map[string]string{"js": wrapperEnd},
+	}
+}
+
+// buildError gives the first of esbuild's errors its place and message, and puts the others in the stack.
+func buildError(messages []api.Message) *engines.Error {
+	const shown = 5
+	first := invalid(location(messages[0].Location), plain(messages[0].Text))
+	for _, m := range messages[1:min(len(messages), shown)] {
+		first.Stack = append(first.Stack, invalid(location(m.Location), plain(m.Text)).Error())
+	}
+	if more := len(messages) - 1; more > 0 {
+		first.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}
+
+func location(l *api.Location) engines.Location {
+	if l == nil {
+		return engines.Location{}
+	}
+	if l.Line == 0 {
+		return engines.Location{File: plain(l.File)}
+	}
+	return engines.Location{File: plain(l.File), Line: l.Line, Column: l.Column + 1}
+}
+
+// plain takes esbuild's namespace from the paths in a text.
+func plain(text string) string {
+	return strings.ReplaceAll(text, namespace+":", "")
+}

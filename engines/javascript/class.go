@@ -1,0 +1,41 @@
+package javascript
+
+import (
+	"reflect"
+
+	"github.com/dop251/goja"
+)
+
+var (
+	objectType  = reflect.TypeFor[*object]()
+	arrayType   = reflect.TypeFor[*array]()
+	promiseType = reflect.TypeFor[*goja.Promise]()
+	proxyType   = reflect.TypeFor[goja.Proxy]()
+	mapType     = reflect.TypeFor[[][2]any]()
+	setType     = reflect.TypeFor[[]any]()
+)
+
+// classOf says what an object is, in a way that its script can't influence. goja
+// calls several classes just Object, and gives them away by what they export as.
+func classOf(o *goja.Object) string {
+	class := o.ClassName()
+	switch t := o.ExportType(); {
+	case t == mapType:
+		return "Map"
+	case t == setType && class != "Array":
+		return "Set"
+	case t == promiseType:
+		return "Promise"
+	case t == proxyType:
+		return classOfProxy(o)
+	default:
+		return class
+	}
+}
+
+func classOfProxy(o *goja.Object) string {
+	if target := o.Export().(goja.Proxy).Target(); target != nil {
+		return classOf(target)
+	}
+	return "Object"
+}

@@ -1,0 +1,64 @@
+package javascript
+
+import (
+	"errors"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+	"github.com/go-sourcemap/sourcemap"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// bundleName is the name of the bundle in positions that no module's are.
+const bundleName = "bundle"
+
+// compile turns the bundle into goja's code. What esbuild accepts, goja may
+// still refuse: regular expressions above all.
+func (b *bundled) compile() (*goja.Program, error) {
+	positions, err := adapted(b.sourceMap)
+	if err != nil {
+		return nil, invalid(engines.Location{File: b.entry}, "reading the bundle's source map: "+err.Error())
+	}
+	// The map is handed over as data: by default goja opens what the comment names.
+	handOver := parser.WithSourceMapLoader(func(string) ([]byte, error) { return positions, nil })
+	parsed, err := parser.ParseFile(nil, bundleName, b.code+"\n//# sourceMappingURL=map", 0, handOver)
+	if err != nil {
+		return nil, b.parseError(err, positions)
+	}
+	if err := checkPatterns(parsed); err != nil {
+		return nil, err
+	}
+	return b.generate(parsed)
+}
+
+func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
+	code, err := goja.CompileAST(parsed, false)
+	if err == nil {
+		return code, nil
+	}
+	at := engines.Location{File: b.entry}
+	var refused *goja.CompilerSyntaxError
+	if errors.As(err, &refused) && refused.File != nil {
+		at = place(refused.File.Position(refused.Offset))
+		return nil, invalid(at, refused.Message)
+	}
+	return nil, invalid(at, err.Error())
+}
+
+// parseError places the first of the parser's errors. They are in the bundle's
+// lines, because the parser reads the map last.
+func (b *bundled) parseError(err error, positions []byte) *engines.Error {
+	var list parser.ErrorList
+	if !errors.As(err, &list) || len(list) == 0 {
+		return invalid(engines.Location{File: b.entry}, err.Error())
+	}
+	at := engines.Location{File: b.entry}
+	if consumer, err := sourcemap.Parse(bundleName, positions); err == nil {
+		if file, _, line, column, ok := consumer.Source(list[0].Position.Line, list[0].Position.Column); ok {
+			at = engines.Location{File: file, Line: line, Column: column}
+		}
+	}
+	return invalid(at, list[0].Message)
+}

@@ -1,0 +1,136 @@
+package javascript
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+func TestModules(t *testing.T) {
+	cases := map[string]struct {
+		reason, path string
+		files        map[string]string
+	}{
+		"ES module":        {"the hook's name is looked for first", "a.js", map[string]string{"a.js": `export function sync() { return 'ok' } export default () => 'default'`}},
+		"default export":   {"then the default", "a.mjs", map[string]string{"a.mjs": `export default () => 'ok'; export const finalize = () => 'finalize'`}},
+		"exports":          {"CommonJS by name", "a.cjs", map[string]string{"a.cjs": `exports.sync = () => 'ok'`}},
+		"module.exports":   {"CommonJS as one function", "a.js", map[string]string{"a.js": `module.exports = async function () { return 'ok' }`}},
+		"TypeScript":       {"types are dropped", "a.ts", map[string]string{"a.ts": `enum E { A = 'ok' } interface I { e: E } export const sync = (r: any): E => ({ e: E.A } satisfies I).e as E`}},
+		"endings":          {"endings may be left out", "a.ts", map[string]string{"a.ts": `import {ok} from './b'; export const sync = () => ok`, "b.ts": `export const ok = 'ok'`}},
+		"index":            {"a folder stands for its index", "a.js", map[string]string{"a.js": `import {ok} from './lib'; export const sync = () => ok`, "lib/index.mjs": `export const ok = 'ok'`}},
+		"up":               {"paths are relative to the importer", "hooks/a.js", map[string]string{"hooks/a.js": `import {ok} from '../lib/b.js'; export const sync = () => ok`, "lib/b.js": `export {ok} from './c'`, "lib/c.js": `export const ok = 'ok'`}},
+		"js for ts":        {"TypeScript's own way to write imports", "a.ts", map[string]string{"a.ts": `import {ok} from './b.js'; export const sync = () => ok`, "b.ts": `export const ok = 'ok'`}},
+		"require":          {"CommonJS imports", "a.js", map[string]string{"a.js": `const {ok} = require('./b'); exports.sync = () => ok`, "b.cjs": `exports.ok = 'ok'`}},
+		"JSON":             {"data can be imported", "a.js", map[string]string{"a.js": `import data, {ok} from './data.json'; export const sync = () => data.ok === ok && ok`, "data.json": `{"ok": "ok"}`}},
+		"text":             {"anything else is text", "a.js", map[string]string{"a.js": `import text from './text.yaml'; export const sync = () => text`, "text.yaml": `ok`}},
+		"dynamic import":   {"the module is in the bundle already", "a.js", map[string]string{"a.js": `export const sync = async () => (await import('./b.js')).ok`, "b.js": `export const ok = 'ok'`}},
+		"cycle":            {"modules may import each other", "a.js", map[string]string{"a.js": `import {f} from './b.js'; export const ok = () => 'ok'; export const sync = () => f()`, "b.js": `import {ok} from './a.js'; export const f = () => ok()`}},
+		"reexport of CJS":  {"names that are known only when it runs", "a.js", map[string]string{"a.js": `export * from './b.cjs'`, "b.cjs": `module.exports = {sync: () => 'ok'}`}},
+		"strict":           {"ES modules are strict", "a.js", map[string]string{"a.js": `export function sync() { try { undeclared = 1 } catch { return 'ok' } }`}},
+		"sloppy":           {"CommonJS is not", "a.js", map[string]string{"a.js": `exports.sync = () => { undeclared = 'ok'; return undeclared }`}},
+		"hash bang":        {"as editors like it", "a.js", map[string]string{"a.js": "#!/usr/bin/env node\nexport const sync = () => 'ok'"}},
+		"odd name":         {"paths are not URLs", "a b%20ü.js", map[string]string{"a b%20ü.js": `export const sync = () => 'ok'`}},
+		"lowered features": {"what goja lacks is rewritten", "a.ts", map[string]string{"a.ts": `export function sync() { let s = ''; { using x = { [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() { s += 'k' } } as any; s += 'o' } return s }`}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			if diff := cmp.Diff(any("ok"), answer(t, files(c.path, c.files), map[string]any{})); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFunction(t *testing.T) {
+	src := script(`export function sync() { return 'sync' } export function finalize() { return 'finalize' }`)
+	src.Script.Function = "finalize"
+	if diff := cmp.Diff(any("finalize"), answer(t, src, map[string]any{})); diff != "" {
+		t.Errorf("function finalize answered (-want +got):\n%s", diff)
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"syntax":           {"the place is the author's", "\nexport function sync() { return ] }", `sync.js:2:33: Unexpected "]"`},
+		"several":          {"the others are counted, and are in the stack", "const a = 1;\nconst a = 2;\nconst a = 3;\nconst a = 4;", `sync.js:2:7: The symbol "a" has already been declared (and 2 more)`},
+		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
+		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
+		"absolute":         {"nor is there a disk", `import '/etc/passwd'`, `sync.js:1:8: can't import "/etc/passwd": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
+		"missing":          {"the message says what there is", `import './b.js'`, `sync.js:1:8: can't import "./b.js": there is no file "b.js", with or without an ending: there are sync.js`},
+		"outside":          {"the tree is all there is", `import '../../etc/passwd'`, `sync.js:1:8: can't import "../../etc/passwd": it leaves the files of this definition: there are sync.js`},
+		"no such export":   {"the message says what there is", "export const finalize = () => 1, other = 2", `sync.js: no export "sync" or "default": the script exports finalize, other`},
+		"no export":        {"the message says so", "const sync = 1", `sync.js: no export "sync" or "default": the script exports nothing by name`},
+		"no function":      {"a constant can't be called", "export const sync = 1", `sync.js: the export "sync" is not a function`},
+		"pattern":          {"what esbuild takes, goja may not", "\n\nexport const sync = () => /a/v", `sync.js:3:27: Invalid flags supplied to RegExp constructor 'v'`},
+		"bad pattern":      {"what esbuild takes, goja may not", "\n\nexport const sync = () => /(/", `sync.js:3:27: Unterminated group`},
+		"property pattern": {"goja would let it match nothing", `export const sync = (r) => [r].map((x) => ({a: /^\p{L}+$/u.test(x)}))`, `sync.js:1:48: regular expressions with \p{...} are not supported here`},
+		"top-level await":  {"nothing could end it", "export const sync = 1\nawait sync", `sync.js:2:1: Top-level await is`},
+		"top-level throw":  {"modules run at load, to find their exports", "export const sync = () => 1\nnull.x", `sync.js:2:6: TypeError: Cannot read property 'x' of undefined`},
+		"nesting":          {"the parsers recurse", "export const sync = () => " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "sync.js: brackets are nested more than 500 deep"},
+		"size":             {"the parsers take memory", "//" + strings.Repeat("x", 1<<20), "the files of this definition hold 1048578 bytes, more than the 1048576 allowed"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			got := compileError(t, script(c.text))
+			if got == nil || got.Kind != engines.Invalid || !strings.HasPrefix(got.Error(), c.want) {
+				t.Errorf("error\n%v, want one of kind %s that starts with\n%s", got, engines.Invalid.Reason(), c.want)
+			}
+		})
+	}
+}
+
+func TestMissingEntry(t *testing.T) {
+	got := compileError(t, files("b.js", map[string]string{"a.js": ""}))
+	if got == nil || got.Error() != "b.js: no such file: there are a.js" {
+		t.Errorf("error %v", got)
+	}
+}
+
+func TestEndlessModule(t *testing.T) {
+	src := script("export const sync = () => 1\nfor (let i = 0;; i++);")
+	built, err := bundle(src.Script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := built.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	got := asError(t, (&program{code: code, script: src.Script, candidates: candidates(src)}).load(ctx))
+	if got == nil || got.Kind != engines.Timeout || got.Location.Line != 2 {
+		t.Errorf("error %v, want a timeout in line 2", got)
+	}
+}
+
+// TestSourceMapsAreNotFollowed gives scripts maps to follow: if one were, the
+// error would be in stolen.ts, and a script could read the host's files.
+func TestSourceMapsAreNotFollowed(t *testing.T) {
+	const sourceMap = `{"version":3,"sources":["stolen.ts"],"names":[],"mappings":"AAAA;AAAA;AAAA"}`
+	path := filepath.Join(t.TempDir(), "sync.js.map")
+	if err := os.WriteFile(path, []byte(sourceMap), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inline := "data:application/json;base64," + base64.StdEncoding.EncodeToString([]byte(sourceMap))
+	for _, url := range []string{"file://" + path, path, inline} {
+		for _, comment := range []string{"\n//# sourceMappingURL=%s", "\n/*# sourceMappingURL=%s */"} {
+			src := script("export function sync() {\n  throw new Error('boom') }" + fmt.Sprintf(comment, url))
+			_, failure := run(t, src, map[string]any{}, time.Minute)
+			if failure == nil || failure.Location.String() != "sync.js:2:9" {
+				t.Errorf("with %q: error %v, want one at sync.js:2:9", url, failure)
+			}
+		}
+	}
+}

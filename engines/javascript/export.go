@@ -1,0 +1,220 @@
+package javascript
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// exporter turns a script's value into Go values, as JSON.stringify would.
+type exporter struct {
+	i         *isolate
+	path      trail
+	ancestors []*goja.Object
+	left      int
+}
+
+// export converts an answer. It may run script code: getters, toJSON, proxies.
+func (i *isolate) export(v goja.Value) (any, error) {
+	x := &exporter{i: i, left: maxAnswerBytes}
+	answer, kept, err := x.value(v)
+	if err != nil {
+		return nil, err
+	}
+	if !kept {
+		return nil, x.wrong("the function gave back %s, not a response: is a return missing?", kindOf(v))
+	}
+	return answer, nil
+}
+
+// value gives the Go value, and whether JSON has it at all: undefined, functions
+// and symbols it leaves out.
+func (x *exporter) value(v goja.Value) (any, bool, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false, nil
+	case *goja.Symbol:
+		return nil, false, nil
+	case *goja.Object:
+		return x.object(v)
+	}
+	if goja.IsUndefined(v) {
+		return nil, false, nil
+	}
+	return x.primitive(v.Export())
+}
+
+func (x *exporter) primitive(v any) (any, bool, error) {
+	switch v := v.(type) {
+	case float64:
+		n, err := x.number(v)
+		return n, true, err
+	case *big.Int:
+		return nil, true, x.wrong("is a BigInt: use Number()")
+	default:
+		return v, true, x.spend(size(v))
+	}
+}
+
+// number makes whole numbers int64, as decoding the same JSON would.
+func (x *exporter) number(f float64) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, x.wrong("is %v, which is no number in JSON", f)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return int64(f), x.spend(8)
+	}
+	return f, x.spend(8)
+}
+
+func (x *exporter) object(o *goja.Object) (any, bool, error) {
+	if err := x.enter(o); err != nil {
+		return nil, true, err
+	}
+	defer func() { x.ancestors = x.ancestors[:len(x.ancestors)-1] }()
+	switch o.ExportType() {
+	case objectType:
+		v, err := x.objectView(o.Export().(*object))
+		return v, true, err
+	case arrayType:
+		v, err := x.arrayView(o.Export().(*array))
+		return v, true, err
+	}
+	if v, replaced, err := x.toJSON(o); err != nil || replaced {
+		return x.replacement(v, err)
+	}
+	return x.ordinary(o)
+}
+
+func (x *exporter) replacement(v goja.Value, err error) (any, bool, error) {
+	if err != nil {
+		return nil, true, err
+	}
+	return x.value(v)
+}
+
+// toJSON gives what an object wants to be written as, such as a Date.
+func (x *exporter) toJSON(o *goja.Object) (goja.Value, bool, error) {
+	call, ok := goja.AssertFunction(o.Get("toJSON"))
+	if !ok {
+		return nil, false, nil
+	}
+	v, err := call(o, x.i.rt.ToValue(x.path.last()))
+	return v, err == nil, err
+}
+
+func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
+	if _, callable := goja.AssertFunction(o); callable {
+		return nil, false, nil
+	}
+	switch class := classOf(o); class {
+	case "Array":
+		v, err := x.array(o)
+		return v, true, err
+	case "String":
+		return x.primitive(o.String())
+	case "Number", "Boolean":
+		return x.primitive(o.Export())
+	case "Map":
+		return nil, true, x.wrong("is a Map: use Object.fromEntries(map)")
+	case "Set":
+		return nil, true, x.wrong("is a Set: use [...set]")
+	case "Promise":
+		return nil, true, x.wrong("is a Promise: use await")
+	}
+	v, err := x.properties(o)
+	return v, true, err
+}
+
+func (x *exporter) array(o *goja.Object) (any, error) {
+	length := o.Get("length").ToInteger()
+	elements := []any{}
+	for n := int64(0); n < length; n++ {
+		v, err := x.element(int(n), o.Get(strconv.FormatInt(n, 10)))
+		if err != nil {
+			return nil, err
+		}
+		elements = append(elements, v)
+	}
+	return elements, nil
+}
+
+// element converts one of an array: what JSON does not have is null there.
+func (x *exporter) element(index int, v goja.Value) (any, error) {
+	x.path = append(x.path, index)
+	defer x.up()
+	out, kept, err := x.value(v)
+	if err == nil && !kept {
+		err = x.spend(4)
+	}
+	return out, err
+}
+
+func (x *exporter) properties(o *goja.Object) (any, error) {
+	keys := o.Keys()
+	out := make(map[string]any, len(keys))
+	for _, key := range keys {
+		if err := x.property(out, key, o.Get(key)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (x *exporter) property(out map[string]any, key string, v goja.Value) error {
+	x.path = append(x.path, key)
+	defer x.up()
+	converted, kept, err := x.value(v)
+	if err != nil || !kept {
+		return err
+	}
+	out[key] = converted
+	return x.spend(len(key) + 4)
+}
+
+func (x *exporter) up() { x.path = x.path[:len(x.path)-1] }
+
+// enter goes one object deeper.
+func (x *exporter) enter(o *goja.Object) error {
+	if slices.Contains(x.ancestors, o) {
+		return x.wrong("holds itself")
+	}
+	if len(x.ancestors) >= maxAnswerNesting {
+		return x.wrong("is nested more than %d deep", maxAnswerNesting)
+	}
+	x.ancestors = append(x.ancestors, o)
+	return x.spend(2)
+}
+
+func (x *exporter) spend(bytes int) error {
+	if x.left -= bytes; x.left < 0 {
+		return &engines.Error{Kind: engines.Exhausted,
+			Message: fmt.Sprintf("the response is larger than %d MiB", maxAnswerBytes>>20)}
+	}
+	return nil
+}
+
+func (x *exporter) wrong(format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	if at := x.path.String(); at != "" {
+		message = at + ": " + message
+	}
+	return &engines.Error{Kind: engines.BadResponse, Message: message}
+}
+
+func kindOf(v goja.Value) string {
+	switch v.(type) {
+	case *goja.Symbol:
+		return "a symbol"
+	case *goja.Object:
+		return "a function"
+	default:
+		return "undefined"
+	}
+}

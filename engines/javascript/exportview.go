@@ -1,0 +1,92 @@
+package javascript
+
+// What the script left as it was goes back as the Go value that it is, so that a
+// large request costs nothing on its way through. Its size counts all the same.
+
+func (x *exporter) objectView(o *object) (any, error) {
+	if !o.changed {
+		return o.from, x.measure(o.from, 0)
+	}
+	keys := o.Keys()
+	out := make(map[string]any, len(keys))
+	for _, key := range keys {
+		if err := x.viewProperty(out, key, o); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (x *exporter) viewProperty(out map[string]any, key string, o *object) error {
+	if v, ok := o.over[key]; ok {
+		return x.property(out, key, v)
+	}
+	out[key] = o.from[key]
+	if err := x.spend(len(key) + 4); err != nil {
+		return err
+	}
+	return x.measure(o.from[key], 0)
+}
+
+func (x *exporter) arrayView(a *array) (any, error) {
+	if !a.changed {
+		return a.from, x.measure(a.from, 0)
+	}
+	out := make([]any, a.Len())
+	for n := range out {
+		if err := x.viewElement(out, n, a); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (x *exporter) viewElement(out []any, n int, a *array) (err error) {
+	if a.shown[n] != nil {
+		out[n], err = x.element(n, a.shown[n])
+		return err
+	}
+	out[n] = a.from[n]
+	return x.measure(a.from[n], 0)
+}
+
+// measure counts a Go value as part of the answer.
+func (x *exporter) measure(v any, depth int) error {
+	if len(x.ancestors)+depth > maxAnswerNesting {
+		return x.wrong("is nested more than %d deep", maxAnswerNesting)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, part := range v {
+			if err := x.spend(len(key) + 4); err != nil {
+				return err
+			}
+			if err := x.measure(part, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, part := range v {
+			if err := x.measure(part, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return x.spend(size(v))
+}
+
+// size is about how many bytes of JSON a value takes, without its parts.
+func size(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + 2
+	case int64, float64:
+		return 8
+	case bool:
+		return 4
+	case nil:
+		return 4
+	default:
+		return 2
+	}
+}

@@ -1,0 +1,163 @@
+package javascript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/file"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// failure says what an error of a call means. Writing an exception down may run
+// script code again, which the interrupt still bounds.
+func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
+	var ours *engines.Error
+	var interrupted *goja.InterruptedError
+	var overflow *goja.StackOverflowError
+	var thrown *goja.Exception
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case errors.As(err, &interrupted):
+		return placed(engines.Ended(ctx), frames(interrupted.Stack()))
+	case errors.As(err, &overflow):
+		e := &engines.Error{Kind: engines.Exhausted, Err: err, Message: fmt.Sprintf("functions call each other more than %d deep", maxCallDepth)}
+		return placed(e, frames(overflow.Stack()))
+	case errors.As(err, &thrown):
+		return i.exception(ctx, thrown)
+	default:
+		return &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
+	}
+}
+
+func (i *isolate) exception(ctx context.Context, thrown *goja.Exception) *engines.Error {
+	written, err := i.protect(func() (any, error) { return i.thrown(thrown.Value(), thrown.Stack()), nil })
+	if err == nil {
+		return written.(*engines.Error)
+	}
+	e := &engines.Error{Kind: engines.Failed, Message: "threw a value that can't be shown"}
+	if ctx.Err() != nil {
+		e = engines.Ended(ctx)
+	}
+	return placed(e, frames(thrown.Stack()))
+}
+
+// thrown writes down what a script threw. An Error says itself where it was
+// made, which is better to know than where it was last thrown from.
+func (i *isolate) thrown(v goja.Value, stack []goja.StackFrame) *engines.Error {
+	e := &engines.Error{Kind: engines.Failed, Message: i.message(v)}
+	if o, ok := v.(*goja.Object); ok && classOf(o) == "Error" {
+		if own := parsedFrames(ownStack(o)); len(own) > 0 {
+			return placed(e, own)
+		}
+	}
+	return placed(e, frames(stack))
+}
+
+func (i *isolate) message(v goja.Value) string {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return "threw " + i.show(v, maxShownBytes)
+	}
+	if classOf(o) != "Error" {
+		return "threw " + i.show(o, maxShownBytes)
+	}
+	name, message := field(o, "name"), field(o, "message")
+	switch {
+	case message == "":
+		return cut(name, maxShownBytes)
+	case name == "" || name == "Error":
+		return cut(message, maxShownBytes)
+	default:
+		return cut(name+": "+message, maxShownBytes)
+	}
+}
+
+// ownStack reads an Error's stack, which goja writes at that moment, with name and
+// message in it. It never ends doing so if one of these is the error itself.
+func ownStack(o *goja.Object) string {
+	for _, name := range []string{"name", "message"} {
+		if _, nested := o.Get(name).(*goja.Object); nested {
+			return ""
+		}
+	}
+	return field(o, "stack")
+}
+
+// field reads what an Error says of itself, if that is no object: writing down an
+// error that is its own message would not end.
+func field(o *goja.Object, name string) string {
+	v := o.Get(name)
+	if _, nested := v.(*goja.Object); nested || v == nil || goja.IsUndefined(v) {
+		return ""
+	}
+	return primitive(v)
+}
+
+// frame is one line of a script's stack.
+type frame struct {
+	function string
+	at       engines.Location
+}
+
+func (f frame) String() string {
+	if f.function == "" {
+		return "at " + f.at.String()
+	}
+	return fmt.Sprintf("at %s (%s)", f.function, f.at)
+}
+
+// placed gives an error the place of the innermost frame, and the stack.
+func placed(e *engines.Error, stack []frame) *engines.Error {
+	for _, f := range stack[:min(len(stack), maxFrames)] {
+		e.Stack = append(e.Stack, f.String())
+	}
+	if len(stack) > 0 {
+		e.Location = stack[0].at
+	}
+	return e
+}
+
+// frames are those of the author's own code: neither goja's functions nor the
+// helpers that esbuild adds.
+func frames(stack []goja.StackFrame) []frame {
+	var kept []frame
+	for _, f := range stack {
+		if at := place(f.Position()); at.File != "" && at.File != bundleName {
+			kept = append(kept, frame{function: f.FuncName(), at: at})
+		}
+	}
+	return kept
+}
+
+// stackLine is how goja writes a frame, with its program counter in the last brackets.
+var stackLine = regexp.MustCompile(`(?m)^\s*at (?:(\S+) \()?(.+):(\d+):(\d+)\(\d+\)\)?$`)
+
+func parsedFrames(text string) []frame {
+	var kept []frame
+	for _, m := range stackLine.FindAllStringSubmatch(text, -1) {
+		line, _ := strconv.Atoi(m[3])
+		column, _ := strconv.Atoi(m[4])
+		at := place(file.Position{Filename: m[2], Line: line, Column: column})
+		if at.File != bundleName && at.File != "" {
+			kept = append(kept, frame{function: strings.TrimPrefix(m[1], "new "), at: at})
+		}
+	}
+	return kept
+}
+
+// place undoes goja's reading of paths as URLs.
+func place(p file.Position) engines.Location {
+	name := p.Filename
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	return engines.Location{File: name, Line: p.Line, Column: p.Column}
+}

@@ -1,0 +1,67 @@
+package javascript
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// runContext calls a function that was written for metacontroller's Node.js
+// server: it takes {request: {body}} and gives back {status, body, headers}.
+func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
+	argument := map[string]any{"request": map[string]any{"body": p.request(call)}}
+	result, err := p.answer(i, argument)
+	if err != nil {
+		return nil, err
+	}
+	reply, ok := result.(map[string]any)
+	if !ok {
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + cut(text(result), maxShownBytes) + ", not {status, body}"}
+	}
+	if err := refusal(reply, call.Now); err != nil {
+		return nil, err
+	}
+	return replyBody(reply)
+}
+
+// refusal is the error of a reply whose status is not 200. No status is 200.
+func refusal(reply map[string]any, now time.Time) error {
+	status, given := reply["status"]
+	if !given || status == int64(http.StatusOK) {
+		return nil
+	}
+	e := &engines.Error{Kind: engines.Failed,
+		Message: fmt.Sprintf("answered status %s: %s", text(status), cut(text(reply["body"]), maxShownBytes))}
+	if status == int64(http.StatusTooManyRequests) || status == int64(http.StatusServiceUnavailable) {
+		e.RetryAfter = engines.RetryAfter(header(reply, "Retry-After"), now)
+	}
+	return e
+}
+
+func header(reply map[string]any, name string) string {
+	headers, _ := reply["headers"].(map[string]any)
+	for key, value := range headers {
+		if strings.EqualFold(key, name) {
+			return text(value)
+		}
+	}
+	return ""
+}
+
+// replyBody gives the response. That server sent a string as it is, so it is JSON.
+func replyBody(reply map[string]any) (any, error) {
+	body, written := reply["body"].(string)
+	if !written {
+		return reply["body"], nil
+	}
+	var response any
+	if err := utiljson.Unmarshal([]byte(body), &response); err != nil {
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: "body: is a string that is not JSON: " + err.Error(), Err: err}
+	}
+	return response, nil
+}

@@ -1,0 +1,107 @@
+package javascript
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// isolate is a runtime for one call. Nothing in it outlives the call.
+type isolate struct {
+	rt        *goja.Runtime
+	console   console
+	readClock bool
+}
+
+func newIsolate(now time.Time, seed string) *isolate {
+	i := &isolate{rt: goja.New(), console: console{left: maxLogBytes}}
+	i.rt.SetMaxCallStackSize(maxCallDepth)
+	i.rt.SetParserOptions(refuse(parser.WithDisableSourceMaps, i.noCode))
+	i.rt.SetTimeSource(func() time.Time {
+		i.readClock = true
+		return now
+	})
+	i.rt.SetRandSource(randomFrom(seed))
+	i.install()
+	return i
+}
+
+// refuse makes a parser option, of which only an example can be named, that runs
+// instead of being applied. Options come before parsing, and eval and all
+// constructors of functions parse with those of the runtime: none gets by.
+func refuse[T any](_ func(T), instead func()) func(T) {
+	return func(T) { instead() }
+}
+
+func (i *isolate) noCode() {
+	panic(i.rt.NewTypeError("code can't be made from strings here: eval and the constructors of functions are disabled"))
+}
+
+// randomFrom gives the numbers of Math.random. The generator is made when first asked.
+func randomFrom(seed string) goja.RandSource {
+	var numbers *rand.Rand
+	return func() float64 {
+		if numbers == nil {
+			h := fnv.New128a()
+			h.Write([]byte(seed))
+			sum := h.Sum(nil)
+			numbers = rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:])))
+		}
+		return numbers.Float64()
+	}
+}
+
+// install adds the two globals that a host has to give.
+func (i *isolate) install() {
+	global := i.rt.GlobalObject()
+	must(global.DefineAccessorProperty("console", i.rt.ToValue(i.lazyConsole), nil, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	must(global.DefineDataProperty("structuredClone", i.rt.ToValue(i.structuredClone), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+}
+
+// must is for definitions on objects that no script has touched yet.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// guard runs f, which runs script code, and interrupts that when ctx ends. Every
+// error that it returns is an *engines.Error.
+func (i *isolate) guard(ctx context.Context, f func() (any, error)) (any, error) {
+	if ctx.Err() != nil {
+		return nil, engines.Ended(ctx)
+	}
+	stop := context.AfterFunc(ctx, func() { i.rt.Interrupt(ctx.Err()) })
+	defer stop()
+	answer, err := i.protect(f)
+	if err == nil {
+		return answer, nil
+	}
+	return nil, i.failure(ctx, err)
+}
+
+// protect turns what f panics with into errors: exceptions of the script, the
+// interrupt, and defects of goja, which must not end the process.
+func (i *isolate) protect(f func() (any, error)) (answer any, err error) {
+	defer func() {
+		switch x := recover().(type) {
+		case nil:
+		case error:
+			answer, err = nil, x
+		default:
+			answer, err = nil, fmt.Errorf("the JavaScript engine failed: %v", x)
+		}
+	}()
+	if thrown := i.rt.Try(func() { answer, err = f() }); thrown != nil {
+		return nil, thrown
+	}
+	return answer, err
+}

@@ -1,0 +1,101 @@
+package javascript
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dop251/goja"
+)
+
+// object is the view of a map. It implements goja.DynamicObject.
+type object struct {
+	node
+	from map[string]any
+	// over holds what differs from from, and the objects made for its parts. A
+	// nil value is a property that was deleted.
+	over map[string]goja.Value
+	// added are the keys that from does not have, in the order of their writing.
+	added []string
+	// sorted are from's keys, once somebody asked for them.
+	sorted []string
+}
+
+func (o *object) Get(key string) goja.Value {
+	if v, ok := o.over[key]; ok {
+		return v
+	}
+	v, ok := o.from[key]
+	if !ok {
+		return nil
+	}
+	shown := o.i.wrap(v, &o.node)
+	if container(v) {
+		o.put(key, shown)
+	}
+	return shown
+}
+
+func (o *object) Set(key string, v goja.Value) bool {
+	o.change()
+	if !o.Has(key) && !o.known(key) {
+		o.added = append(o.added, key)
+	}
+	if v == nil {
+		v = goja.Undefined()
+	}
+	o.put(key, v)
+	return true
+}
+
+func (o *object) Has(key string) bool {
+	if v, ok := o.over[key]; ok {
+		return v != nil
+	}
+	_, ok := o.from[key]
+	return ok
+}
+
+func (o *object) Delete(key string) bool {
+	if o.Has(key) {
+		o.change()
+		o.put(key, nil)
+	}
+	return true
+}
+
+// Keys gives the map's keys in their order, then those that the script added.
+// The order of a Go map must not show, or no two calls would be the same.
+func (o *object) Keys() []string {
+	if o.sorted == nil {
+		o.sorted = slices.Sorted(maps.Keys(o.from))
+	}
+	if !o.changed {
+		return o.sorted
+	}
+	keys := make([]string, 0, len(o.sorted)+len(o.added))
+	for _, key := range o.sorted {
+		if o.Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range o.added {
+		if o.Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (o *object) put(key string, v goja.Value) {
+	if o.over == nil {
+		o.over = map[string]goja.Value{}
+	}
+	o.over[key] = v
+}
+
+// known says whether key has its place among the keys, even if it was deleted.
+func (o *object) known(key string) bool {
+	_, ours := o.from[key]
+	_, theirs := o.over[key]
+	return ours || theirs
+}

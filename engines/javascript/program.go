@@ -1,0 +1,76 @@
+package javascript
+
+import (
+	"context"
+	"maps"
+
+	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// program is the compiled bundle and where in it the hook is. It is shared by all calls.
+type program struct {
+	code       *goja.Program
+	script     *engines.Script
+	candidates []string
+}
+
+// Run answers one call in a runtime of its own. Parts of the request that the
+// script gives back untouched are parts of the answer as they are, not copies.
+// With an error, too, the response holds what was logged.
+func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	i := newIsolate(call.Now, call.Seed)
+	body, err := i.guard(ctx, func() (any, error) {
+		if p.script.Signature == engines.HTTPContext {
+			return p.runContext(i, call)
+		}
+		return p.answer(i, p.request(call))
+	})
+	return engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}, err
+}
+
+// request is the call's request with the script's parameters.
+func (p *program) request(call engines.Call) map[string]any {
+	if p.script.Parameters == nil {
+		return call.Request
+	}
+	request := make(map[string]any, len(call.Request)+1)
+	maps.Copy(request, call.Request)
+	request["parameters"] = p.script.Parameters
+	return request
+}
+
+// answer calls the function with argument and converts what it gives back.
+func (p *program) answer(i *isolate, argument map[string]any) (any, error) {
+	function, err := p.function(i)
+	if err != nil {
+		return nil, err
+	}
+	result, err := function(goja.Undefined(), i.wrap(argument, nil))
+	if err != nil {
+		return nil, err
+	}
+	if result, err = i.settled(result); err != nil {
+		return nil, err
+	}
+	return i.export(result)
+}
+
+// settled gives the value of a promise. All that can settle one has run by now,
+// because the runtime runs its jobs before it returns.
+func (i *isolate) settled(v goja.Value) (goja.Value, error) {
+	if v == nil || v.ExportType() != promiseType {
+		return v, nil
+	}
+	promise := v.Export().(*goja.Promise)
+	switch promise.State() {
+	case goja.PromiseStateFulfilled:
+		return promise.Result(), nil
+	case goja.PromiseStateRejected:
+		return nil, i.thrown(promise.Result(), nil)
+	default:
+		return nil, &engines.Error{Kind: engines.Failed,
+			Message: "the promise never settles: there are no timers and no network here that could settle it"}
+	}
+}

@@ -1,0 +1,52 @@
+package javascript
+
+import (
+	"fmt"
+
+	"github.com/dop251/goja"
+)
+
+// A view shows a Go map or slice to the script as an object or array of its own.
+// It converts what the script looks at, remembers the objects that it made for
+// parts (so that o.a === o.a) and keeps what the script writes to itself. The
+// Go values are only ever read, by many calls at once.
+
+// node is what both kinds of view have in common.
+type node struct {
+	i      *isolate
+	parent *node
+	// changed says that the script wrote to this view or to one made for a part
+	// of it. Otherwise the Go value is still what the script sees.
+	changed bool
+}
+
+func (n *node) change() {
+	for ; n != nil && !n.changed; n = n.parent {
+		n.changed = true
+	}
+}
+
+// wrap shows a value as JSON knows it, as part of parent unless that is nil.
+func (i *isolate) wrap(v any, parent *node) goja.Value {
+	switch v := v.(type) {
+	case nil:
+		return goja.Null()
+	case map[string]any:
+		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, from: v})
+	case []any:
+		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, from: v})
+	case string, bool, int64, float64, int, int32:
+		return i.rt.ToValue(v)
+	default:
+		panic(i.rt.NewTypeError(fmt.Sprintf("the request holds a %T, which is not of JSON", v)))
+	}
+}
+
+func container(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,86 @@
+package engines
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Registry is the list of engines that a process offers. It does not change once made.
+type Registry struct {
+	definitions []Definition
+	engines     map[string]Engine
+}
+
+// NewRegistry starts the engines of the list. Two of one name, or two that
+// claim one file extension, are an error.
+func NewRegistry(config Config, definitions ...Definition) (*Registry, error) {
+	r := &Registry{engines: map[string]Engine{}}
+	owners := map[string]string{}
+	for _, d := range definitions {
+		if _, taken := r.engines[d.Name]; taken {
+			return nil, fmt.Errorf("engine %q is listed twice", d.Name)
+		}
+		for _, extension := range d.Extensions {
+			if owner, taken := owners[extension]; taken {
+				return nil, fmt.Errorf("engines %q and %q both claim %s files", owner, d.Name, extension)
+			}
+			owners[extension] = d.Name
+		}
+		engine, err := d.New(config)
+		if err != nil {
+			return nil, fmt.Errorf("engine %q: %w", d.Name, err)
+		}
+		r.engines[d.Name] = engine
+		r.definitions = append(r.definitions, d)
+	}
+	return r, nil
+}
+
+// ByName gives the engine of that name, or an *Error of kind Invalid that lists those there are.
+func (r *Registry) ByName(name string) (Engine, error) {
+	if engine, ok := r.engines[name]; ok {
+		return engine, nil
+	}
+	return nil, &Error{Kind: Invalid, Message: fmt.Sprintf("no engine %q: this host offers %s", name, strings.Join(r.names(), ", "))}
+}
+
+// NameForPath gives the name of the engine for a script of that path, by the
+// longest extension that fits, or an *Error of kind Invalid that lists the extensions known.
+func (r *Registry) NameForPath(path string) (string, error) {
+	name, longest := "", 0
+	var known []string
+	for _, d := range r.definitions {
+		for _, extension := range d.Extensions {
+			known = append(known, extension)
+			if strings.HasSuffix(path, extension) && len(extension) > longest {
+				name, longest = d.Name, len(extension)
+			}
+		}
+	}
+	if name == "" {
+		slices.Sort(known)
+		return "", &Error{Kind: Invalid, Location: Location{File: path}, Message: fmt.Sprintf(
+			"no engine for a script of this name: known endings are %s, or set engine", strings.Join(known, ", "))}
+	}
+	return name, nil
+}
+
+// Extension gives the first file extension of the engine of that name, for a
+// script that has no file, or "" if there is no such engine or it has none.
+func (r *Registry) Extension(name string) string {
+	for _, d := range r.definitions {
+		if d.Name == name && len(d.Extensions) > 0 {
+			return d.Extensions[0]
+		}
+	}
+	return ""
+}
+
+func (r *Registry) names() []string {
+	names := make([]string, 0, len(r.definitions))
+	for _, d := range r.definitions {
+		names = append(names, d.Name)
+	}
+	return names
+}

@@ -1,0 +1,161 @@
+package catset_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/javascript"
+)
+
+func compile(t *testing.T) engines.Program {
+	t.Helper()
+	engine, err := javascript.Definition().New(engines.Config{})
+	if err != nil {
+		t.Fatalf("engine: %v", err)
+	}
+	program, err := engine.Compile(context.Background(), engines.Source{Hook: "sync", Script: &engines.Script{
+		Path:      "sync.js",
+		Files:     map[string]string{"sync.js": string(read(t, "sync.js"))},
+		Signature: engines.Request,
+	}})
+	if err != nil {
+		t.Fatalf("compile sync.js: %v", err)
+	}
+	return program
+}
+
+// run asks the script about the CatSet of catset.yaml in a situation.
+func run(t *testing.T, program engines.Program, s situation) object {
+	t.Helper()
+	response, err := program.Run(context.Background(), engines.Call{
+		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Request: object{
+			"parent":   s.set(t),
+			"children": object{"Pod.v1": s.podGroup(), "PersistentVolumeClaim.v1": s.claimGroup()},
+		},
+	})
+	if err != nil {
+		t.Fatalf("run sync.js: %v", err)
+	}
+	return response.Body.(object)
+}
+
+func (s situation) set(t *testing.T) object {
+	t.Helper()
+	documents := bytes.Split(read(t, "catset.yaml"), []byte("\n---\n"))
+	set := object{}
+	if err := yaml.Unmarshal(documents[len(documents)-1], &set); err != nil {
+		t.Fatalf("catset.yaml: %v", err)
+	}
+	set = whole(set).(object)
+	set["spec"].(object)["replicas"] = s.replicas
+	if s.edit != nil {
+		s.edit(set)
+	}
+	return set
+}
+
+func (s situation) podGroup() object {
+	group := object{}
+	for _, pod := range s.pods {
+		group["demo/"+pod["metadata"].(object)["name"].(string)] = pod
+	}
+	return group
+}
+
+func (s situation) claimGroup() object {
+	group := object{}
+	for _, ordinal := range s.claims {
+		name := "www-nginx-" + ordinal
+		group["demo/"+name] = object{
+			"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+			"metadata": object{"name": name, "namespace": "demo", "uid": "u", "labels": object{"app": "nginx"}},
+			"status":   object{"phase": "Bound"},
+		}
+	}
+	return group
+}
+
+// pod is the pod of a number, and traits what is peculiar to it.
+func pod(ordinal int, traits ...func(object)) object {
+	p := object{"metadata": object{"name": fmt.Sprintf("nginx-%d", ordinal), "namespace": "demo"}, "status": object{"phase": "Running"}}
+	for _, trait := range traits {
+		trait(p)
+	}
+	return p
+}
+
+func ready(p object) {
+	p["status"].(object)["conditions"] = []any{object{"type": "Ready", "status": "True"}}
+}
+
+func failed(p object) { p["status"].(object)["phase"] = "Failed" }
+
+func going(p object) { p["metadata"].(object)["deletionTimestamp"] = "2026-01-01T00:00:00Z" }
+
+func readyPods(n int) []object {
+	var pods []object
+	for ordinal := range n {
+		pods = append(pods, pod(ordinal, ready))
+	}
+	return pods
+}
+
+func numbered(format string, n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf(format, i))
+	}
+	return names
+}
+
+func summary(body object) answer {
+	status := body["status"].(object)
+	a := answer{
+		Replicas: status["replicas"].(int64),
+		Ready:    status["readyReplicas"].(int64),
+		Now:      status["currentReplicas"].(int64),
+	}
+	for _, child := range body["children"].([]any) {
+		name := child.(object)["metadata"].(object)["name"].(string)
+		if child.(object)["kind"] == "Pod" {
+			a.Pods = append(a.Pods, name)
+		} else {
+			a.Claims = append(a.Claims, name)
+		}
+	}
+	return a
+}
+
+// whole makes the numbers of a decoded document what the API server's are: int64.
+func whole(value any) any {
+	switch v := value.(type) {
+	case float64:
+		return int64(v)
+	case object:
+		for key := range v {
+			v[key] = whole(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = whole(v[i])
+		}
+	}
+	return value
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Metrics are the figures of all control loops of a process. A nil *Metrics counts nothing.
+type Metrics struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	queue    queueMetrics
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_reconcile_total", Help: "Passes over one key, by outcome: success, later or error.",
+		}, []string{"controller", "outcome"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "libretto_reconcile_duration_seconds", Help: "Time of one pass over one key.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
+		}, []string{"controller"}),
+		queue: newQueueMetrics(),
+	}
+	registry.MustRegister(m.total, m.duration)
+	m.queue.register(registry)
+	return m
+}
+
+// Forget drops the figures of a control loop that has stopped for good.
+func (m *Metrics) Forget(controller string) {
+	if m == nil {
+		return
+	}
+	m.total.DeletePartialMatch(prometheus.Labels{"controller": controller})
+	m.duration.DeletePartialMatch(prometheus.Labels{"controller": controller})
+	m.queue.forget(controller)
+}
+
+func (m *Metrics) observe(controller, outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.total.WithLabelValues(controller, outcome).Inc()
+	m.duration.WithLabelValues(controller).Observe(took.Seconds())
+}
+
+func (m *Metrics) queues() workqueue.MetricsProvider {
+	if m == nil {
+		return nil
+	}
+	return m.queue
+}
+
+// queueMetrics are the work queue figures under the names that metacontroller
+// and other controllers give them (section 5.2 of the specification).
+type queueMetrics struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	latency, work              *prometheus.HistogramVec
+}
+
+func newQueueMetrics() queueMetrics {
+	label := []string{"name"}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_" + name, Help: help}, label)
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_" + name, Help: help}, label)
+	}
+	histogram := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "workqueue_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(1e-6, 10, 10),
+		}, label)
+	}
+	return queueMetrics{
+		depth:      gauge("depth", "Keys that wait."),
+		unfinished: gauge("unfinished_work_seconds", "Time spent so far on the passes under way."),
+		longest:    gauge("longest_running_processor_seconds", "Time of the longest pass under way."),
+		adds:       counter("adds_total", "Keys added."),
+		retries:    counter("retries_total", "Keys added again after an error."),
+		latency:    histogram("queue_duration_seconds", "Time a key waited."),
+		work:       histogram("work_duration_seconds", "Time a key was worked on."),
+	}
+}
+
+func (q queueMetrics) register(registry prometheus.Registerer) {
+	registry.MustRegister(q.depth, q.unfinished, q.longest, q.adds, q.retries, q.latency, q.work)
+}
+
+func (q queueMetrics) forget(name string) {
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{
+		q.depth, q.unfinished, q.longest, q.adds, q.retries, q.latency, q.work,
+	} {
+		vec.DeleteLabelValues(name)
+	}
+}
+
+func (q queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
+	return q.depth.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {
+	return q.adds.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return q.latency.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return q.work.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return q.unfinished.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return q.longest.WithLabelValues(name)
+}
+
+func (q queueMetrics) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return q.retries.WithLabelValues(name)
+}

@@ -1,0 +1,109 @@
+package informer
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// ownerIndex has the UID of the controllerRef.
+	ownerIndex = "owner"
+	// orphanIndex has, of objects without a controllerRef, the values that scoped gives.
+	orphanIndex = "orphan"
+)
+
+// anyLabel stands for every label where a selector names none that an index could know.
+const anyLabel = "*"
+
+func indexers() cache.Indexers {
+	return cache.Indexers{
+		ownerIndex: func(obj any) ([]string, error) {
+			if ref := ControllerOf(object(obj)); ref != nil {
+				return []string{string(ref.UID)}, nil
+			}
+			return nil, nil
+		},
+		orphanIndex: func(obj any) ([]string, error) {
+			o := object(obj)
+			if ControllerOf(o) != nil {
+				return nil, nil
+			}
+			return orphanValues(o.GetNamespace(), o.GetLabels()), nil
+		},
+	}
+}
+
+// orphanValues places an object under each of its labels, in its namespace and
+// in all, so that a selector finds its candidates however many others there are.
+func orphanValues(namespace string, set map[string]string) []string {
+	values := make([]string, 0, 2*len(set)+2)
+	add := func(pair string) {
+		values = append(values, scoped("", pair))
+		if namespace != "" {
+			values = append(values, scoped(namespace, pair))
+		}
+	}
+	add(anyLabel)
+	for key, value := range set {
+		add(key + "=" + value)
+	}
+	return values
+}
+
+func scoped(namespace, pair string) string { return namespace + "/" + pair }
+
+// Orphans gives the objects without a controllerRef that a selector matches, in
+// one namespace, or in all if it is empty. Its cost grows with the orphans that
+// share one label with the selector, not with all there are.
+func (h *Handle) Orphans(namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, pair := range Pairs(selector) {
+		for _, candidate := range h.ByIndex(orphanIndex, scoped(namespace, pair)) {
+			if selector.Matches(labels.Set(candidate.GetLabels())) {
+				found = append(found, candidate)
+			}
+		}
+	}
+	return found
+}
+
+// Pairs gives labels, as "key=value", of which every object that the selector
+// matches has exactly one: those of its most telling requirement. It gives "*"
+// if no requirement names values, and nothing if the selector matches nothing.
+// The same pairs index objects by label and parents by selector.
+func Pairs(selector labels.Selector) []string {
+	requirements, selectable := selector.Requirements()
+	if !selectable {
+		return nil
+	}
+	best := []string{anyLabel}
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.Equals, selection.DoubleEquals, selection.In:
+		default:
+			continue
+		}
+		values := r.ValuesUnsorted()
+		if best[0] != anyLabel && len(values) >= len(best) {
+			continue
+		}
+		best = make([]string, len(values))
+		for i, value := range values {
+			best[i] = r.Key() + "=" + value
+		}
+	}
+	return best
+}
+
+// PairsOf gives the values of Pairs under which a selector may stand that
+// matches an object of these labels.
+func PairsOf(set map[string]string) []string {
+	pairs := make([]string, 1, len(set)+1)
+	pairs[0] = anyLabel
+	for key, value := range set {
+		pairs = append(pairs, key+"="+value)
+	}
+	return pairs
+}

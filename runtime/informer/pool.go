@@ -1,0 +1,103 @@
+// Package informer keeps one cache for each resource that somebody needs,
+// however many definitions need it, and stops watching when the last one lets go.
+//
+// Objects in the caches are shared by everybody and must not be changed.
+package informer
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Pool shares informers. It is used by many goroutines at once.
+type Pool struct {
+	ctx    context.Context
+	client dynamic.Interface
+	log    logr.Logger
+
+	mu     sync.Mutex
+	shared map[schema.GroupVersionResource]*shared
+}
+
+// shared is the one informer for a resource.
+type shared struct {
+	informer cache.SharedIndexInformer
+	cancel   context.CancelFunc
+	done     chan struct{}
+	users    int
+}
+
+// NewPool makes a pool whose informers end with ctx.
+func NewPool(ctx context.Context, client dynamic.Interface, log logr.Logger) *Pool {
+	return &Pool{ctx: ctx, client: client, log: log, shared: map[schema.GroupVersionResource]*shared{}}
+}
+
+// Open gives a handle on the cache of a resource, over all namespaces, and
+// starts to fill it if nobody did yet. The handle must be closed.
+func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.shared[resource]
+	if s == nil {
+		s = p.start(resource)
+		p.shared[resource] = s
+	}
+	s.users++
+	return &Handle{pool: p, resource: resource, shared: s}
+}
+
+// Len is the number of resources that are watched.
+func (p *Pool) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.shared)
+}
+
+func (p *Pool) start(resource schema.GroupVersionResource) *shared {
+	ctx, cancel := context.WithCancel(p.ctx)
+	s := &shared{
+		informer: dynamicinformer.NewFilteredDynamicInformer(p.client, resource, "", 0, indexers(), nil).Informer(),
+		cancel:   cancel,
+		done:     make(chan struct{}),
+	}
+	if err := s.informer.SetTransform(trim); err != nil {
+		p.log.Error(err, "objects are cached with their managedFields", "resource", resource.String())
+	}
+	p.log.V(1).Info("watching", "resource", resource.String())
+	go func() {
+		defer close(s.done)
+		s.informer.RunWithContext(ctx)
+		p.log.V(1).Info("no longer watching", "resource", resource.String())
+	}()
+	return s
+}
+
+// release takes one user away and stops the informer after the last one.
+func (p *Pool) release(resource schema.GroupVersionResource, s *shared) {
+	p.mu.Lock()
+	s.users--
+	last := s.users == 0
+	if last {
+		delete(p.shared, resource)
+	}
+	p.mu.Unlock()
+	if last {
+		s.cancel()
+		<-s.done
+	}
+}
+
+// trim drops what no hook needs and what is half of a typical object's memory.
+func trim(obj any) (any, error) {
+	if object, err := meta.Accessor(obj); err == nil && object.GetManagedFields() != nil {
+		object.SetManagedFields(nil)
+	}
+	return obj, nil
+}

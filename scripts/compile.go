@@ -1,0 +1,122 @@
+package scripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// compileTimeout is how long all hooks of a tree may take together.
+const compileTimeout = 10 * time.Second
+
+// compile makes the programs of all hooks, or gives the problems of all that did not compile.
+func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *draft) (map[string]engines.Program, []Problem) {
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	programs := map[string]engines.Program{}
+	var problems []Problem
+	for _, name := range spec.hookNames() {
+		program, err := compileHook(ctx, registry, d, name, spec.Hooks[name])
+		if err != nil {
+			problems = append(problems, Problem{Origin: d.originOf(err, name), Err: err})
+			continue
+		}
+		programs[name] = program
+	}
+	return programs, problems
+}
+
+func compileHook(ctx context.Context, registry *engines.Registry, d *draft, name string, h Hook) (engines.Program, error) {
+	entry := h.entry(name, registry)
+	if _, ok := d.files[entry]; !ok {
+		return nil, invalid(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
+	}
+	engine, err := engineFor(registry, h.Engine, entry)
+	if err != nil {
+		return nil, err
+	}
+	return within(ctx, engine, engines.Source{Hook: name, Script: &engines.Script{
+		Files:      d.files,
+		Path:       entry,
+		Function:   h.Function,
+		Signature:  h.signature(),
+		Parameters: h.Parameters,
+	}})
+}
+
+func (h Hook) signature() engines.Signature {
+	if h.Signature == "" {
+		return engines.Request
+	}
+	return h.Signature
+}
+
+func engineFor(registry *engines.Registry, name, path string) (engines.Engine, error) {
+	if name == "" {
+		byPath, err := registry.NameForPath(path)
+		if err != nil {
+			return nil, err
+		}
+		name = byPath
+	}
+	return registry.ByName(name)
+}
+
+// within compiles for as long as ctx lasts. An engine that does not stop by
+// then is left to itself, so that the next edit gets its turn.
+func within(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
+	type outcome struct {
+		program engines.Program
+		err     error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		program, err := guarded(ctx, engine, source)
+		done <- outcome{program, err}
+	}()
+	select {
+	case o := <-done:
+		return o.program, o.err
+	case <-ctx.Done():
+		return nil, &engines.Error{
+			Kind:     engines.Timeout,
+			Location: engines.Location{File: source.Script.Path},
+			Message:  fmt.Sprintf("did not load within %s: it is tried again every %s", compileTimeout, retryAfter),
+			Err:      ctx.Err(),
+		}
+	}
+}
+
+// guarded turns an engine's panic into an error: a script must not stop the host.
+func guarded(ctx context.Context, engine engines.Engine, source engines.Source) (program engines.Program, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			program, err = nil, invalid(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
+		}
+	}()
+	return engine.Compile(ctx, source)
+}
+
+// originOf says whose problem an error is: that of the file it points to or, failing that, of the hook.
+func (d *draft) originOf(err error, hook string) Origin {
+	var e *engines.Error
+	if errors.As(err, &e) {
+		if origin, ok := d.origins[e.Location.File]; ok {
+			return origin
+		}
+	}
+	return Origin{Hook: hook}
+}
+
+// passing says that the same files may load another time, without an edit.
+func passing(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool {
+		kind := engines.KindOf(p.Err)
+		return kind == engines.Timeout || kind == engines.Failed
+	})
+}

@@ -1,0 +1,61 @@
+package scripts_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// fakeEngine "runs" .fake files. What a file says decides how its compilation ends.
+type fakeEngine struct {
+	compiled atomic.Int64
+	deaf     chan struct{} // closed to let go of what does not listen to its context
+}
+
+// fakeProgram remembers what it was compiled from.
+type fakeProgram struct{ source engines.Source }
+
+func (p fakeProgram) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{Body: p.source.Script.Files[p.source.Script.Path]}, nil
+}
+
+func (e *fakeEngine) Compile(ctx context.Context, source engines.Source) (engines.Program, error) {
+	e.compiled.Add(1)
+	entry := source.Script.Path
+	switch text := source.Script.Files[entry]; {
+	case strings.HasPrefix(text, "bad"):
+		return nil, &engines.Error{Kind: engines.Invalid, Location: engines.Location{File: entry, Line: 1, Column: 4}, Message: text}
+	case strings.HasPrefix(text, "import "):
+		if file := strings.TrimPrefix(text, "import "); source.Script.Files[file] == "" {
+			return nil, &engines.Error{Kind: engines.Invalid, Location: engines.Location{File: entry, Line: 1}, Message: "nothing to import"}
+		}
+	case text == "elsewhere":
+		return nil, &engines.Error{Kind: engines.Invalid, Message: "points to no file"}
+	case text == "panic":
+		panic("boom")
+	case strings.HasPrefix(text, "slow"):
+		<-time.After(time.Second)
+	case text == "deaf":
+		<-e.deaf
+	case text == "busy" && e.compiled.Load() == 1:
+		return nil, &engines.Error{Kind: engines.Failed, Message: "no worker is free"}
+	}
+	return fakeProgram{source}, nil
+}
+
+func fakeRegistry(t *testing.T) (*engines.Registry, *fakeEngine) {
+	t.Helper()
+	engine := &fakeEngine{}
+	registry, err := engines.NewRegistry(engines.Config{}, engines.Definition{
+		Name: "Fake", Extensions: []string{".fake"},
+		New: func(engines.Config) (engines.Engine, error) { return engine, nil },
+	})
+	if err != nil {
+		t.Fatalf("registry: %v", err)
+	}
+	return registry, engine
+}

@@ -1,0 +1,134 @@
+package scripts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Spec is what a definition says about its scripts. It must not change once a tree is open on it.
+type Spec struct {
+	// Sources give the files of the module tree, each path at most once.
+	Sources []Source
+	// Hooks are those that a script answers, by the name of the hook.
+	Hooks map[string]Hook
+}
+
+// Source is a place that files come from.
+type Source struct {
+	ConfigMap *ConfigMap
+}
+
+// ConfigMap takes files from the keys of a ConfigMap, which need not exist yet.
+type ConfigMap struct {
+	Namespace, Name string
+	// Items are the keys to take. Without any, all are taken, each as the file of its name.
+	Items []Item
+	// Prefix is a folder to put the files in, or empty.
+	Prefix string
+}
+
+// Item puts what a key holds at a slash-separated path.
+type Item struct {
+	Key, Path string
+}
+
+// Hook is a script that answers a hook. Exactly one of Path and Inline is set.
+type Hook struct {
+	// Path is the entry in the module tree.
+	Path string
+	// Inline is the text itself, which becomes a file at the root of the tree.
+	Inline string
+	// Engine is the engine's name. It may be empty with Path: then the file's extension decides.
+	Engine string
+	// Function, Signature and Parameters are those of engines.Script. No signature means engines.Request.
+	Function   string
+	Signature  engines.Signature
+	Parameters any
+}
+
+// check finds what is wrong with a spec whatever its sources hold.
+func (s Spec) check() error {
+	var errs []error
+	for i, source := range s.Sources {
+		errs = append(errs, source.check(fmt.Sprintf("scriptSources[%d]", i)))
+	}
+	for _, name := range s.hookNames() {
+		errs = append(errs, s.Hooks[name].check(fmt.Sprintf("hooks.%s.script", name)))
+	}
+	return errors.Join(errs...)
+}
+
+func (s Source) check(at string) error {
+	c := s.ConfigMap
+	if c == nil {
+		return fmt.Errorf("%s: configMap is required", at)
+	}
+	at += ".configMap"
+	var errs []error
+	if c.Namespace == "" || c.Name == "" {
+		errs = append(errs, fmt.Errorf("%s: namespace and name are required", at))
+	}
+	if c.Prefix != "" {
+		errs = append(errs, checkPath(at+".prefix", c.Prefix))
+	}
+	for i, item := range c.Items {
+		errs = append(errs, checkPath(fmt.Sprintf("%s.items[%d].path", at, i), item.Path))
+	}
+	return errors.Join(errs...)
+}
+
+func (h Hook) check(at string) error {
+	switch {
+	case h.Path == "" && h.Inline == "":
+		return fmt.Errorf("%s: path or inline is required", at)
+	case h.Path != "" && h.Inline != "":
+		return fmt.Errorf("%s: path and inline exclude each other", at)
+	case h.Inline != "" && h.Engine == "":
+		return fmt.Errorf("%s: inline has no file extension to go by: engine is required", at)
+	case h.Signature != "" && h.Signature != engines.Request && h.Signature != engines.HTTPContext:
+		return fmt.Errorf("%s: signature %q must be %s or %s", at, h.Signature, engines.Request, engines.HTTPContext)
+	case h.Path != "":
+		return checkPath(at+".path", h.Path)
+	}
+	return nil
+}
+
+// checkPath refuses a path that leaves the tree, and a second spelling of one that does not.
+func checkPath(at, path string) error {
+	if path == "." || !fs.ValidPath(path) {
+		return fmt.Errorf("%s: %q must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element", at, path)
+	}
+	return nil
+}
+
+// encodeHooks gives the hooks' share of a revision's fingerprint.
+func (s Spec) encodeHooks() ([]byte, error) {
+	encoded, err := json.Marshal(s.Hooks)
+	if err != nil {
+		return nil, fmt.Errorf("hooks: parameters are not JSON: %w", err)
+	}
+	return encoded, nil
+}
+
+func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
+
+// configMaps names the ConfigMaps of the sources, each once.
+func (s Spec) configMaps() map[types.NamespacedName]struct{} {
+	names := map[types.NamespacedName]struct{}{}
+	for _, source := range s.Sources {
+		names[source.ConfigMap.name()] = struct{}{}
+	}
+	return names
+}
+
+func (c *ConfigMap) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+}

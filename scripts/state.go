@@ -1,0 +1,129 @@
+package scripts
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+const (
+	maxProblems    = 5    // told of one tree
+	maxProblemText = 1000 // bytes of one problem
+	maxListed      = 10   // names in an error
+)
+
+// State is how far a tree has come. Equal situations give equal states: it
+// holds no times and its order is fixed, so that conditions can be made of it.
+type State struct {
+	// Loaded is the ID of the revision that serves, or empty.
+	Loaded string
+	// Desired is the ID of what the sources hold. It is empty while they hold no
+	// complete tree, or have not been read.
+	Desired string
+	// Problems are why Desired does not serve: at most five, sorted. None of them
+	// and nothing loaded means that the first answers have not come yet.
+	Problems []Problem
+	// More is how many problems were left out.
+	More int
+}
+
+// Problem is something that keeps a tree from loading.
+type Problem struct {
+	Origin Origin
+	// Err is an *engines.Error for whatever an edit of the scripts would mend,
+	// ErrMissing, or why the API server refuses the ConfigMap.
+	Err error
+}
+
+// Origin says whose a problem is: exactly one of the two is set.
+type Origin struct {
+	ConfigMap types.NamespacedName
+	Hook      string
+}
+
+// String gives "ConfigMap namespace/name" or "hook name".
+func (o Origin) String() string {
+	if o.Hook != "" {
+		return "hook " + o.Hook
+	}
+	return "ConfigMap " + o.ConfigMap.String()
+}
+
+// String gives "ConfigMap catset/catset-hooks: sync.js:14:9: Unexpected token".
+func (p Problem) String() string {
+	text := fmt.Sprintf("%s: %s", p.Origin, p.Err)
+	if len(text) <= maxProblemText {
+		return text
+	}
+	cut := maxProblemText
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+// Reason is the problem's name on events and conditions.
+func (p Problem) Reason() string {
+	var e *engines.Error
+	switch {
+	case errors.As(p.Err, &e):
+		return e.Kind.Reason()
+	case errors.Is(p.Err, ErrMissing):
+		return "ScriptSourceMissing"
+	default:
+		return "ScriptSourceUnreadable"
+	}
+}
+
+// Message gives all problems, a line each, or "" if there are none.
+func (s State) Message() string {
+	lines := make([]string, 0, len(s.Problems)+1)
+	for _, p := range s.Problems {
+		lines = append(lines, p.String())
+	}
+	if s.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", s.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Equal says whether both tell the same.
+func (s State) Equal(o State) bool {
+	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message()
+}
+
+// withProblems tells what several hooks have in common once, and no more than can be read.
+func (s State) withProblems(problems []Problem) State {
+	byText := map[string]Problem{}
+	for _, p := range problems {
+		byText[p.String()] = p
+	}
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		s.Problems = append(s.Problems, byText[text])
+	}
+	if s.More = max(0, len(s.Problems)-maxProblems); s.More > 0 {
+		s.Problems = s.Problems[:maxProblems]
+	}
+	return s
+}
+
+// list gives names for an error: sorted, and no more than can be read.
+func list(names iter.Seq[string]) string {
+	all := slices.Sorted(names)
+	switch {
+	case len(all) == 0:
+		return "none"
+	case len(all) > maxListed:
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:maxListed], ", "), len(all)-maxListed)
+	default:
+		return strings.Join(all, ", ")
+	}
+}

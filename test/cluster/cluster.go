@@ -1,0 +1,133 @@
+// Package cluster gives tests a control plane: a real API server with the controllers that workloads rely on, started
+// from bin/controlplane for a test package and gone with it.
+//
+//	func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+//
+//	func TestSomething(t *testing.T) {
+//		c := cluster.Get(t)
+//		namespace := c.Namespace(t)
+//		...
+//	}
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// UserAgent is how the helper's own clients call themselves, so that requests of the program under test can be told
+// from it.
+const UserAgent = "cluster.test"
+
+// Cluster is a control plane that can be used.
+type Cluster struct {
+	// Kubeconfig is the path of a file with every right.
+	Kubeconfig string
+	// Config holds the same for a client in this process, without a limit on its rate.
+	Config *rest.Config
+	// Dir is where the control plane keeps its data and logs.
+	Dir string
+
+	process *process // nil if somebody else's
+	dynamic *dynamic.DynamicClient
+	rest    *discovery.DiscoveryClient
+
+	mapperLock sync.Mutex // Reset and mapping must not cross
+	mapper     *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// Options say how a control plane is started. The zero value will do.
+type Options struct {
+	// Dir keeps data and logs after the end. Empty stands for a temporary directory.
+	Dir string
+}
+
+// Start starts a control plane and waits until it can be used, or the context ends. The caller has to call Stop; if
+// this process ends without doing so, however it ends, the control plane notices and stops too.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	binary, err := Binary("controlplane")
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--stop-on-stdin-eof"}
+	if options.Dir != "" {
+		args = append(args, "--dir", options.Dir)
+	}
+	process, kubeconfig, err := startProcess(ctx, exec.Command(binary, args...))
+	if err != nil {
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	c, err := Attach(kubeconfig)
+	if err != nil {
+		return nil, errors.Join(err, process.stop())
+	}
+	c.process = process
+	return c, nil
+}
+
+// Attach makes a Cluster of a control plane that runs already. Stop leaves it running.
+func Attach(kubeconfig string) (*Cluster, error) {
+	path, err := filepath.Abs(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
+	}
+	config.QPS = -1
+	config.UserAgent = UserAgent
+	c := &Cluster{Kubeconfig: path, Config: config, Dir: filepath.Dir(path)}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("dynamic client: %w", err)
+	}
+	if c.rest, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, fmt.Errorf("discovery client: %w", err)
+	}
+	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.rest))
+	return c, nil
+}
+
+// Stop ends the control plane and waits until it is gone. The error says so if it had ended before.
+func (c *Cluster) Stop() error {
+	if c.process == nil {
+		return nil
+	}
+	if err := c.process.stop(); err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	return nil
+}
+
+// Dynamic is a client for every resource.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Kubectl runs the kubectl that was built with the control plane, and returns what it printed. Its error contains what
+// it complained of.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
+	binary, err := Binary("kubectl")
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, binary, append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
+	out, err := command.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return string(out), fmt.Errorf("kubectl %q: %w", args, err)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Libretto is a running bin/libretto serve.
+type Libretto struct {
+	command *exec.Cmd
+	output  *output
+	done    chan struct{}
+	err     error // how it ended; may be read once done is closed
+}
+
+// StartLibretto starts bin/libretto serve on the cluster, with flags of the caller's, and returns when it has found the
+// definitions that there are, or when ctx ends. The caller has to call Stop or Kill. On Linux it also ends with this process.
+func (c *Cluster) StartLibretto(ctx context.Context, flags ...string) (*Libretto, error) {
+	binary, err := Binary("libretto")
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"serve", "--kubeconfig", c.Kubeconfig, "--logging-format=console",
+		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0",
+	}, flags...)
+	l := &Libretto{command: exec.Command(binary, args...), output: &output{}, done: make(chan struct{})}
+	l.command.Stderr = l.output
+	l.command.SysProcAttr = endWithParent()
+	started := make(chan error, 1)
+	go l.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("libretto: %w", err)
+	}
+	if err := l.waitUntilReady(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("libretto: %w\n%s", err, l.Log()), l.Kill())
+	}
+	return l, nil
+}
+
+// run starts the process and waits for its end, both on one thread of its own: that a child ends with its parent
+// means, to Linux, with the thread that started it.
+func (l *Libretto) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(l.done)
+	err := l.command.Start()
+	started <- err
+	if err == nil {
+		l.err = l.command.Wait()
+	}
+}
+
+func (l *Libretto) waitUntilReady(ctx context.Context) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		if address := l.address("probes"); address != "" && answers(ctx, "http://"+address+"/readyz") {
+			return nil
+		}
+		select {
+		case <-l.done:
+			return fmt.Errorf("did not start: %w", l.err)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready in time: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func answers(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// Stop asks the process to end, and returns when it has. Its exit status must be 0.
+func (l *Libretto) Stop() error {
+	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil && !l.Ended() {
+		return fmt.Errorf("libretto: %w", err)
+	}
+	select {
+	case <-l.done:
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("libretto: still there %s after SIGTERM\n%s", stopTimeout, l.Log()), l.Kill())
+	}
+	if l.err != nil {
+		return fmt.Errorf("libretto: %w\n%s", l.err, l.Log())
+	}
+	return nil
+}
+
+// Kill ends the process at once, as kill -9 does.
+func (l *Libretto) Kill() error {
+	if err := l.command.Process.Kill(); err != nil && !l.Ended() {
+		return fmt.Errorf("libretto: %w", err)
+	}
+	<-l.done
+	return nil
+}
+
+// Ended says whether the process is gone.
+func (l *Libretto) Ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Log is what the process has logged so far.
+func (l *Libretto) Log() string { return l.output.String() }
+
+// Metrics reads the process's metrics.
+func (l *Libretto) Metrics(ctx context.Context) (Metrics, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.address("metrics")+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("libretto's metrics: %w", err)
+	}
+	defer response.Body.Close()
+	return ParseMetrics(response.Body)
+}
+
+// address is where the process says that it listens for something, or "".
+func (l *Libretto) address(what string) string {
+	found := regexp.MustCompile(`listening\s.*"for": "` + what + `", "address": "([^"]+)"`).FindStringSubmatch(l.Log())
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// output collects what a process writes, and can be read meanwhile.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}

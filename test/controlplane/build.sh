@@ -1,0 +1,79 @@
+#!/bin/sh
+# Everything that compiles Kubernetes, with the same settings each time so that what was compiled is shared:
+#
+#   build.sh controlplane    builds bin/controlplane at the root of the checkout
+#   build.sh kubectl         builds bin/kubectl
+#   build.sh go ARGUMENTS    runs go on this module: build.sh go test ./...
+#
+# The first build takes minutes. It tells how far it is, as a silent terminal looks like a hanging one.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+: "${GO:=go}"
+bin=$root/bin
+
+# Without optimization and debug information Kubernetes compiles in two thirds of the time.
+GCFLAGS='all=-N -l -dwarf=false'
+export CGO_ENABLED=0
+
+cd "$here"
+case ${1:-} in
+controlplane) package=. ;;
+kubectl) package=k8s.io/kubernetes/cmd/kubectl ;;
+go)
+    command=$2
+    shift 2
+    exec "$GO" "$command" -p 4 -trimpath -gcflags="$GCFLAGS" "$@"
+    ;;
+*)
+    sed -n 's/^#   //p' "$0" >&2
+    exit 2
+    ;;
+esac
+name=$1
+
+# kubectl warns about, and cannot parse, the version of a server that does not know its own.
+version=$("$GO" list -m -f '{{.Version}}' k8s.io/kubernetes)
+major=${version#v}
+minor=${major#*.}
+major=${major%%.*}
+minor=${minor%%.*}
+ldflags="-s -w"
+for path in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    ldflags="$ldflags -X $path.gitVersion=$version -X $path.gitMajor=$major -X $path.gitMinor=$minor"
+    ldflags="$ldflags -X $path.gitTreeState=clean"
+done
+
+# progress prints the seconds that passed until it is killed.
+progress() {
+    seconds=0
+    while :; do
+        if [ -t 2 ]; then
+            printf '\rbuilding %s: %d s (the first time takes minutes) ' "$name" "$seconds" >&2
+        elif [ $((seconds % 15)) -eq 14 ]; then
+            echo "building $name: $((seconds + 1)) s (the first time takes minutes)" >&2
+        fi
+        sleep 1
+        seconds=$((seconds + 1))
+    done
+}
+
+ticker=
+stop_progress() {
+    [ -n "$ticker" ] || return 0
+    kill "$ticker" 2>/dev/null || :
+    ticker=
+    [ ! -t 2 ] || printf '\r\033[K' >&2
+}
+trap stop_progress EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+mkdir -p "$bin"
+progress &
+ticker=$!
+# A program that runs cannot be overwritten, but its name can be given to another file.
+new=$bin/.$name.new
+"$GO" build -p 4 -trimpath -gcflags="$GCFLAGS" -ldflags "$ldflags" -o "$new" "$package"
+mv -f "$new" "$bin/$name"

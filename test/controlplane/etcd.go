@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// socketPath is where etcd listens: a socket in the directory needs no port and is nobody else's.
+func socketPath(dir string) string { return filepath.Join(dir, "etcd.sock") }
+
+// startEtcd starts etcd in this process and returns the endpoint under which the API server finds it.
+func startEtcd(ctx context.Context, dir string) (string, error) {
+	endpoint := url.URL{Scheme: "unix", Path: socketPath(dir)}
+	// etcd insists on addresses to tell other members and clients, though none will ever ask.
+	unused := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(dir, "etcd")
+	config.LogLevel = "fatal"
+	config.UnsafeNoFsync = true // the data need not survive a power cut
+	config.ListenClientUrls = []url.URL{endpoint}
+	config.AdvertiseClientUrls = unused
+	config.ListenPeerUrls = unused
+	config.AdvertisePeerUrls = unused
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+
+	server, err := embed.StartEtcd(config)
+	if err != nil {
+		return "", fmt.Errorf("etcd: %w", err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+		return endpoint.String(), nil
+	case err := <-server.Err():
+		return "", fmt.Errorf("etcd: %w", err)
+	case <-ctx.Done():
+		return "", fmt.Errorf("etcd: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/test/controlplane/standin"
+)
+
+// readyPoll is how often the start looks whether the next part can follow.
+const readyPoll = 20 * time.Millisecond
+
+// start brings the parts up in the order in which they need each other, and returns the path of the kubeconfig. A part
+// that ends later calls fail with the reason.
+func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (string, error) {
+	// The start makes much garbage and leaves little; collecting less of it meanwhile saves a sixth of the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+
+	// 1. Keys, certificate and tokens.
+	creds, err := makeCredentials(dir)
+	if err != nil {
+		return "", err
+	}
+	// 2. etcd.
+	endpoint, err := startEtcd(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	// 3. The API server. The listener is ours, so that no other program can take the port in between.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("api server's port: %w", err)
+	}
+	server := "https://" + listener.Addr().String()
+	inBackground(fail, "kube-apiserver", func() error {
+		return runAPIServer(ctx, dir, endpoint, listener, creds)
+	})
+	config := creds.restConfig(server)
+	if err := waitForAPIServer(ctx, config); err != nil {
+		return "", err
+	}
+	// 4. Everything that is a client of it.
+	if err := startClients(ctx, fail, dir, server, config, creds); err != nil {
+		return "", err
+	}
+	// 5. The kubeconfig appears last: who sees the file can use the cluster.
+	if err := waitForServiceAccount(ctx, config); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, kubeconfigName)
+	return path, writeKubeconfig(path, creds.kubeconfig(server, adminUser))
+}
+
+// startClients starts the controllers, the garbage collector and the stand-in for the kubelet.
+func startClients(ctx context.Context, fail context.CancelCauseFunc, dir, server string, config *rest.Config, creds *credentials) error {
+	own := filepath.Join(dir, "components.kubeconfig")
+	if err := writeKubeconfig(own, creds.kubeconfig(server, componentUser)); err != nil {
+		return err
+	}
+	inBackground(fail, "kube-controller-manager", func() error {
+		return runControllerManager(ctx, own, creds)
+	})
+	inBackground(fail, "garbage collector", func() error {
+		return runGarbageCollector(ctx, config)
+	})
+	inBackground(fail, "kubelet", func() error {
+		return standin.Run(ctx, config)
+	})
+	return nil
+}
+
+// inBackground runs a part that is meant to run for ever; its end is the end of the control plane.
+func inBackground(fail context.CancelCauseFunc, name string, run func() error) {
+	go func() {
+		err := run()
+		if err == nil {
+			err = fmt.Errorf("%s ended unexpectedly", name)
+		} else {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		fail(err)
+	}()
+}
+
+func waitForAPIServer(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	err = wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("api server did not become ready: %w", err)
+	}
+	return nil
+}
+
+// waitForServiceAccount waits for the default namespace's service account, without which no Pod is admitted.
+func waitForServiceAccount(ctx context.Context, config *rest.Config) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	err = wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("service account of the default namespace: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+// definitionSpecs are the least specs, by plural.
+var definitionSpecs = map[string]string{
+	"compositecontrollers": `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+spec:
+  parentResource: {apiVersion: example.com/v1, resource: things}
+  hooks: {sync: {webhook: {url: "http://hooks.example.com"}}}`,
+	"decoratorcontrollers": `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  hooks: {sync: {webhook: {url: "http://hooks.example.com"}}}`,
+	"mapcontrollers": `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: MapController
+spec:
+  parentResource: {apiVersion: example.com/v1, resource: buckets}
+  inputResources: [{apiVersion: v1, resource: pods}]
+  hooks: {map: {webhook: {url: "http://hooks.example.com"}}}`,
+}
+
+// create makes an object that is gone when the test ends.
+func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	t.Helper()
+	object.SetName(name)
+	created, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := objects.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return created
+}
+
+// sampleStatus is a status with a value in every field.
+func sampleStatus() v1alpha1.DefinitionStatus {
+	parents := int32(3)
+	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", Parents: &parents}
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
+		status.Conditions = append(status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1, LastTransitionTime: metav1.Now(),
+		})
+	}
+	return status
+}
+
+// TestStatus writes a status through its subresource, and shows that neither can it be
+// written with the spec nor the spec with it.
+func TestStatus(t *testing.T) {
+	c := withDefinitions(t)
+	for plural, spec := range definitionSpecs {
+		t.Run(plural, func(t *testing.T) {
+			object := manifest(spec).object(t)
+			objects := client(c, object)
+			created := create(t, objects, object, "status")
+			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			created.Object["status"] = status
+			if err := unstructured.SetNestedField(created.Object, int64(7), "spec", "resyncPeriodSeconds"); err != nil {
+				t.Fatal(err)
+			}
+			written, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := at(written.Object, "status.conditions.2.reason"); got != "ReadyReason" {
+				t.Errorf("status.conditions.2.reason = %v after writing the status", got)
+			}
+			if got := at(written.Object, "spec.resyncPeriodSeconds"); got != nil {
+				t.Errorf("writing the status changed the spec: resyncPeriodSeconds = %v", got)
+			}
+			if got := written.GetGeneration(); got != 1 {
+				t.Errorf("writing the status gave generation %d, want 1", got)
+			}
+			delete(written.Object, "status")
+			updated, err := objects.Update(t.Context(), written, metav1.UpdateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := at(updated.Object, "status.parents"); got != int64(3) {
+				t.Errorf("writing the object without a status left status.parents = %v, want 3", got)
+			}
+		})
+	}
+}
+
+// TestStatusSubresourceOfRevision shows that the subresource is there, as it is in metacontroller.
+func TestStatusSubresourceOfRevision(t *testing.T) {
+	c := withDefinitions(t)
+	object := manifest("{apiVersion: metacontroller.k8s.io/v1alpha1, kind: ControllerRevision, metadata: {namespace: default}, parentPatch: {}}").object(t)
+	objects := client(c, object)
+	created := create(t, objects, object, "status")
+	if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConditionsAreKeyedByType shows that two conditions of a type are refused.
+func TestConditionsAreKeyedByType(t *testing.T) {
+	c := withDefinitions(t)
+	object := manifest(definitionSpecs["compositecontrollers"]).object(t)
+	objects := client(c, object)
+	created := create(t, objects, object, "twice")
+	status := sampleStatus()
+	status.Conditions = append(status.Conditions, status.Conditions[0])
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Object["status"] = content
+	if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("want the doubled condition refused, got %v", err)
+	}
+}
+
+// TestColumns asks for the table that kubectl get prints.
+func TestColumns(t *testing.T) {
+	c := withDefinitions(t)
+	for plural, spec := range definitionSpecs {
+		t.Run(plural, func(t *testing.T) {
+			object := manifest(spec).object(t)
+			objects := client(c, object)
+			created := create(t, objects, object, "columns")
+			before := table(t, c, plural, "columns")
+			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Reason=- Message=-"; got != want {
+				t.Errorf("without a status:\n got %s\nwant %s", got, want)
+			}
+			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			created.Object["status"] = status
+			if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			after := table(t, c, plural, "columns")
+			if got, want := cells(after), "Name=columns Ready=True Scripts=True Revision=5f2a9c Parents=3 Reason=ReadyReason Message=Ready message"; got != want {
+				t.Errorf("with a status:\n got %s\nwant %s", got, want)
+			}
+			for _, column := range after.ColumnDefinitions {
+				if wide := column.Name == "Reason" || column.Name == "Message"; wide != (column.Priority > 0) {
+					t.Errorf("column %s has priority %d", column.Name, column.Priority)
+				}
+			}
+			if last := after.ColumnDefinitions[len(after.ColumnDefinitions)-1].Name; last != "Age" {
+				t.Errorf("the last column is %s, want Age", last)
+			}
+		})
+	}
+}
+
+func table(t *testing.T, c *cluster.Cluster, plural, name string) *metav1.Table {
+	t.Helper()
+	config := rest.CopyConfig(c.Config)
+	version := v1alpha1.GroupVersion
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", scheme.Codecs.WithoutConversion()
+	restClient, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := restClient.Get().Resource(plural).Name(name).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer metav1.Table
+	if err := json.Unmarshal(data, &answer); err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Rows) != 1 {
+		t.Fatalf("%d rows, want 1", len(answer.Rows))
+	}
+	return &answer
+}
+
+// cells gives the only row of a table but for the age.
+func cells(table *metav1.Table) string {
+	var parts []string
+	for i, column := range table.ColumnDefinitions {
+		if column.Name == "Age" {
+			continue
+		}
+		text := "-"
+		if cell := table.Rows[0].Cells[i]; cell != nil {
+			data, _ := json.Marshal(cell)
+			text = strings.Trim(string(data), `"`)
+		}
+		parts = append(parts, column.Name+"="+text)
+	}
+	return strings.Join(parts, " ")
+}
+
+func ptr[T any](value T) *T { return &value }

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Writes what is generated from the types in controllers/api: their deep copies, the
+# CustomResourceDefinitions and the reference of the API.
+#
+# usage: tools/generate.sh [ROOT]
+#
+# ROOT is the directory to write below, the checkout itself if it is absent.
+set -eu
+cd "$(dirname "$0")/.."
+root=${1:-$PWD}
+case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
+
+mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference"
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference
+
+bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \
+	output:object:dir="$root/controllers/api/v1alpha1" \
+	output:crd:dir="$root/manifests/crd"
+
+crds=$root/manifests/crd/metacontroller.k8s.io_
+bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontrollers.yaml" \
+	"${crds}mapcontrollers.yaml" "${crds}controllerrevisions.yaml" > "$root/docs/reference/api.md"

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Fails, and says how they differ, if generated files are not what tools/generate.sh
+# would write now. It writes nothing to the checkout but bin/tools.
+#
+# usage: tools/verify.sh
+set -eu
+cd "$(dirname "$0")/.."
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+trap 'exit 1' HUP INT TERM
+tools/generate.sh "$fresh"
+
+# Other files may lie beside generated ones, so that each set has its own pattern.
+list() {
+	(cd "$1" && find . \( -path './controllers/api/*' -name 'zz_generated.*' \
+		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
+		-o -path './docs/reference/*' -name api.md \) -type f)
+}
+
+stale=0
+for file in $({ list "$PWD"; list "$fresh"; } | sort -u); do
+	[ -f "$file" ] || { echo "$file is missing" >&2; stale=1; continue; }
+	[ -f "$fresh/$file" ] || { echo "$file is no longer generated: delete it" >&2; stale=1; continue; }
+	diff -u "$file" "$fresh/$file" >&2 || stale=1
+done
+if [ "$stale" -ne 0 ]; then
+	echo "verify.sh: generated files are stale: run tools/generate.sh and keep what it writes" >&2
+	exit 1
+fi
