@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,28 +41,21 @@ func (r *Reconciler) apply(ctx context.Context, observed Observed, desired Desir
 	return errors.Join(errs...)
 }
 
-// withOwnership puts adoptions and releases before the other changes. An object
-// that is adopted in this pass is not updated before the next, which sees the
-// version that the adoption made.
+// withOwnership puts adoptions and releases before the other changes.
 func (r *Reconciler) withOwnership(ctx context.Context, observed Observed, changes []apply.Change) ([]apply.Change, error) {
-	if len(observed.Adopt)+len(observed.Release) == 0 {
-		return changes, nil
-	}
 	if len(observed.Adopt) > 0 {
 		if err := r.confirmAlive(ctx, observed.Parent); err != nil {
 			return nil, err
 		}
 	}
+	owner := ownerReference(observed.Parent)
 	var ownership []apply.Change
 	for _, object := range observed.Release {
-		ownership = append(ownership, apply.Release(object, ownerReference(observed.Parent), r.resourceOf(object)))
+		ownership = append(ownership, apply.Release(object, owner, r.resourceOf(object)))
 	}
-	adopted := map[apply.Key]bool{}
 	for _, object := range observed.Adopt {
-		adopted[apply.KeyOf(object)] = true
-		ownership = append(ownership, apply.Adopt(object, ownerReference(observed.Parent), r.resourceOf(object)))
+		ownership = append(ownership, apply.Adopt(object, owner, r.resourceOf(object)))
 	}
-	changes = slices.DeleteFunc(changes, func(c apply.Change) bool { return adopted[c.Key] })
 	return append(ownership, changes...), nil
 }
 
@@ -89,6 +81,9 @@ func (r *Reconciler) note(parent *unstructured.Unstructured, outcome apply.Outco
 		return
 	}
 	change := outcome.Change
+	if outcome.Object != nil {
+		outcome.Object.SetManagedFields(nil)
+	}
 	r.env.Log.Info("child written", "definition", r.config.Definition, "parent", apply.KeyOf(parent).String(),
 		"action", string(change.Action), "child", change.Key.String())
 	switch {
@@ -104,16 +99,15 @@ func (r *Reconciler) note(parent *unstructured.Unstructured, outcome apply.Outco
 // explain makes of a failed write an error that says what to do, and of one that
 // met a newer version a reason to come back.
 func (r *Reconciler) explain(ctx context.Context, parent *unstructured.Unstructured, outcome apply.Outcome) error {
-	err, change := outcome.Err, outcome.Change
-	switch {
-	case err == nil:
+	switch apply.Classify(outcome.Err) {
+	case apply.None:
 		return nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err) && change.Observed != nil:
-		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
-	case apierrors.IsAlreadyExists(err):
-		return r.explainExisting(ctx, parent, change)
+	case apply.Stale:
+		return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err)
+	case apply.Taken:
+		return r.explainExisting(ctx, parent, outcome.Change)
 	default:
-		return fmt.Errorf("ApplyFailed: %s: %w", change.Key, err)
+		return fmt.Errorf("ApplyFailed: %w", outcome.Err)
 	}
 }
 

@@ -1,0 +1,95 @@
+package definition
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+func TestScriptsCondition(t *testing.T) {
+	problem := scripts.Problem{
+		Origin: scripts.Origin{ConfigMap: types.NamespacedName{Namespace: "ns", Name: "hooks"}},
+		Err:    &engines.Error{Kind: engines.Invalid, Location: engines.Location{File: "sync.js", Line: 3, Column: 7}, Message: "unexpected }"},
+	}
+	withTree := &instance{hooks: &hooks{tree: &scripts.Tree{}}}
+	cases := map[string]struct {
+		reason string
+		newest *instance
+		state  scripts.State
+		want   metav1.Condition
+	}{
+		"NotAccepted": {
+			reason: "Nothing is known of the scripts of a definition that is not accepted.",
+			want:   metav1.Condition{Status: "Unknown", Reason: "NotAccepted", Message: "scripts are loaded once the definition is accepted"},
+		},
+		"None": {
+			reason: "A definition without scripts is ready in this respect.",
+			newest: &instance{hooks: &hooks{}},
+			want:   metav1.Condition{Status: "True", Reason: "NoScripts", Message: "no hook is a script"},
+		},
+		"Loading": {
+			reason: "Before the first answer nothing is wrong yet.",
+			newest: withTree,
+			want:   metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "the scripts are being read"},
+		},
+		"Loaded": {
+			reason: "The revision that serves is told.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc"},
+			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves"},
+		},
+		"BrokenFromTheStart": {
+			reason: "The place of the mistake is told.",
+			newest: withTree, state: scripts.State{Desired: "abc", Problems: []scripts.Problem{problem}},
+			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid", Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }"},
+		},
+		"BrokenEdit": {
+			reason: "So is what goes on serving.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Problems: []scripts.Problem{problem}},
+			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid", Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nrevision abc goes on serving"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.Type = "ScriptsReady"
+			if diff := cmp.Diff(tc.want, scriptsCondition(tc.newest, tc.state)); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReadyCondition(t *testing.T) {
+	synced := &instance{plan: &plan{generation: 3}}
+	synced.synced.Store(true)
+	starting := &instance{plan: &plan{generation: 3}}
+	refused := &refusal{reasonNotFound, errors.New("no things")}
+	cases := map[string]struct {
+		reason  string
+		hosted  *hosted
+		refusal *refusal
+		warning string
+		want    string
+	}{
+		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, "", "False NotAccepted"},
+		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, "", "False ScriptsNotReady"},
+		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, "", "False Starting"},
+		"Running":         {"All is well.", &hosted{running: synced}, nil, "", "True Running"},
+		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, "no status", "True NoStatusSubresource"},
+		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, "", "False EarlierSpecServes"},
+		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, "", "False EarlierSpecServes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := readyCondition(tc.hosted, tc.refusal, tc.warning)
+			if got := string(c.Status) + " " + c.Reason; got != tc.want {
+				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
+			}
+		})
+	}
+}

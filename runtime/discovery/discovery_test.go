@@ -1,0 +1,166 @@
+package discovery
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/fake"
+	clientgofake "k8s.io/client-go/kubernetes/fake"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+)
+
+const thingCRD = `
+metadata: {name: things.example.com, annotations: {big: text}, managedFields: [{manager: somebody}]}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, kind: Thing}
+  versions:
+  - {name: v1, served: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v0, served: false}
+status: {conditions: [{type: Established, status: "True"}]}
+`
+
+func crd(t *testing.T, edit func(map[string]any)) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(thingCRD), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		edit(u.Object)
+	}
+	return u
+}
+
+func set(t *testing.T, value any, path ...string) func(map[string]any) {
+	return func(object map[string]any) {
+		if err := unstructured.SetNestedField(object, value, path...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var thing = Resource{
+	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
+	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
+	Namespaced:           true, HasStatus: true,
+}
+
+// fixture is a Discovery whose API server serves these lists.
+func fixture(lists ...*metav1.APIResourceList) (*Discovery, *clocktesting.FakeClock, *clientgofake.Clientset) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	api := clientgofake.NewClientset()
+	api.Resources = lists
+	return New(Config{
+		API: api.Discovery(), Client: fake.NewSimpleDynamicClient(runtime.NewScheme()), Interval: time.Minute, Clock: clock, Log: logr.Discard(),
+	}), clock, api
+}
+
+func TestCustomResourcesAreFollowed(t *testing.T) {
+	changes := 0
+	d, _, _ := fixture()
+	d.Listen(func() { changes++ })
+	step := func(reason string, event func(), found bool, wantChanges int) {
+		t.Helper()
+		event()
+		got, err := d.Find("example.com/v1", "things")
+		if (err == nil) != found {
+			t.Errorf("%s: found %v, error %v", reason, got, err)
+		}
+		if changes != wantChanges {
+			t.Errorf("%s: %d changes told, want %d", reason, changes, wantChanges)
+		}
+	}
+	step("before anything", func() {}, false, 0)
+	step("not established", func() { d.definitionSeen(crd(t, set(t, []any{}, "status", "conditions"))) }, false, 1)
+	step("established", func() { d.definitionSeen(crd(t, nil)) }, true, 2)
+	step("a change of something else", func() { d.definitionSeen(crd(t, set(t, "x", "metadata", "resourceVersion"))) }, true, 2)
+	step("being deleted", func() { d.definitionSeen(crd(t, set(t, "2026-01-02T03:04:05Z", "metadata", "deletionTimestamp"))) }, false, 3)
+	step("deleted", func() { d.definitionGone(crd(t, nil)) }, false, 4)
+}
+
+func TestVersionsOfACustomResource(t *testing.T) {
+	d, _, _ := fixture()
+	d.definitionSeen(crd(t, nil))
+	got, err := d.Find("example.com/v1", "things")
+	if diff := cmp.Diff(thing, got); diff != "" || err != nil {
+		t.Errorf("error %v, -want +got:\n%s", err, diff)
+	}
+	if got, err := d.Find("example.com/v2", "things"); err != nil || got.HasStatus {
+		t.Errorf("version without status subresource: %v, %v", got, err)
+	}
+	_, err = d.Find("example.com/v0", "things")
+	var missing *NotFoundError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `no resource "things" in "example.com/v0"`) {
+		t.Errorf("a version that is not served: %v", err)
+	}
+}
+
+func TestDeletedCustomResourceStaysGone(t *testing.T) {
+	list := &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Namespaced: true}}}
+	d, clock, _ := fixture(list)
+	d.definitionSeen(crd(t, nil))
+	d.definitionGone(crd(t, nil))
+	if err := d.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Find("example.com/v1", "things"); err == nil {
+		t.Error("the API server's discovery, which lags, brought a deleted resource back")
+	}
+	// Later, whoever serves it may not be a custom resource any more.
+	clock.Step(goneFor + time.Second)
+	if err := d.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Find("example.com/v1", "things"); err != nil {
+		t.Errorf("a resource that is served again is not found: %v", err)
+	}
+}
+
+func TestBuiltInResources(t *testing.T) {
+	d, _, _ := fixture(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+		{Name: "pods", Kind: "Pod", Namespaced: true}, {Name: "pods/status", Kind: "Pod", Namespaced: true},
+		{Name: "pods/log", Kind: "Pod", Namespaced: true}, {Name: "namespaces", Kind: "Namespace"},
+	}})
+	if err := d.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := d.Find("v1", "pods")
+	if err != nil || !pods.HasStatus || !pods.Namespaced || pods.Kind.Kind != "Pod" {
+		t.Errorf("pods: %v, %v", pods, err)
+	}
+	namespaces, err := d.Find("v1", "namespaces")
+	if err != nil || namespaces.HasStatus || namespaces.Namespaced {
+		t.Errorf("namespaces: %v, %v", namespaces, err)
+	}
+	if _, err := d.Find("v1", "pods/log"); err == nil {
+		t.Error("a subresource is found as a resource")
+	}
+}
+
+func TestSchemasAreNotKept(t *testing.T) {
+	trimmed, err := withoutSchemas(crd(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := trimmed.(*unstructured.Unstructured).MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dropped := range []string{"openAPIV3Schema", "managedFields", "annotations"} {
+		if strings.Contains(string(text), dropped) {
+			t.Errorf("%s is still in\n%s", dropped, text)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package hosting
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+// TestCatSet takes the steps of make demo.
+func TestCatSet(t *testing.T) {
+	w := newWorldWithoutThings(t)
+	root, err := cluster.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ns = "demo" // as examples/catset/catset.yaml says
+	w.start()
+	kubectl := func(args ...string) {
+		t.Helper()
+		if _, err := w.c.Kubectl(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubectl("apply", "-k", filepath.Join(root, "examples/catset"))
+	t.Cleanup(func() {
+		// The namespaces stay: their deletion takes longer than all of this, and a second run would meet it.
+		if _, err := w.c.Kubectl(context.Background(), "delete", "-n=demo", "catset/nginx", "cc/catset-controller"); err != nil {
+			t.Error(err)
+		}
+	})
+	w.mustCondition("catset-controller", "Ready", "True")
+	kubectl("apply", "-f", filepath.Join(root, "examples/catset/catset.yaml"))
+	w.mustPods(3)
+
+	kubectl("scale", "catset", "nginx", "-n", "demo", "--replicas=5")
+	uids := w.mustPods(5)
+
+	w.remove(pods, "demo", "nginx-1")
+	w.gone(pods, "nginx-1", uids["nginx-1"])
+	uids = w.mustPods(5)
+
+	script := read(t, filepath.Join(root, "examples/catset/sync.js"))
+	edit := func(from, to string) {
+		t.Helper()
+		if !strings.Contains(script, from) {
+			t.Fatalf("examples/catset/sync.js no longer has %q", from)
+		}
+		w.patchHooks(strings.Replace(script, from, to, 1))
+	}
+	edit("labels: { ...metadata.labels }", `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "first" }) }`)
+	w.must(pods, "nginx-0", func(o *unstructured.Unstructured) error {
+		if o.GetLabels()["role"] != "first" || o.GetUID() == uids["nginx-0"] {
+			return fmt.Errorf("labels %v: the edited script has had no effect", o.GetLabels())
+		}
+		return nil
+	})
+	uids = w.mustPods(5)
+
+	edit("export function sync(request) {", "export function sync(request {")
+	w.mustCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
+	for name, uid := range w.mustPods(5) {
+		if uids[name] != uid {
+			t.Errorf("%s was touched by a script that does not load", name)
+		}
+	}
+	w.remove(pods, "demo", "nginx-4")
+	w.gone(pods, "nginx-4", uids["nginx-4"])
+	w.mustPods(5)
+
+	w.patchHooks(script)
+	w.mustCondition("catset-controller", "ScriptsReady", "True")
+}
+
+// mustPods waits until just the Pods nginx-0 and so on are there, each Ready, and gives their UIDs.
+func (w *world) mustPods(count int) map[string]types.UID {
+	w.t.Helper()
+	uids := map[string]types.UID{}
+	cluster.Eventually(w.t, soon, func() error {
+		clear(uids)
+		list, err := w.in(pods).List(w.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, pod := range list.Items {
+			if !ready(&pod) {
+				return fmt.Errorf("%s is not ready", pod.GetName())
+			}
+			uids[pod.GetName()] = pod.GetUID()
+		}
+		for ordinal := range count {
+			if uids[fmt.Sprintf("nginx-%d", ordinal)] == "" {
+				return fmt.Errorf("nginx-%d is missing", ordinal)
+			}
+		}
+		if len(uids) != count {
+			return fmt.Errorf("%d pods, want %d", len(uids), count)
+		}
+		return nil
+	})
+	return uids
+}
+
+func ready(pod *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, _ := c.(map[string]any); c["type"] == "Ready" {
+			return c["status"] == "True" && pod.GetDeletionTimestamp() == nil
+		}
+	}
+	return false
+}
+
+func (w *world) patchHooks(script string) {
+	w.t.Helper()
+	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, quote(script))
+	_, err := w.c.Dynamic().Resource(configMaps).Namespace("catset").Patch(w.t.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
