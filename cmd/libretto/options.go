@@ -15,6 +15,7 @@ type options struct {
 	probeAddress      string
 	workers           int
 	concurrentWrites  int
+	concurrentCalls   int
 	discoveryInterval time.Duration
 	reloadSpread      time.Duration
 	eventsQPS         float32
@@ -30,7 +31,7 @@ func defaultOptions() *options {
 	return &options{
 		kubeAPIQPS: 200, kubeAPIBurst: 400,
 		metricsAddress: ":9999", probeAddress: ":8081",
-		workers: 5, concurrentWrites: 8,
+		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		discoveryInterval: 30 * time.Second, reloadSpread: 10 * time.Millisecond,
 		eventsQPS: 1. / 300, eventsBurst: 25,
 		leaseName: "metacontroller", loggingFormat: "json",
@@ -45,6 +46,7 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", o.probeAddress, "where /healthz and /readyz are served; 0 means nowhere")
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
+	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
 	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
 	f.Float32Var(&o.eventsQPS, "events-qps", o.eventsQPS, "events a second about one object, on average")

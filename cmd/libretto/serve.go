@@ -91,7 +91,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: client, Pool: informer.NewPool(ctx, client, log.WithName("informer")), Events: recorder,
-			Clock: clock.RealClock{}, Log: log, Writes: o.concurrentWrites,
+			Clock: clock.RealClock{}, Log: log, Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
 		Library:   scripts.NewLibrary(clientset, engineRegistry, log.WithName("scripts")),

@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/engines"
 )
 
 // Config is a CompositeController and its resources.
@@ -30,26 +29,20 @@ type Config struct {
 type Variant struct {
 	config   Config
 	generate bool
-	kinds    []schema.GroupVersionKind
-	rules    map[schema.GroupVersionKind]parent.ChildRule
-	answer   parent.AnswerRules
+	children *parent.Placement
+	response parent.ResponseRules
 	relative bool
 }
 
 // New makes the variant of one definition.
 func New(config Config) *Variant {
-	v := &Variant{
+	return &Variant{
 		config:   config,
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
-		rules:    map[schema.GroupVersionKind]parent.ChildRule{},
-		answer:   answerRules(config.Spec.Hooks.Sync),
+		children: parent.NewPlacement("children", config.Children),
+		response: responseRules(config.Spec.Hooks.Sync, len(config.Children) > 0),
 		relative: config.Spec.Hooks.Sync.WireVersion() == v1alpha1.HookV1,
 	}
-	for _, rule := range config.Children {
-		v.kinds = append(v.kinds, rule.Kind)
-		v.rules[rule.Kind] = rule
-	}
-	return v
 }
 
 // SelectorIndex names the way in which parents select children, alike for all
@@ -61,13 +54,14 @@ func (v *Variant) SelectorIndex() string {
 	return "spec.selector"
 }
 
-// answerRules are those of section 2.5 of the specification, but that the list
-// of children must be there unless loose was asked for in so many words.
-func answerRules(hook *v1alpha1.Hook) parent.AnswerRules {
-	return parent.AnswerRules{
+// responseRules are those of section 2.5 of the specification, but that the list
+// of children must be there unless loose was asked for in so many words, or the
+// definition has no children.
+func responseRules(hook *v1alpha1.Hook, children bool) parent.ResponseRules {
+	return parent.ResponseRules{
 		Fields:          []string{"status", "children", "resyncAfterSeconds", "finalized"},
 		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
-		AllowAbsentList: hook.MayOmitList(),
+		AllowAbsentList: hook.MayOmitList() || !children,
 	}
 }
 
@@ -102,34 +96,29 @@ func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
 }
 
 // Calls asks the sync hook (section 2.2 of the specification).
-func (v *Variant) Calls(observed parent.Observed) []parent.Call {
+func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
 	return []parent.Call{{
 		Hook: string(v1alpha1.SyncHook),
 		Request: map[string]any{
 			"controller": v.config.Definition,
 			"parent":     observed.Parent.Object,
-			"children":   parent.Grouped(observed.Children, v.kinds, observed.Parent.GetNamespace(), v.relative),
+			"children":   parent.Grouped(observed.Children, v.children.Kinds(), observed.Parent.GetNamespace(), v.relative),
 			"related":    map[string]any{},
 			"finalizing": false,
 		},
-	}}
+	}}, nil
 }
 
 // Desired reads the sync hook's answer.
-func (v *Variant) Desired(observed parent.Observed, responses []engines.Response) (parent.Desired, error) {
-	answer := parent.ReadAnswer(responses[0].Body, v.answer)
+func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+	response := parent.ReadResponse(answers[0], v.response)
 	desired := parent.Desired{
-		Children:           answer.Objects("children", v.answer.AllowAbsentList || len(v.kinds) == 0),
-		Status:             withGeneration(answer.Map("status"), observed.Parent),
-		ResyncAfterSeconds: answer.Seconds("resyncAfterSeconds"),
+		Children:           v.children.Objects(response, observed.Parent, v.selected(observed.Parent)),
+		Status:             withGeneration(response.Map("status"), observed.Parent),
+		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
+		Finalized:          response.Bool("finalized"),
 	}
-	answer.Bool("finalized")
-	if err := answer.Err(); err != nil {
-		return parent.Desired{}, err
-	}
-	var err error
-	desired.Children, err = v.placed(observed.Parent, desired.Children)
-	return desired, err
+	return desired, response.Err()
 }
 
 // withGeneration adds the generation that the answer was made for.
@@ -138,4 +127,34 @@ func withGeneration(status map[string]any, p *unstructured.Unstructured) map[str
 	maps.Copy(result, status)
 	result["observedGeneration"] = p.GetGeneration()
 	return result
+}
+
+// selected gives the children of p the label of a generated selector, and
+// refuses those that p's selector does not match.
+func (v *Variant) selected(p *unstructured.Unstructured) parent.Finish {
+	claim, err := v.Claim(p)
+	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
+		if err != nil {
+			return nil, err.Error()
+		}
+		child = v.labelled(child, p)
+		if !claim.Selector.Matches(labels.Set(child.GetLabels())) {
+			return nil, fmt.Sprintf("metadata.labels: the labels of %s do not match the parent's selector %q, so that it would never be seen again", apply.KeyOf(child), claim.Selector)
+		}
+		return child, ""
+	}
+}
+
+func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Unstructured {
+	set := child.GetLabels()
+	if !v.generate || set[v1alpha1.ControllerUIDLabel] != "" {
+		return child
+	}
+	if set == nil {
+		set = map[string]string{}
+	}
+	set[v1alpha1.ControllerUIDLabel] = string(p.GetUID())
+	child = parent.WithMetadata(child)
+	child.SetLabels(set)
+	return child
 }

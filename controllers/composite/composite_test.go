@@ -11,7 +11,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -96,7 +95,10 @@ func TestCalls(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &unstructured.Unstructured{Object: parse(t, tc.parent)}
-			calls := variant(tc.version, false).Calls(parent.Observed{Parent: p, Children: []*unstructured.Unstructured{child}})
+			calls, err := variant(tc.version, false).Calls(parent.Observed{Parent: p, Children: []*unstructured.Unstructured{child}})
+			if err != nil {
+				t.Fatal(err)
+			}
 			want := []parent.Call{{Hook: "sync", Request: map[string]any{
 				"controller": map[string]any{"kind": "CompositeController"},
 				"parent":     p.Object,
@@ -150,17 +152,17 @@ func TestDesired(t *testing.T) {
 		"Undeclared": {
 			reason: "A kind that is not declared is refused by name.", parent: namespacedParent,
 			answer: `{children: [{apiVersion: v1, kind: Service, metadata: {name: a}}]}`,
-			err:    `children[0]: v1 Service is not among the definition's childResources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
+			err:    `children[0]: v1 Service is not among the definition's resources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
 		},
 		"OtherVersion": {
 			reason: "Another version of a declared kind is refused too.", parent: namespacedParent,
 			answer: `{children: [{apiVersion: v2, kind: Pod, metadata: {name: a}}]}`,
-			err:    `children[0]: v2 Pod is not among the definition's childResources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
+			err:    `children[0]: v2 Pod is not among the definition's resources, which have v1 Pod, rbac.authorization.k8s.io/v1 ClusterRole`,
 		},
 		"Twice": {
 			reason: "One identity twice is refused.", parent: namespacedParent,
 			answer: `{children: [{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: web}}}, {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: prod, labels: {app: web}}}]}`,
-			err:    `children[1]: Pod prod/a stands at children[0] already: each child may be listed once`,
+			err:    `children[1]: Pod prod/a stands at children[0] already: each may be listed once`,
 		},
 		"OtherNamespace": {
 			reason: "A parent in a namespace can't own elsewhere.", parent: namespacedParent,
@@ -188,13 +190,13 @@ func TestDesired(t *testing.T) {
 			answer := parse(t, tc.answer)
 			before := parse(t, tc.answer)
 			observed := parent.Observed{Parent: &unstructured.Unstructured{Object: parse(t, tc.parent)}}
-			desired, err := variant(v1alpha1.HookV2, tc.generate).Desired(observed, []engines.Response{{Body: answer}})
+			desired, err := variant(v1alpha1.HookV2, tc.generate).Desired(observed, []parent.Answer{{Call: parent.Call{Hook: "sync"}, Body: answer}})
 			if diff := cmp.Diff(before, answer); diff != "" {
 				t.Errorf("the hook's answer was changed:\n%s", diff)
 			}
 			if tc.err != "" {
-				if err == nil || err.Error() != tc.err {
-					t.Fatalf("%s\nwant error %q\ngot        %v", tc.reason, tc.err, err)
+				if want := "HookResponseInvalid: sync hook: " + tc.err; err == nil || err.Error() != want {
+					t.Fatalf("%s\nwant error %q\ngot        %v", tc.reason, want, err)
 				}
 				return
 			}
@@ -221,7 +223,7 @@ func TestDesiredStatus(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			observed := parent.Observed{Parent: &unstructured.Unstructured{Object: parse(t, namespacedParent)}}
-			desired, err := variant(v1alpha1.HookV2, false).Desired(observed, []engines.Response{{Body: parse(t, tc.answer)}})
+			desired, err := variant(v1alpha1.HookV2, false).Desired(observed, []parent.Answer{{Body: parse(t, tc.answer)}})
 			if err != nil {
 				t.Fatal(err)
 			}

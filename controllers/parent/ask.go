@@ -15,27 +15,26 @@ import (
 // defaultTimeout bounds a call to a hook for which the definition says nothing.
 const defaultTimeout = 10 * time.Second
 
-// ask puts the variant's questions to the hooks and makes the desired state of
-// their answers. If any of them fails there is none.
+// ask puts the variant's questions to the hooks, side by side, and makes the
+// desired state of their answers.
 func (r *Reconciler) ask(ctx context.Context, observed Observed) (Desired, error) {
-	programs := r.config.Programs()
-	calls := r.config.Variant.Calls(observed)
-	responses := make([]engines.Response, len(calls))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, call := range calls {
-		group.Go(func() (err error) {
-			responses[i], err = r.call(ctx, programs[call.Hook], call, string(observed.Parent.GetUID()))
-			return hookError(call.Hook, err)
-		})
-	}
-	if err := group.Wait(); err != nil {
+	calls, err := r.config.Variant.Calls(observed)
+	if err != nil {
 		return Desired{}, err
 	}
-	desired, err := r.config.Variant.Desired(observed, responses)
-	if err != nil {
-		return Desired{}, hookError(calls[0].Hook, err)
+	programs := r.config.Programs()
+	answers := make([]Answer, len(calls))
+	var group errgroup.Group
+	group.SetLimit(r.env.Calls)
+	for i, call := range calls {
+		group.Go(func() error {
+			response, err := r.call(ctx, programs[call.Hook], call, string(observed.Parent.GetUID()))
+			answers[i] = Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
+			return nil
+		})
 	}
-	return desired, nil
+	_ = group.Wait() // Each error is in its answer.
+	return r.config.Variant.Desired(observed, answers)
 }
 
 func (r *Reconciler) call(ctx context.Context, program engines.Program, call Call, seed string) (engines.Response, error) {

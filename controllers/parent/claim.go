@@ -24,6 +24,8 @@ func claimChildren(parent *unstructured.Unstructured, claim Claim, candidates []
 		switch {
 		case owner != nil && owner.UID != parent.GetUID():
 			// It has changed hands since the candidates were looked up.
+		case owner != nil && claim.Marked != nil && !claim.Marked(candidate):
+			// Another definition made it for the same parent.
 		case owner != nil && (matches || deleting):
 			c.owned = append(c.owned, candidate)
 		case owner != nil:

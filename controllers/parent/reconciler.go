@@ -70,8 +70,8 @@ type Environment struct {
 	Events record.EventRecorder
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// Writes bounds the writes for one parent that are under way at once.
-	Writes int
+	// Writes and Calls bound what is under way for one parent at once.
+	Writes, Calls int
 }
 
 // Reconciler reconciles the parents of one definition.

@@ -1,10 +1,13 @@
 package parent
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/apply"
 )
 
 // Variant is what makes the kinds of definition differ: pure functions, called
@@ -13,12 +16,14 @@ type Variant interface {
 	// Claim says how the children of a parent are told from other objects. An
 	// error says what is wrong with the parent.
 	Claim(parent *unstructured.Unstructured) (Claim, error)
-	// Calls gives the questions to ask the hooks, to be asked side by side.
-	Calls(observed Observed) []Call
-	// Desired makes one desired state of the responses, which are in the order
-	// of the calls. An answer that does not fit is an *engines.Error of kind
-	// BadResponse that names the path of the wrong value.
-	Desired(observed Observed, responses []engines.Response) (Desired, error)
+	// Calls gives the questions to ask the hooks, to be asked side by side. An
+	// error says what is wrong with what was observed.
+	Calls(observed Observed) ([]Call, error)
+	// Desired makes one desired state of the answers, which are in the order of
+	// the calls. An answer that does not fit is an *engines.Error of kind
+	// BadResponse that names the path of the wrong value. With an error nothing
+	// is written at all.
+	Desired(observed Observed, answers []Answer) (Desired, error)
 }
 
 // Claim is the rule by which a parent owns children.
@@ -27,6 +32,9 @@ type Claim struct {
 	// it matches are adopted, owned ones that it does not match are released. If
 	// it is nil, nothing is adopted or released.
 	Selector labels.Selector
+	// Marked tells the definition's own children among those that the parent
+	// owns, where others may make children for it too. Nil means all.
+	Marked func(child *unstructured.Unstructured) bool
 }
 
 // Observed is all that a pass knows of the cluster.
@@ -38,6 +46,20 @@ type Observed struct {
 	// Adopt and Release are the children whose owner reference is to change.
 	// Those to adopt are among Children, those to release are not.
 	Adopt, Release []*unstructured.Unstructured
+	// Revisions are the parent's ControllerRevisions, where the definition has
+	// any, by name.
+	Revisions []*unstructured.Unstructured
+	// Inputs are the objects that a map makes outputs of, in the order of its
+	// rules, then by namespace and name.
+	Inputs []*unstructured.Unstructured
+	// Related are the objects that the customize hook asked for, and RelatedKinds
+	// the kinds of its rules, each once.
+	Related      []*unstructured.Unstructured
+	RelatedKinds []schema.GroupVersionKind
+	// Finalizing says that the finalize hook is to be asked, in place of the others.
+	Finalizing bool
+	// Now is the time of the pass.
+	Now time.Time
 }
 
 // Deleting says that the parent is being deleted.
@@ -45,8 +67,32 @@ func (o Observed) Deleting() bool { return o.Parent.GetDeletionTimestamp() != ni
 
 // Call is one question to one hook.
 type Call struct {
-	Hook    string
+	Hook string
+	// Subject tells the calls of one pass to the same hook apart: a map key, or
+	// the name of a revision. It is empty where there is only one.
+	Subject string
 	Request map[string]any
+	// Stamp, unless it is empty, stands for the content of Request: the answer to
+	// an earlier call of this hook and subject with this stamp is used again.
+	Stamp string
+}
+
+// Answer is what came of a call: a body or an error.
+type Answer struct {
+	Call Call
+	// Body is the response as it came, of whatever JSON type. It is read-only.
+	Body any
+	Err  error
+}
+
+// FirstError gives the error of the first answer that has one.
+func FirstError(answers []Answer) error {
+	for _, a := range answers {
+		if a.Err != nil {
+			return a.Err
+		}
+	}
+	return nil
 }
 
 // Desired is what the hooks want.
@@ -54,8 +100,19 @@ type Desired struct {
 	// Children in the order in which the hook gave them. Each is of a declared
 	// kind and has a name and, where it needs one, a namespace.
 	Children []*unstructured.Unstructured
+	// Keep names observed children that stay as they are, desired or not.
+	Keep map[apply.Key]bool
+	// Revisions are the ControllerRevisions that are to be there, each complete.
+	Revisions []*unstructured.Unstructured
 	// Status replaces the parent's status, unless it is nil.
 	Status map[string]any
+	// Labels and Annotations are set on the parent; a nil value removes one.
+	Labels, Annotations map[string]*string
 	// ResyncAfterSeconds asks for another pass after that time, if it is more than zero.
 	ResyncAfterSeconds float64
+	// Finalized says that the finalize hook is done with the parent.
+	Finalized bool
+	// Problems are what went wrong with part of the parent. The rest is applied,
+	// and then the pass fails with them.
+	Problems []error
 }

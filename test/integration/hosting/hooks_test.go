@@ -28,7 +28,7 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 		"null-child": {`{"children": [null]}`, "children[0]: must be an object, but is null"},
 		"no-name":    {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}]}`, "children[0].metadata.name: is required"},
 		"misspelt":   {`{"Children": []}`, `children: is required`},
-		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`, "v1 Secret is not among the definition's childResources"},
+		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`, "v1 Secret is not among the definition's resources"},
 		"twice":      {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
 	}
 	w := newWorld(t)

@@ -10,16 +10,17 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Answer reads a hook's response field by field and remembers the first thing
-// that is wrong with it, so that a variant reads like the list of its fields.
-type Answer struct {
+// Response reads an answer field by field and remembers the first thing that is
+// wrong with it, so that a variant reads like the list of its fields.
+type Response struct {
+	hook   string
 	fields map[string]any
-	rules  AnswerRules
+	rules  ResponseRules
 	err    error
 }
 
-// AnswerRules say what is made of a response that is not quite what it should be.
-type AnswerRules struct {
+// ResponseRules say what is made of a response that is not quite what it should be.
+type ResponseRules struct {
 	// Fields are the names that a response may have.
 	Fields []string
 	// RefuseUnknown makes any other name an error.
@@ -29,53 +30,54 @@ type AnswerRules struct {
 	AllowAbsentList bool
 }
 
-// ReadAnswer begins to read the body of a response.
-func ReadAnswer(body any, rules AnswerRules) *Answer {
-	fields, ok := body.(map[string]any)
-	switch {
-	case body == nil && rules.AllowAbsentList:
-		return &Answer{}
-	case body == nil:
-		return &Answer{err: badResponse("the hook answered null where an object with %s is needed", list(rules.Fields))}
-	case !ok:
-		return &Answer{err: badResponse("the hook answered %s where an object with %s is needed", kindOf(body), list(rules.Fields))}
+// ReadResponse begins to read an answer.
+func ReadResponse(answer Answer, rules ResponseRules) *Response {
+	r := &Response{hook: answer.Call.Hook, rules: rules}
+	if answer.Err != nil {
+		r.err = answer.Err
+		return r
 	}
-	return &Answer{fields: fields, rules: rules}
+	fields, ok := answer.Body.(map[string]any)
+	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
+		r.Fail("the hook answered %s where an object with %s is needed", kindOf(answer.Body), list(rules.Fields))
+	}
+	r.fields = fields
+	return r
 }
 
 // Err gives the first thing that was wrong, or nil. It is asked for when all
 // fields have been read.
-func (a *Answer) Err() error {
-	if a.rules.RefuseUnknown {
-		a.refuseUnknown(a.rules.Fields)
+func (r *Response) Err() error {
+	if r.rules.RefuseUnknown {
+		r.refuseUnknown(r.rules.Fields)
 	}
-	return a.err
+	return r.err
 }
 
 // Objects reads a list of objects that each have apiVersion, kind and name. The
-// list must be there, be it empty or null, unless allowAbsent.
-func (a *Answer) Objects(field string, allowAbsent bool) []*unstructured.Unstructured {
-	value, present := a.fields[field]
-	if !present && !allowAbsent {
-		a.fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, a.didYouMean(field))
+// list must be there, be it empty or null, unless the rules allow otherwise.
+func (r *Response) Objects(field string) []*unstructured.Unstructured {
+	value, present := r.fields[field]
+	if !present && !r.rules.AllowAbsentList {
+		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.didYouMean(field))
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
-		a.fail("%s: must be a list of objects, but is %s", field, kindOf(value))
+		r.Fail("%s: must be a list of objects, but is %s", field, kindOf(value))
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
-		if object := a.object(fmt.Sprintf("%s[%d]", field, i), item); object != nil {
+		if object := r.object(fmt.Sprintf("%s[%d]", field, i), item); object != nil {
 			objects = append(objects, object)
 		}
 	}
 	return objects
 }
 
-func (a *Answer) object(path string, item any) *unstructured.Unstructured {
+func (r *Response) object(path string, item any) *unstructured.Unstructured {
 	fields, ok := item.(map[string]any)
 	if !ok {
-		a.fail("%s: must be an object, but is %s", path, kindOf(item))
+		r.Fail("%s: must be an object, but is %s", path, kindOf(item))
 		return nil
 	}
 	for _, required := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
@@ -83,15 +85,15 @@ func (a *Answer) object(path string, item any) *unstructured.Unstructured {
 		text, isText := value.(string)
 		switch {
 		case !found || err != nil || value == nil || isText && text == "":
-			a.fail("%s.%s: is required", path, strings.Join(required, "."))
+			r.Fail("%s.%s: is required", path, strings.Join(required, "."))
 			return nil
 		case !isText:
-			a.fail("%s.%s: must be a string, but is %s", path, strings.Join(required, "."), kindOf(value))
+			r.Fail("%s.%s: must be a string, but is %s", path, strings.Join(required, "."), kindOf(value))
 			return nil
 		}
 	}
 	if err := plainMetadata(fields["metadata"].(map[string]any)); err != "" {
-		a.fail("%s.metadata.%s", path, err)
+		r.Fail("%s.metadata.%s", path, err)
 		return nil
 	}
 	return &unstructured.Unstructured{Object: fields}
@@ -120,17 +122,17 @@ func plainMetadata(metadata map[string]any) string {
 }
 
 // Map reads an object; null and absent give nil.
-func (a *Answer) Map(field string) map[string]any {
-	value, ok := a.fields[field].(map[string]any)
-	if !ok && a.fields[field] != nil {
-		a.fail("%s: must be an object, but is %s", field, kindOf(a.fields[field]))
+func (r *Response) Map(field string) map[string]any {
+	value, ok := r.fields[field].(map[string]any)
+	if !ok && r.fields[field] != nil {
+		r.Fail("%s: must be an object, but is %s", field, kindOf(r.fields[field]))
 	}
 	return value
 }
 
 // Seconds reads a number; null and absent give 0.
-func (a *Answer) Seconds(field string) float64 {
-	switch value := a.fields[field].(type) {
+func (r *Response) Seconds(field string) float64 {
+	switch value := r.fields[field].(type) {
 	case nil:
 		return 0
 	case int64:
@@ -138,48 +140,45 @@ func (a *Answer) Seconds(field string) float64 {
 	case float64:
 		return value
 	default:
-		a.fail("%s: must be a number of seconds, but is %s", field, kindOf(value))
+		r.Fail("%s: must be a number of seconds, but is %s", field, kindOf(value))
 		return 0
 	}
 }
 
 // Bool reads a boolean; null and absent give false.
-func (a *Answer) Bool(field string) bool {
-	value, ok := a.fields[field].(bool)
-	if !ok && a.fields[field] != nil {
-		a.fail("%s: must be true or false, but is %s", field, kindOf(a.fields[field]))
+func (r *Response) Bool(field string) bool {
+	value, ok := r.fields[field].(bool)
+	if !ok && r.fields[field] != nil {
+		r.Fail("%s: must be true or false, but is %s", field, kindOf(r.fields[field]))
 	}
 	return value
 }
 
-func (a *Answer) fail(format string, args ...any) {
-	if a.err == nil {
-		a.err = badResponse(format, args...)
+// Fail says what is wrong with the response, unless something was before.
+func (r *Response) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = hookError(r.hook, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-func (a *Answer) refuseUnknown(known []string) {
-	for _, field := range sortedKeys(a.fields) {
+func (r *Response) refuseUnknown(known []string) {
+	for _, field := range sortedKeys(r.fields) {
 		if !slices.Contains(known, field) {
-			a.fail("%s: is no field of this hook's response, which has %s", field, list(known))
+			r.Fail("%s: is no field of this hook's response, which has %s", field, list(known))
 		}
 	}
 }
 
 // didYouMean points at a field that differs from the wanted one in case, or is a
 // prefix of it or the other way round.
-func (a *Answer) didYouMean(wanted string) string {
-	for _, field := range sortedKeys(a.fields) {
+func (r *Response) didYouMean(wanted string) string {
+	for _, field := range sortedKeys(r.fields) {
 		lower := strings.ToLower(field)
 		if strings.HasPrefix(lower, wanted) || strings.HasPrefix(wanted, lower) {
 			return fmt.Sprintf(" (there is %q)", field)
 		}
 	}
 	return ""
-}
-
-func badResponse(format string, args ...any) error {
-	return &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)}
 }
 
 // kindOf names a JSON type for people.

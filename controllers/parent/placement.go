@@ -1,0 +1,129 @@
+package parent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/apply"
+)
+
+// Placement reads desired objects out of responses: it checks each against the
+// kinds that the definition declares and against the parent's scope, and fills
+// in the namespace that the hook may leave out.
+type Placement struct {
+	field string
+	kinds []schema.GroupVersionKind
+	rules map[schema.GroupVersionKind]ChildRule
+}
+
+// Finish gives an object as it is to be written, or what is wrong with it. It
+// must not change what it is given.
+type Finish func(object *unstructured.Unstructured) (finished *unstructured.Unstructured, problem string)
+
+// NewPlacement makes a placement for the list in that field of a response, such
+// as "children", by the definition's rules.
+func NewPlacement(field string, rules []ChildRule) *Placement {
+	p := &Placement{field: field, rules: map[schema.GroupVersionKind]ChildRule{}}
+	for _, rule := range rules {
+		p.kinds = append(p.kinds, rule.Kind)
+		p.rules[rule.Kind] = rule
+	}
+	return p
+}
+
+// Kinds are the declared kinds, in the order of the rules.
+func (p *Placement) Kinds() []schema.GroupVersionKind { return slices.Clip(p.kinds) }
+
+// Objects reads the list. The hook's own objects stay as they are. What is wrong
+// with one of them is what is wrong with the response.
+func (p *Placement) Objects(response *Response, parent *unstructured.Unstructured, finish Finish) []*unstructured.Unstructured {
+	listed := response.Objects(p.field)
+	objects := make([]*unstructured.Unstructured, len(listed))
+	seen := map[apply.Key]int{}
+	for i, object := range listed {
+		object, problem := p.place(parent, object, finish)
+		if problem != "" {
+			response.Fail("%s[%d]: %s", p.field, i, problem)
+			return nil
+		}
+		key := apply.KeyOf(object)
+		if first, twice := seen[key]; twice {
+			response.Fail("%s[%d]: %s stands at %s[%d] already: each may be listed once", p.field, i, key, p.field, first)
+			return nil
+		}
+		seen[key] = i
+		objects[i] = object
+	}
+	return objects
+}
+
+func (p *Placement) place(parent, object *unstructured.Unstructured, finish Finish) (*unstructured.Unstructured, string) {
+	rule, declared := p.rules[object.GroupVersionKind()]
+	if !declared {
+		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declared())
+	}
+	namespace, problem := namespaceOf(parent, rule, object)
+	if problem != "" {
+		return nil, problem
+	}
+	return finish(inNamespace(object, namespace))
+}
+
+// namespaceOf gives the namespace of a desired object by the scope rules of
+// section 1.6 of the specification, or what is wrong.
+func namespaceOf(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
+	given, of := object.GetNamespace(), parent.GetNamespace()
+	switch {
+	case !rule.Namespaced && of != "":
+		return "", fmt.Sprintf("%s is cluster-scoped: a parent in a namespace can't own it, as garbage collection works within a namespace", object.GetKind())
+	case !rule.Namespaced:
+		return "", ""
+	case of == "" && given == "":
+		return "", "metadata.namespace: is required, as the parent is in none"
+	case of == "":
+		return given, ""
+	case given != "" && given != of:
+		return "", fmt.Sprintf("metadata.namespace: is %q, but children of a parent in %q must be there too", given, of)
+	default:
+		return of, ""
+	}
+}
+
+func inNamespace(object *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	if object.GetNamespace() == namespace {
+		return object
+	}
+	moved := WithMetadata(object)
+	moved.SetNamespace(namespace)
+	return moved
+}
+
+// WithMetadata gives a copy of object whose own metadata fields may be set. All
+// else, the maps of labels and annotations included, is shared.
+func WithMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	fields := maps.Clone(object.Object)
+	metadata, _ := fields["metadata"].(map[string]any)
+	fields["metadata"] = maps.Clone(metadata)
+	return &unstructured.Unstructured{Object: fields}
+}
+
+func (p *Placement) declared() string {
+	if len(p.kinds) == 0 {
+		return "none"
+	}
+	names := make([]string, len(p.kinds))
+	for i, kind := range p.kinds {
+		names[i] = kindName(kind)
+	}
+	return strings.Join(names, ", ")
+}
+
+// kindName gives "apps/v1 Deployment".
+func kindName(kind schema.GroupVersionKind) string {
+	return kind.GroupVersion().String() + " " + kind.Kind
+}

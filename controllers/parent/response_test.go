@@ -1,0 +1,64 @@
+package parent
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+func TestResponse(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		rules  ResponseRules
+		body   string
+		want   string // the error, or ""
+	}{
+		"Whole":          {"A whole answer is taken.", ResponseRules{}, `{"status":{"a":1},"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}],"resyncAfterSeconds":1.5}`, ""},
+		"EmptyList":      {"An empty list means none.", ResponseRules{}, `{"children":[]}`, ""},
+		"NullList":       {"A null list means none: it is what a nil slice in a Go hook becomes.", ResponseRules{}, `{"children":null}`, ""},
+		"Null":           {"A null answer never means none.", ResponseRules{}, `null`, "the hook answered null where an object with status, children, resyncAfterSeconds is needed"},
+		"NullLoose":      {"Loose, written out, keeps its meaning.", ResponseRules{AllowAbsentList: true}, `null`, ""},
+		"List":           {"A list is no answer.", ResponseRules{}, `[]`, "the hook answered a list where an object with status, children, resyncAfterSeconds is needed"},
+		"Empty":          {"An absent list never means none.", ResponseRules{}, `{}`, "children: is required, if only as an empty list: nothing was deleted for want of it"},
+		"EmptyLoose":     {"Loose, written out, keeps its meaning.", ResponseRules{AllowAbsentList: true}, `{}`, ""},
+		"Misspelt":       {"A misspelt list is found.", ResponseRules{}, `{"Children":[]}`, `children: is required, if only as an empty list (there is "Children"): nothing was deleted for want of it`},
+		"Unknown":        {"Unknown fields are left alone.", ResponseRules{}, `{"children":[],"more":1}`, ""},
+		"UnknownStrict":  {"In strict mode they are refused.", ResponseRules{RefuseUnknown: true}, `{"children":[],"more":1}`, "more: is no field of this hook's response, which has status, children, resyncAfterSeconds"},
+		"NullElement":    {"A null element is refused, and nothing crashes.", ResponseRules{}, `{"children":[null]}`, "children[0]: must be an object, but is null"},
+		"NoName":         {"A child needs a name.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod"}]}`, "children[0].metadata.name: is required"},
+		"EmptyName":      {"An empty name is none.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":""}}]}`, "children[0].metadata.name: is required"},
+		"NumberName":     {"A name is a string.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":7}}]}`, "children[0].metadata.name: must be a string, but is a number"},
+		"NoKind":         {"A child needs a kind.", ResponseRules{}, `{"children":[{"apiVersion":"v1","metadata":{"name":"x"}}]}`, "children[0].kind: is required"},
+		"MetadataString": {"Metadata is an object.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":"x"}]}`, "children[0].metadata.name: is required"},
+		"NumberLabel":    {"Labels are strings, or all of them would be lost.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"a":1}}}]}`, `children[0].metadata.labels["a"]: must be a string, but is a number`},
+		"Second":         {"The place of the wrong child is told.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}},5]}`, "children[1]: must be an object, but is a number"},
+		"StatusList":     {"The status is an object.", ResponseRules{}, `{"children":[],"status":[]}`, "status: must be an object, but is a list"},
+		"ResyncString":   {"A time is a number.", ResponseRules{}, `{"children":[],"resyncAfterSeconds":"5s"}`, "resyncAfterSeconds: must be a number of seconds, but is a string"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.rules.Fields = []string{"status", "children", "resyncAfterSeconds"}
+			var body any
+			if err := json.Unmarshal([]byte(tc.body), &body); err != nil {
+				t.Fatal(err)
+			}
+			r := ReadResponse(Answer{Call: Call{Hook: "sync"}, Body: body}, tc.rules)
+			r.Map("status")
+			r.Objects("children")
+			r.Seconds("resyncAfterSeconds")
+			got := ""
+			if err := r.Err(); err != nil {
+				got = strings.TrimPrefix(err.Error(), "HookResponseInvalid: sync hook: ")
+				if kind := engines.KindOf(err); kind != engines.BadResponse {
+					t.Errorf("kind %v, want BadResponse", kind)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant %q\ngot  %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
