@@ -17,6 +17,18 @@ import (
 // namespaceFile holds the namespace of a process in a cluster.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
+// ownNamespace is the given namespace, else that of the process, and outside of
+// a cluster the default one.
+func ownNamespace(given string) string {
+	if given != "" {
+		return given
+	}
+	if own, err := os.ReadFile(namespaceFile); err == nil {
+		return strings.TrimSpace(string(own))
+	}
+	return "default"
+}
+
 // lead calls work, with leader election once this process holds the lease. It
 // returns when ctx ends, when work does, or when the lease is lost.
 func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context) error) error {
@@ -48,14 +60,7 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 }
 
 func newLock(config *rest.Config, o *options) (resourcelock.Interface, error) {
-	namespace := o.leaseNamespace
-	if namespace == "" {
-		own, err := os.ReadFile(namespaceFile)
-		if err != nil {
-			return nil, fmt.Errorf("outside of a cluster --leader-elect-resource-namespace is required: %w", err)
-		}
-		namespace = strings.TrimSpace(string(own))
-	}
+	namespace := ownNamespace(o.leaseNamespace)
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err

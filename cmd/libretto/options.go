@@ -23,6 +23,8 @@ type options struct {
 	leaderElect       bool
 	leaseName         string
 	leaseNamespace    string
+	namespace         string
+	targetSelector    string
 	loggingFormat     string
 	verbosity         int
 }
@@ -54,6 +56,8 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "of several processes let only the one that holds the lease work")
 	f.StringVar(&o.leaseName, "leader-elect-resource-name", o.leaseName, "name of the lease")
 	f.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", o.leaseNamespace, "namespace of the lease (default that of the process)")
+	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents are kept (default that of the process, else default)")
+	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
 	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console")
 	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
 }

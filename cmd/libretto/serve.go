@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -88,6 +89,10 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	})
 	recorder, stopEvents := newRecorder(clientset, o)
 	defer stopEvents()
+	target, err := labels.Parse(o.targetSelector)
+	if err != nil {
+		return fmt.Errorf("--target-label-selector: %w", err)
+	}
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: client, Pool: informer.NewPool(ctx, client, log.WithName("informer")), Events: recorder,
@@ -96,6 +101,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Discovery: resources,
 		Library:   scripts.NewLibrary(clientset, engineRegistry, log.WithName("scripts")),
 		Engines:   engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
+		Namespace: ownNamespace(o.namespace), Target: target,
 		Workers: o.workers, ReloadSpread: o.reloadSpread,
 	})
 	if err := resources.Start(ctx); err != nil {

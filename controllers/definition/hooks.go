@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
@@ -29,15 +30,15 @@ type hooks struct {
 // merged is both for one revision of the scripts.
 type merged struct {
 	revision *scripts.Revision
-	programs map[string]engines.Program
+	programs parent.Programs
 }
 
 // openHooks compiles the webhooks and begins to load the scripts; changed is
 // called whenever there is something new to say of them.
-func (r *Reconciler) openHooks(p *plan, changed func()) (*hooks, error) {
+func (r *Reconciler) openHooks(p *Plan, changed func()) (*hooks, error) {
 	h := &hooks{webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{}}
-	spec := scripts.Spec{Sources: sourcesOf(p.settings.ScriptSources), Hooks: map[string]scripts.Hook{}}
-	for _, named := range p.hooks {
+	spec := scripts.Spec{Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{}}
+	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error
 		if named.Hook.Script != nil {
@@ -68,17 +69,18 @@ func (r *Reconciler) compileWebhook(name string, webhook *v1alpha1.Webhook) (eng
 }
 
 // programs gives the programs in force, all of one revision.
-func (h *hooks) programs() map[string]engines.Program {
+func (h *hooks) programs() parent.Programs {
 	if h.tree == nil {
-		return h.webhooks
+		return parent.Programs{ByHook: h.webhooks}
 	}
 	revision := h.tree.Current()
 	if m := h.merged.Load(); m != nil && m.revision == revision {
 		return m.programs
 	}
-	all := maps.Clone(h.webhooks)
+	all := parent.Programs{ByHook: maps.Clone(h.webhooks)}
 	if revision != nil {
-		maps.Copy(all, revision.Programs)
+		all.Revision = revision.ID
+		maps.Copy(all.ByHook, revision.Programs)
 	}
 	h.merged.Store(&merged{revision: revision, programs: all})
 	return all

@@ -16,7 +16,7 @@ const countAfter = time.Second
 
 // instance is one plan, built: caches open, hooks loading, ready to run.
 type instance struct {
-	plan       *plan
+	plan       *Plan
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
@@ -26,14 +26,14 @@ type instance struct {
 }
 
 // build makes an instance of a plan, which does nothing until it runs.
-func (r *Reconciler) build(p *plan) (*instance, error) {
-	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.object["kind"].(string)), Name: nameOf(p.object)}
+func (r *Reconciler) build(p *Plan) (*instance, error) {
+	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
 	h, err := r.openHooks(p, changed)
 	if err != nil {
 		return nil, err
 	}
-	config := p.config
+	config := p.Config
 	config.Programs, config.Timeouts = h.programs, h.timeouts
 	config.ParentsChanged = func() { r.queue.EnqueueAfter(key, countAfter) }
 	reconciler, err := parent.New(config, r.config.Environment)
@@ -73,10 +73,4 @@ func (i *instance) close() {
 	}
 	i.hooks.close()
 	i.reconciler.Close()
-}
-
-func nameOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return name
 }

@@ -6,57 +6,38 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/composite"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// plan is what a definition asks for, with its resources found.
-type plan struct {
+// Planner turns definitions into plans. It asks nobody but Find.
+type Planner struct {
+	// Find gives a resource by apiVersion and plural, or a *discovery.NotFoundError.
+	Find func(apiVersion, resource string) (discovery.Resource, error)
+	// RevisionNamespace is where cluster-scoped parents have their ControllerRevisions.
+	RevisionNamespace string
+}
+
+// Plan is what a definition asks for, with its resources found. Its Config lacks
+// what only a running definition has: programs, timeouts, and who counts parents.
+type Plan struct {
+	Config   parent.Config
+	Hooks    []v1alpha1.NamedHook
+	Settings v1alpha1.DefinitionSettings
+
 	generation int64
-	// object is the definition as hooks are shown it.
-	object   map[string]any
-	hooks    []v1alpha1.NamedHook
-	settings v1alpha1.DefinitionSettings
-	config   parent.Config
+	name, kind string
 }
 
-// equal says whether both would run the same. The spec is the same for one
-// generation, so that only the resources are left to compare.
-func (p *plan) equal(other *plan) bool {
-	return p.generation == other.generation && slices.Equal(p.resources(), other.resources())
-}
-
-func (p *plan) resources() []discovery.Resource {
-	var all []discovery.Resource
-	for _, rule := range p.config.Parents {
-		all = append(all, rule.Resource)
-	}
-	for _, rule := range p.config.Children {
-		all = append(all, rule.Resource)
-	}
-	return all
-}
-
-// needs says whether a resource that the API server no longer has is one of the plan's.
-func (p *plan) needs(missing *discovery.NotFoundError) bool {
-	return slices.ContainsFunc(p.resources(), func(r discovery.Resource) bool {
-		return r.GroupVersion().String() == missing.APIVersion && r.GroupVersionResource.Resource == missing.Resource
-	})
-}
-
-// refusal is why a definition is not accepted.
-type refusal struct {
-	reason string
-	err    error
+// Refusal is why a definition is not accepted.
+type Refusal struct {
+	// Reason is that of the condition Accepted.
+	Reason string
+	Err    error
 }
 
 // Reasons of the condition Accepted.
@@ -67,95 +48,100 @@ const (
 	reasonNotFound    = "ResourceNotFound"
 )
 
-// plan resolves a definition.
-func (r *Reconciler) plan(key controller.Key, object *unstructured.Unstructured) (*plan, *refusal) {
-	if key.Kind.Kind != v1alpha1.CompositeControllerKind {
-		return nil, &refusal{reasonUnsupported, fmt.Errorf("this version hosts CompositeControllers, and no %s yet", key.Kind.Kind)}
+// Plan resolves a definition of any kind.
+func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
+	var plan *Plan
+	var err error
+	switch object.GetKind() {
+	case v1alpha1.CompositeControllerKind:
+		plan, err = p.composite(object)
+	default:
+		err = unsupportedError{fmt.Errorf("this version hosts no %s yet", object.GetKind())}
 	}
-	definition := &v1alpha1.CompositeController{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
-		return nil, &refusal{reasonInvalid, err}
-	}
-	if definition.Spec.Hooks == nil || definition.Spec.Hooks.Sync == nil {
-		return nil, &refusal{reasonInvalid, errors.New("spec.hooks.sync: is required")}
-	}
-	if err := unsupported(&definition.Spec); err != nil {
-		return nil, &refusal{reasonUnsupported, err}
-	}
-	return r.compositePlan(key, object, &definition.Spec)
-}
-
-// compositePlan resolves a CompositeController.
-func (r *Reconciler) compositePlan(key controller.Key, object *unstructured.Unstructured, spec *v1alpha1.CompositeControllerSpec) (*plan, *refusal) {
-	parents, err := r.parentRule(spec.ParentResource.ParentRule)
 	if err != nil {
-		return nil, refusalOf("spec.parentResource", err)
+		return nil, refusalOf(err)
 	}
-	var children []parent.ChildRule
-	for i, rule := range spec.ChildResources {
-		resource, err := r.config.Discovery.Find(rule.APIVersion, rule.Resource)
-		if err != nil {
-			return nil, refusalOf(fmt.Sprintf("spec.childResources[%d]", i), err)
-		}
-		children = append(children, parent.ChildRule{Resource: resource, Method: apply.Method(rule.UpdateMethod())})
-	}
-	children = lastOfEach(children)
-	shown := shownToHooks(object)
-	variant := composite.New(composite.Config{Definition: shown, Spec: *spec, Children: children})
-	return &plan{
-		generation: object.GetGeneration(),
-		object:     shown,
-		hooks:      spec.Hooks.Defined(),
-		settings:   spec.DefinitionSettings,
-		config: parent.Config{
-			Definition:    key.String(),
-			Variant:       variant,
-			Parents:       []parent.ParentRule{parents},
-			Children:      children,
-			SelectorIndex: variant.SelectorIndex(),
-			ResyncPeriod:  spec.ResyncPeriod(),
-		},
-	}, nil
+	plan.generation, plan.kind, plan.name = object.GetGeneration(), object.GetKind(), object.GetName()
+	plan.Config.Definition = plan.kind + " " + plan.name
+	plan.Config.ResyncPeriod = plan.Settings.ResyncPeriod()
+	return plan, nil
 }
 
-func (r *Reconciler) parentRule(rule v1alpha1.ParentRule) (parent.ParentRule, error) {
-	resource, err := r.config.Discovery.Find(rule.APIVersion, rule.Resource)
-	if err != nil {
-		return parent.ParentRule{}, err
-	}
-	selector := labels.Everything()
-	if rule.LabelSelector != nil {
-		if selector, err = metav1.LabelSelectorAsSelector(rule.LabelSelector); err != nil {
-			return parent.ParentRule{}, fmt.Errorf("labelSelector: %w", err)
-		}
-	}
-	return parent.ParentRule{
-		Resource: resource, Selector: selector,
-		IgnoreStatusChanges: rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges,
-	}, nil
-}
+// unsupportedError is for what is valid and not done by this version.
+type unsupportedError struct{ error }
 
-// lastOfEach keeps, of several rules for one kind, the last, where the first stood.
-func lastOfEach(rules []parent.ChildRule) []parent.ChildRule {
-	var kept []parent.ChildRule
-	for _, rule := range rules {
-		at := slices.IndexFunc(kept, func(k parent.ChildRule) bool { return k.Kind == rule.Kind })
-		if at < 0 {
-			kept = append(kept, rule)
-		} else {
-			kept[at] = rule
-		}
-	}
-	return kept
-}
-
-func refusalOf(field string, err error) *refusal {
-	reason := reasonInvalid
+func refusalOf(err error) *Refusal {
 	var missing *discovery.NotFoundError
-	if errors.As(err, &missing) {
-		reason = reasonNotFound
+	var unsupported unsupportedError
+	switch {
+	case errors.As(err, &missing):
+		return &Refusal{reasonNotFound, err}
+	case errors.As(err, &unsupported):
+		return &Refusal{reasonUnsupported, err}
+	default:
+		return &Refusal{reasonInvalid, err}
 	}
-	return &refusal{reason, fmt.Errorf("%s: %w", field, err)}
+}
+
+// equal says whether both would run the same. The spec is the same for one
+// generation, so that only the resources are left to compare.
+func (p *Plan) equal(other *Plan) bool {
+	return p.generation == other.generation && slices.Equal(p.resources(), other.resources())
+}
+
+func (p *Plan) resources() []discovery.Resource {
+	var all []discovery.Resource
+	for _, rule := range p.Config.Parents {
+		all = append(all, rule.Resource)
+	}
+	for _, rule := range p.Config.Children {
+		all = append(all, rule.Resource)
+	}
+	for _, rule := range p.Config.Inputs {
+		all = append(all, rule.Resource)
+	}
+	return all
+}
+
+// needs says whether a resource that the API server no longer has is one of the plan's.
+func (p *Plan) needs(missing *discovery.NotFoundError) bool {
+	return slices.ContainsFunc(p.resources(), func(r discovery.Resource) bool {
+		return r.GroupVersion().String() == missing.APIVersion && r.GroupVersionResource.Resource == missing.Resource
+	})
+}
+
+// children resolves rules for children, of which the last for a kind counts.
+func (p Planner) children(field string, count int, rule func(int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod)) ([]parent.ChildRule, error) {
+	var rules []parent.ChildRule
+	for i := range count {
+		named, method := rule(i)
+		resource, err := p.Find(named.APIVersion, named.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
+		}
+		next := parent.ChildRule{Resource: resource, Method: apply.Method(method.AtOnce())}
+		at := slices.IndexFunc(rules, func(r parent.ChildRule) bool { return r.Kind == next.Kind })
+		if at < 0 {
+			rules = append(rules, next)
+		} else {
+			rules[at] = next
+		}
+	}
+	return rules, nil
+}
+
+// customize gives how the customize hook is asked, or nil without one.
+func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *parent.Customize {
+	for _, named := range hooks {
+		if named.Name == v1alpha1.CustomizeHook {
+			return &parent.Customize{
+				Definition: shown, Find: p.Find,
+				OwnNamespace:  named.Hook.WireVersion() == v1alpha1.HookV1,
+				RefuseUnknown: named.Hook.ResponseMode() == v1alpha1.ResponseStrict,
+			}
+		}
+	}
+	return nil
 }
 
 // shownToHooks is the definition as requests carry it: with an empty status, so

@@ -8,11 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -32,6 +34,10 @@ type Config struct {
 	Engines     *engines.Registry
 	Host        *host.Host
 	Metrics     *controller.Metrics
+	// Target selects the definitions to host; it is never nil.
+	Target labels.Selector
+	// Namespace is where what belongs to cluster-scoped parents is kept.
+	Namespace string
 	// Workers is the number of parents of one definition that are reconciled at once.
 	Workers int
 	// ReloadSpread is the time between two parents that are synced again because
@@ -41,9 +47,10 @@ type Config struct {
 
 // Reconciler reconciles definitions.
 type Reconciler struct {
-	config Config
-	status *parent.StatusWriter
-	queue  *controller.Controller
+	config  Config
+	planner Planner
+	status  *parent.StatusWriter
+	queue   *controller.Controller
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind, those that the API server has
@@ -62,10 +69,11 @@ type hosted struct {
 // New makes the reconciler and the control loop that it works in.
 func New(config Config) *Reconciler {
 	r := &Reconciler{
-		config: config,
-		status: parent.NewStatusWriter(config.Environment.Client),
-		kinds:  map[string]*informer.Handle{},
-		hosted: map[controller.Key]*hosted{},
+		config:  config,
+		planner: Planner{Find: config.Discovery.Find, RevisionNamespace: config.Namespace},
+		status:  parent.NewStatusWriter(config.Environment.Client),
+		kinds:   map[string]*informer.Handle{},
+		hosted:  map[controller.Key]*hosted{},
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -137,19 +145,19 @@ func (r *Reconciler) follow(kind, resource string) {
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	// 1. Observe the definition and what runs for it.
 	object := r.find(key)
-	if object == nil {
-		return controller.Result{}, r.remove(key)
+	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
+		return controller.Result{}, r.remove(ctx, key, object == nil)
 	}
 	h := r.hostedFor(key)
 	// 2. Resolve what it asks for. What is refused changes nothing that runs.
-	plan, refusal := r.plan(key, object)
+	plan, refusal := r.planner.Plan(object)
 	// 3. Build what is new and run the newest that is ready.
 	if refusal == nil {
 		refusal = r.prepare(h, plan)
 	} else {
 		r.refused(key, h, refusal)
 	}
-	r.advance(key, object, h)
+	r.advance(ctx, key, object, h)
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)
 	r.tell(object, h, view)
@@ -158,17 +166,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 
 // refused drops what was being prepared for a spec that is now refused, and
 // stops what runs if its resources are no longer there.
-func (r *Reconciler) refused(key controller.Key, h *hosted, refusal *refusal) {
+func (r *Reconciler) refused(key controller.Key, h *hosted, refusal *Refusal) {
 	h.next.close()
 	h.next = nil
 	var missing *discovery.NotFoundError
-	if h.running != nil && errors.As(refusal.err, &missing) && h.running.plan.needs(missing) {
+	if h.running != nil && errors.As(refusal.Err, &missing) && h.running.plan.needs(missing) {
 		r.stop(key, h)
 	}
 }
 
 // prepare builds the plan unless it is built already.
-func (r *Reconciler) prepare(h *hosted, p *plan) *refusal {
+func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 	switch {
 	case h.next != nil && h.next.plan.equal(p):
 		return nil
@@ -179,7 +187,7 @@ func (r *Reconciler) prepare(h *hosted, p *plan) *refusal {
 	h.next = nil
 	next, err := r.build(p)
 	if err != nil {
-		return &refusal{reason: reasonInvalid, err: err}
+		return &Refusal{reasonInvalid, err}
 	}
 	h.next = next
 	return nil
@@ -187,14 +195,14 @@ func (r *Reconciler) prepare(h *hosted, p *plan) *refusal {
 
 // advance lets the next instance take over once its scripts have loaded, and
 // syncs all parents again when the scripts of the one that runs have changed.
-func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
+func (r *Reconciler) advance(ctx context.Context, key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
 		previous := h.running
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		h.running.revision = h.running.hooks.revision()
 		r.config.Host.Start(key.String(), h.running.run)
-		previous.close()
+		r.retire(ctx, previous, h.running)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 	}
 	if h.running == nil {
@@ -206,18 +214,46 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 	}
 }
 
-// remove stops what runs for a definition that is gone.
-func (r *Reconciler) remove(key controller.Key) error {
+// retire closes an instance that another has replaced. Parents of a resource
+// that the new one does not look after are let go.
+func (r *Reconciler) retire(ctx context.Context, previous, next *instance) {
+	if previous == nil {
+		return
+	}
+	for _, rule := range previous.plan.Config.Parents {
+		if !slices.ContainsFunc(next.plan.Config.Parents, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == rule.Kind.GroupKind() }) {
+			if err := previous.reconciler.Release(ctx); err != nil {
+				r.config.Environment.Log.Error(err, "finalizers of former parents are left", "definition", previous.plan.Config.Definition)
+			}
+			break
+		}
+	}
+	previous.close()
+}
+
+// remove stops what runs for a definition that is gone, or is no longer this
+// host's. With a definition that is gone its finalizers go too, as nobody else
+// would take them off.
+func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) error {
 	r.mu.Lock()
 	h := r.hosted[key]
-	delete(r.hosted, key)
 	r.mu.Unlock()
-	r.status.Forget(key)
 	if h == nil {
 		return nil
 	}
 	h.next.close()
+	h.next = nil
+	r.config.Host.Stop(key.String())
+	if gone && h.running != nil && h.running.plan.Config.Finalizing.Enabled {
+		if err := h.running.reconciler.Release(ctx); err != nil {
+			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
+		}
+	}
 	r.stop(key, h)
+	r.mu.Lock()
+	delete(r.hosted, key)
+	r.mu.Unlock()
+	r.status.Forget(key)
 	r.config.Metrics.Forget(key.String())
 	return nil
 }

@@ -27,7 +27,7 @@ type view struct {
 type told struct{ accepted, problems, revision, warning string }
 
 // view looks at what runs and what waits.
-func (r *Reconciler) view(h *hosted, refusal *refusal) view {
+func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
 	v := view{}
 	newest := h.next
 	if newest == nil {
@@ -48,9 +48,9 @@ func (r *Reconciler) view(h *hosted, refusal *refusal) view {
 	return v
 }
 
-func acceptedCondition(refusal *refusal) metav1.Condition {
+func acceptedCondition(refusal *Refusal) metav1.Condition {
 	if refusal != nil {
-		return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: refusal.reason, Message: refusal.err.Error()}
+		return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: refusal.Reason, Message: refusal.Err.Error()}
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "the spec is valid and its resources are served"}
 }
@@ -77,7 +77,7 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 }
 
 // readyCondition says whether parents are synced as the spec says.
-func readyCondition(h *hosted, refusal *refusal, warning string) metav1.Condition {
+func readyCondition(h *hosted, refusal *Refusal, warning string) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case h.running == nil && refusal != nil:
@@ -99,8 +99,8 @@ func readyCondition(h *hosted, refusal *refusal, warning string) metav1.Conditio
 
 // warning names the parent resources whose status can't be written, in the
 // words that metacontroller's users look for (section 3.2 of the specification).
-func (p *plan) warning() string {
-	for _, rule := range p.config.Parents {
+func (p *Plan) warning() string {
+	for _, rule := range p.Config.Parents {
 		if !rule.HasStatus {
 			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written", rule.GroupResource())
 		}

@@ -65,14 +65,14 @@ func TestScriptsCondition(t *testing.T) {
 }
 
 func TestReadyCondition(t *testing.T) {
-	synced := &instance{plan: &plan{generation: 3}}
+	synced := &instance{plan: &Plan{generation: 3}}
 	synced.synced.Store(true)
-	starting := &instance{plan: &plan{generation: 3}}
-	refused := &refusal{reasonNotFound, errors.New("no things")}
+	starting := &instance{plan: &Plan{generation: 3}}
+	refused := &Refusal{reasonNotFound, errors.New("no things")}
 	cases := map[string]struct {
 		reason  string
 		hosted  *hosted
-		refusal *refusal
+		refusal *Refusal
 		warning string
 		want    string
 	}{

@@ -12,9 +12,6 @@ import (
 func unsupported(spec *v1alpha1.CompositeControllerSpec) error {
 	var errs []error
 	for _, hook := range spec.Hooks.Defined() {
-		if hook.Name != v1alpha1.SyncHook {
-			errs = append(errs, fmt.Errorf("spec.hooks.%s: this version calls sync hooks only", hook.Name))
-		}
 		errs = append(errs, unsupportedWebhook(hook, spec.EndpointConfigs))
 	}
 	for i, rule := range spec.ChildResources {

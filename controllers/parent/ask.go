@@ -2,72 +2,98 @@ package parent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // defaultTimeout bounds a call to a hook for which the definition says nothing.
 const defaultTimeout = 10 * time.Second
 
+// Programs are what answers the hooks of a definition, all of one revision.
+type Programs struct {
+	// Revision changes whenever a program does.
+	Revision string
+	ByHook   map[string]engines.Program
+}
+
 // ask puts the variant's questions to the hooks, side by side, and makes the
 // desired state of their answers.
-func (r *Reconciler) ask(ctx context.Context, observed Observed) (Desired, error) {
-	calls, err := r.config.Variant.Calls(observed)
+func (p *pass) ask(ctx context.Context) (Desired, error) {
+	calls, err := p.config.Variant.Calls(p.observed)
 	if err != nil {
 		return Desired{}, err
 	}
-	programs := r.config.Programs()
 	answers := make([]Answer, len(calls))
 	var group errgroup.Group
-	group.SetLimit(r.env.Calls)
+	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
 		group.Go(func() error {
-			response, err := r.call(ctx, programs[call.Hook], call, string(observed.Parent.GetUID()))
-			answers[i] = Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
+			answers[i] = p.answer(ctx, call)
 			return nil
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
-	return r.config.Variant.Desired(observed, answers)
+	p.memory.keep(p.key, calls)
+	return p.config.Variant.Desired(p.observed, answers)
 }
 
-func (r *Reconciler) call(ctx context.Context, program engines.Program, call Call, seed string) (engines.Response, error) {
+// answer gives the answer to a call: an earlier one that still holds, or a new one.
+func (p *pass) answer(ctx context.Context, call Call) Answer {
+	now := p.env.Clock.Now()
+	if body, ok := p.memory.recall(p.key, call, p.programs.Revision, now); ok {
+		return Answer{Call: call, Body: body}
+	}
+	response, err := p.call(ctx, call, now)
+	if err == nil {
+		p.memory.note(p.key, call, p.programs.Revision, response.Body, p.expiry(response, now))
+	}
+	return Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
+}
+
+// call runs the hook's program once.
+func (p *pass) call(ctx context.Context, call Call, now time.Time) (engines.Response, error) {
+	program := p.programs.ByHook[call.Hook]
 	if program == nil {
 		return engines.Response{}, &engines.Error{Kind: engines.Invalid, Message: "the hook is not loaded"}
 	}
-	timeout := r.config.Timeouts[call.Hook]
+	timeout := p.config.Timeouts[call.Hook]
 	if timeout == 0 {
 		timeout = defaultTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	response, err := program.Run(ctx, engines.Call{Request: call.Request, Now: r.env.Clock.Now(), Seed: seed})
+	response, err := program.Run(ctx, engines.Call{Request: call.Request, Now: now, Seed: string(p.parent.GetUID())})
+	if response.TimeDependent {
+		p.fickle.Store(true)
+	}
 	for _, line := range response.Logs {
-		r.env.Log.V(1).Info(line, "definition", r.config.Definition, "hook", call.Hook)
+		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook)
 	}
 	return response, err
 }
 
-// hookError says which hook failed, in what way.
-func hookError(hook string, err error) error {
-	if err == nil {
-		return nil
+// expiry is when an answer is no longer used again: when it asked for, and for
+// one that may differ by itself at the next resync.
+func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
+	var expires time.Time
+	sooner := func(d time.Duration) {
+		if t := now.Add(d); d > 0 && (expires.IsZero() || t.Before(expires)) {
+			expires = t
+		}
 	}
-	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
-}
-
-// retryOf says when a pass that a hook ended is made again: when the far side
-// asked for, quietly, or else with backoff.
-func retryOf(err error) (controller.Result, error) {
-	var e *engines.Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		return controller.Result{RequeueAfter: e.RetryAfter}, errors.Join(controller.ErrLater, err)
+	if fields, ok := response.Body.(map[string]any); ok {
+		switch after := fields["resyncAfterSeconds"].(type) {
+		case int64:
+			sooner(time.Duration(after) * time.Second)
+		case float64:
+			sooner(time.Duration(after * float64(time.Second)))
+		}
 	}
-	return controller.Result{}, err
+	if response.TimeDependent {
+		sooner(p.config.ResyncPeriod / 2)
+	}
+	return expires
 }

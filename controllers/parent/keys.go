@@ -25,14 +25,20 @@ func ObjectKey(object *unstructured.Unstructured, parentNamespace string, relati
 }
 
 // Grouped gives the objects as a request shows them, with a group for each of
-// kinds even where there is no object of it.
+// kinds even where there is no object of it. With relative keys a namespaced
+// parent is shown nothing of other namespaces or of none.
 func Grouped(objects []*unstructured.Unstructured, kinds []schema.GroupVersionKind, parentNamespace string, relative bool) map[string]any {
 	groups := make(map[string]any, len(kinds))
+	byKind := make(map[schema.GroupVersionKind]map[string]any, len(kinds))
 	for _, kind := range kinds {
-		groups[GroupKey(kind)] = map[string]any{}
+		byKind[kind] = map[string]any{}
+		groups[GroupKey(kind)] = byKind[kind]
 	}
 	for _, object := range objects {
-		if group, ok := groups[GroupKey(object.GroupVersionKind())].(map[string]any); ok {
+		if relative && parentNamespace != "" && object.GetNamespace() != parentNamespace {
+			continue
+		}
+		if group := byKind[object.GroupVersionKind()]; group != nil {
 			group[ObjectKey(object, parentNamespace, relative)] = object.Object
 		}
 	}

@@ -2,11 +2,12 @@ package parent
 
 import (
 	"cmp"
+	"context"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -18,55 +19,106 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 		return nil, nil
 	}
 	cached := source.cache.Get(key.Namespace, key.Name)
-	if cached == nil || !source.selects(cached) {
+	if cached == nil {
 		return nil, nil
 	}
-	return r.ahead.newest(cached), source
+	newest := r.ahead.newest(cached)
+	if !r.concerns(source, newest) {
+		return nil, nil
+	}
+	return newest, source
+}
+
+// concerns says whether the definition looks after an object: it selects it, or
+// has still to finalize it.
+func (r *Reconciler) concerns(source *parentSource, parent *unstructured.Unstructured) bool {
+	return source.Selects(parent) || r.held(parent)
 }
 
 // observe collects what the pass will see. It is the only reader of the caches.
-func (r *Reconciler) observe(parent *unstructured.Unstructured, source *parentSource) (Observed, error) {
-	claim, err := r.config.Variant.Claim(parent)
+func (p *pass) observe(ctx context.Context) error {
+	claim, err := p.config.Variant.Claim(p.parent)
 	if err != nil {
-		return Observed{}, err
+		return err
 	}
-	observed := Observed{Parent: parent}
-	created := r.ahead.createdBy(parent.GetUID())
-	for i := range r.children {
-		c := claimChildren(parent, claim, r.candidates(&r.children[i], parent, source, claim, created))
-		children := append(c.owned, c.adopt...)
-		sortByName(children)
-		observed.Children = append(observed.Children, children...)
-		observed.Adopt = append(observed.Adopt, c.adopt...)
-		observed.Release = append(observed.Release, c.release...)
+	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), Now: p.env.Clock.Now()}
+	created := p.ahead.createdBy(p.parent.GetUID())
+	for i := range p.children {
+		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
 	}
-	return observed, nil
+	if p.revisions != nil {
+		p.observed.Revisions = p.claim(p.revisions, revisionClaim(claim, p.source), created)
+	}
+	if p.observed.Inputs, err = p.inputs(); err != nil {
+		return err
+	}
+	if err := p.observeRelated(ctx); err != nil {
+		return err
+	}
+	p.stamp = p.memory.stamp(p.observed, p.programs.Revision)
+	return nil
+}
+
+// observeRelated collects what the customize hook asks for.
+func (p *pass) observeRelated(ctx context.Context) error {
+	if p.config.Customize == nil {
+		return nil
+	}
+	rules, known := p.related.known(p.key, p.parent)
+	if !known {
+		var err error
+		if rules, err = p.customize(ctx); err != nil {
+			return err
+		}
+		if err := p.related.set(p.key, p.parent, rules); err != nil {
+			return err
+		}
+	}
+	var err error
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(rules)
+	return err
+}
+
+// claim gives the objects of one resource that are the parent's, sorted, and
+// notes those that it is about to adopt and to release.
+func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+	c := claimChildren(p.parent, claim, p.candidates(child, claim, created))
+	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
+	p.observed.Release = append(p.observed.Release, c.release...)
+	mine := append(c.owned, c.adopt...)
+	sortByName(mine)
+	return mine
 }
 
 // candidates gives the objects of one resource that the parent owns or might
 // adopt, in their newest state.
-func (r *Reconciler) candidates(child *childSource, parent *unstructured.Unstructured, source *parentSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
-	found := child.cache.OwnedBy(parent.GetUID())
+func (p *pass) candidates(child *childSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+	found := child.cache.OwnedBy(p.parent.GetUID())
 	if claim.Selector != nil {
-		found = append(found, child.cache.Orphans(parent.GetNamespace(), claim.Selector)...)
+		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
 	}
 	for i := range found {
-		found[i] = r.ahead.newest(found[i])
+		found[i] = p.ahead.newest(found[i])
 	}
 	for _, object := range created {
 		if object.GroupVersionKind() == child.Kind && child.cache.Get(object.GetNamespace(), object.GetName()) == nil {
 			found = append(found, object)
 		}
 	}
-	if source.Namespaced {
+	if p.source.Namespaced {
 		// The garbage collector takes an owner in one namespace for absent in another.
-		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != parent.GetNamespace() })
+		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != p.parent.GetNamespace() })
 	}
 	return found
 }
 
 func sortByName(objects []*unstructured.Unstructured) {
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
+}
+
+// compareKeys orders by kind, namespace and name.
+func compareKeys(a, b apply.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -32,12 +30,23 @@ type Config struct {
 	Variant    Variant
 	Parents    []ParentRule
 	Children   []ChildRule
-	// SelectorIndex names the index of parents by the selector of their claim.
-	// Definitions whose variants claim alike share a name.
+	// Inputs are what a map makes outputs of; other definitions have none.
+	Inputs []InputRule
+	// Revisions is the resource of ControllerRevisions, or nil if the definition
+	// does not roll updates out.
+	Revisions *discovery.Resource
+	// Finalizing is the definition's finalizer.
+	Finalizing Finalizing
+	// Customize is how the customize hook is asked, or nil if there is none.
+	Customize *Customize
+	// Selector gives what a parent selects: orphans to adopt, or inputs. It is
+	// nil if parents select nothing; SelectorIndex then is empty, and else names
+	// the index of parents by it. Definitions that select alike share a name.
+	Selector      func(parent *unstructured.Unstructured) (labels.Selector, error)
 	SelectorIndex string
-	// Programs gives the programs in force, by hook. One pass asks once, so
-	// that it never mixes two revisions.
-	Programs func() map[string]engines.Program
+	// Programs gives the programs in force. One pass asks once, so that it never
+	// mixes two revisions.
+	Programs func() Programs
 	// Timeouts bound one call, by hook.
 	Timeouts map[string]time.Duration
 	// ResyncPeriod is how often every parent is synced though nothing changed;
@@ -47,14 +56,15 @@ type Config struct {
 	ParentsChanged func()
 }
 
-// ParentRule is a resource whose objects are parents.
+// ParentRule is a resource whose objects are parents. A definition has at most
+// one for a kind.
 type ParentRule struct {
 	discovery.Resource
-	// Selector narrows them down; it is never nil.
-	Selector labels.Selector
-	// IgnoreStatusChanges drops updates that change neither generation nor
-	// labels nor annotations (section 1.1 of the specification).
-	IgnoreStatusChanges bool
+	// Selects says which objects are parents.
+	Selects func(*unstructured.Unstructured) bool
+	// IgnoresStatus says of which parents updates are dropped that change neither
+	// generation nor labels nor annotations (section 1.1 of the specification).
+	IgnoresStatus func(*unstructured.Unstructured) bool
 }
 
 // ChildRule is a resource that children may be of.
@@ -76,28 +86,28 @@ type Environment struct {
 
 // Reconciler reconciles the parents of one definition.
 type Reconciler struct {
-	config   Config
-	env      Environment
-	parents  []parentSource
-	children []childSource
-	rules    []apply.Rule
-	ahead    *ahead
-	status   *StatusWriter
+	config       Config
+	env          Environment
+	parents      []parentSource
+	children     []childSource
+	inputSources []inputSource
+	revisions    *childSource     // nil if nothing is rolled out
+	namespaces   *informer.Handle // nil if no rule looks at their labels
+	rules        []apply.Rule
+	ahead        *ahead
+	memory       *memory
+	related      *relations
+	status       *StatusWriter
 }
 
 // New makes the reconciler of a definition and opens the caches that it needs.
 // It must be closed.
 func New(config Config, env Environment) (*Reconciler, error) {
-	r := &Reconciler{config: config, env: env, ahead: newAhead(env.Clock), status: NewStatusWriter(env.Client)}
-	for _, rule := range config.Parents {
-		r.parents = append(r.parents, parentSource{ParentRule: rule, cache: env.Pool.Open(rule.GroupVersionResource)})
+	r := &Reconciler{
+		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
+		related: newRelations(env.Pool), status: NewStatusWriter(env.Client),
 	}
-	for _, rule := range config.Children {
-		r.children = append(r.children, childSource{ChildRule: rule, cache: env.Pool.Open(rule.GroupVersionResource)})
-		r.rules = append(r.rules, apply.Rule{
-			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
-		})
-	}
+	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
@@ -105,72 +115,29 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	return r, nil
 }
 
-// Close lets go of the caches. No pass may be under way.
-func (r *Reconciler) Close() {
-	for _, source := range r.parents {
-		source.cache.Close()
-	}
-	for _, source := range r.children {
-		source.cache.Close()
-	}
-}
-
 // Reconcile makes one pass over one parent.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	parent, source := r.find(key)
 	if parent == nil {
-		r.status.Forget(key)
+		r.forget(key)
 		return controller.Result{}, nil
 	}
-	result, err := r.pass(ctx, parent, source)
+	parent, err := r.syncFinalizer(ctx, parent, source)
+	var result controller.Result
+	if err == nil {
+		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs()}
+		result, err = p.run(ctx)
+	}
+	if errors.Is(err, errGone) {
+		return controller.Result{}, nil
+	}
 	r.report(parent, err)
 	return result, err
 }
 
-// pass is the heart of every controller that this program hosts.
-func (r *Reconciler) pass(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (controller.Result, error) {
-	// 1. Observe the parent and its children.
-	observed, err := r.observe(parent, source)
-	if err != nil {
-		return controller.Result{}, err
-	}
-	// 2. Ask the hooks for the desired state.
-	desired, err := r.ask(ctx, observed)
-	if err != nil {
-		return retryOf(err)
-	}
-	// 3. Apply the difference.
-	applied := r.apply(ctx, observed, desired)
-	// 4. Write the status, whether or not every child could be applied.
-	written := r.writeStatus(ctx, parent, source, desired)
-	return controller.Result{RequeueAfter: r.next(parent, desired)}, errors.Join(applied, written)
-}
-
-// next is the time until the parent is looked at though nothing happened: what
-// the hook asks for, or the definition's period, whichever is sooner. Parents
-// that started together drift apart by their UID.
-func (r *Reconciler) next(parent *unstructured.Unstructured, desired Desired) time.Duration {
-	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	period := spread(parent.GetUID(), r.config.ResyncPeriod)
-	if after <= 0 || period > 0 && period < after {
-		return period
-	}
-	return after
-}
-
-// writeStatus replaces the parent's status by the desired one if it differs.
-func (r *Reconciler) writeStatus(ctx context.Context, parent *unstructured.Unstructured, source *parentSource, desired Desired) error {
-	if desired.Status == nil || !source.HasStatus {
-		return nil
-	}
-	updated, err := r.status.Write(ctx, source.GroupVersionResource, parent, desired.Status)
-	if updated != nil {
-		r.ahead.wrote(parent.GetUID(), updated, parent.GetResourceVersion())
-	}
-	return err
-}
-
-// ownerReference is the reference that makes parent the controller of a child.
-func ownerReference(parent *unstructured.Unstructured) metav1.OwnerReference {
-	return *metav1.NewControllerRef(parent, parent.GroupVersionKind())
+// forget drops what is kept of a parent that is gone.
+func (r *Reconciler) forget(key controller.Key) {
+	r.status.Forget(key)
+	r.memory.forget(key)
+	r.related.forget(key)
 }

@@ -130,20 +130,40 @@ func (r *Response) Map(field string) map[string]any {
 	return value
 }
 
+// Maps reads a list of objects of any shape; null and absent give none.
+func (r *Response) Maps(field string) []map[string]any {
+	items, ok := r.fields[field].([]any)
+	if !ok && r.fields[field] != nil {
+		r.Fail("%s: must be a list of objects, but is %s", field, kindOf(r.fields[field]))
+	}
+	objects := make([]map[string]any, 0, len(items))
+	for i, item := range items {
+		object, ok := item.(map[string]any)
+		if !ok {
+			r.Fail("%s[%d]: must be an object, but is %s", field, i, kindOf(item))
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
 // Seconds reads a number; null and absent give 0.
 func (r *Response) Seconds(field string) float64 {
 	switch value := r.fields[field].(type) {
 	case nil:
 		return 0
 	case int64:
-		return float64(value)
+		return seconds(float64(value))
 	case float64:
-		return value
+		return seconds(value)
 	default:
 		r.Fail("%s: must be a number of seconds, but is %s", field, kindOf(value))
 		return 0
 	}
 }
+
+// seconds keeps a time to what a clock can count.
+func seconds(value float64) float64 { return max(0, min(value, 100*365*24*3600)) }
 
 // Bool reads a boolean; null and absent give false.
 func (r *Response) Bool(field string) bool {

@@ -2,6 +2,7 @@ package parent
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"maps"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -31,36 +33,93 @@ type childSource struct {
 // Queue takes the keys of parents that are to be looked at.
 type Queue interface {
 	Enqueue(key controller.Key)
+	EnqueueSoon(key controller.Key, gather time.Duration)
 	EnqueueAfter(key controller.Key, after time.Duration)
+}
+
+// gather is how long the events of children, inputs and related objects wait for
+// more of them, so that many that change together cost one pass.
+const gather = 10 * time.Millisecond
+
+// openCaches opens the caches of all resources of the definition.
+func (r *Reconciler) openCaches() {
+	for _, rule := range r.config.Parents {
+		r.parents = append(r.parents, parentSource{ParentRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+	}
+	for _, rule := range r.config.Children {
+		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+		r.rules = append(r.rules, apply.Rule{
+			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
+		})
+	}
+	for _, rule := range r.config.Inputs {
+		r.inputSources = append(r.inputSources, inputSource{InputRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+		if rule.ByNamespace && r.namespaces == nil {
+			r.namespaces = r.env.Pool.Open(namespaceResource)
+		}
+	}
+	if resource := r.config.Revisions; resource != nil {
+		r.revisions = &childSource{ChildRule: ChildRule{Resource: *resource}, cache: r.env.Pool.Open(resource.GroupVersionResource)}
+	}
+}
+
+// caches are all that are open, but for those of related objects.
+func (r *Reconciler) caches() []*informer.Handle {
+	var all []*informer.Handle
+	for _, source := range r.parents {
+		all = append(all, source.cache)
+	}
+	for _, source := range r.children {
+		all = append(all, source.cache)
+	}
+	for _, source := range r.inputSources {
+		all = append(all, source.cache)
+	}
+	if r.revisions != nil {
+		all = append(all, r.revisions.cache)
+	}
+	if r.namespaces != nil {
+		all = append(all, r.namespaces)
+	}
+	return all
+}
+
+// Close lets go of the caches. No pass may be under way.
+func (r *Reconciler) Close() {
+	for _, cache := range r.caches() {
+		cache.Close()
+	}
+	r.related.close()
 }
 
 // Watch enqueues the parents that an event concerns, beginning with all there
 // are. It is called once, before the queue is worked on.
 func (r *Reconciler) Watch(queue Queue) error {
+	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	var errs []error
+	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.parents {
-		source := &r.parents[i]
-		if err := source.cache.Watch(func(e informer.Event) { r.parentEvent(queue, source, e) }); err != nil {
-			return err
-		}
+		watch(r.parents[i].cache, func(e informer.Event) { r.parentEvent(queue, &r.parents[i], e) })
 	}
 	for i := range r.children {
-		source := &r.children[i]
-		if err := source.cache.Watch(func(e informer.Event) { r.childEvent(queue, e) }); err != nil {
-			return err
-		}
+		watch(r.children[i].cache, func(e informer.Event) { r.childEvent(queue, e) })
 	}
-	return nil
+	for i := range r.inputSources {
+		watch(r.inputSources[i].cache, func(e informer.Event) { r.inputEvent(queue, &r.inputSources[i], e) })
+	}
+	if r.revisions != nil {
+		watch(r.revisions.cache, func(e informer.Event) { r.childEvent(queue, e) })
+	}
+	if r.namespaces != nil {
+		watch(r.namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
+	}
+	return errors.Join(errs...)
 }
 
 // WaitForSync returns when all caches are filled, and gives false if ctx ended before.
 func (r *Reconciler) WaitForSync(ctx context.Context) bool {
-	for _, source := range r.parents {
-		if !source.cache.WaitForSync(ctx) {
-			return false
-		}
-	}
-	for _, source := range r.children {
-		if !source.cache.WaitForSync(ctx) {
+	for _, cache := range r.caches() {
+		if !cache.WaitForSync(ctx) {
 			return false
 		}
 	}
@@ -72,7 +131,7 @@ func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 	var after time.Duration
 	for i := range r.parents {
 		for _, parent := range r.parents[i].cache.List() {
-			if r.parents[i].selects(parent) {
+			if r.concerns(&r.parents[i], parent) {
 				queue.EnqueueAfter(keyOf(r.parents[i].Kind, parent), after)
 				after += interval
 			}
@@ -85,16 +144,12 @@ func (r *Reconciler) Parents() int {
 	count := 0
 	for i := range r.parents {
 		for _, parent := range r.parents[i].cache.List() {
-			if r.parents[i].selects(parent) {
+			if r.concerns(&r.parents[i], parent) {
 				count++
 			}
 		}
 	}
 	return count
-}
-
-func (s *parentSource) selects(parent *unstructured.Unstructured) bool {
-	return s.Selector.Empty() || s.Selector.Matches(labels.Set(parent.GetLabels()))
 }
 
 func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
@@ -112,10 +167,10 @@ func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.E
 	if e.Old == nil || e.New == nil {
 		r.config.ParentsChanged()
 	}
-	if source.IgnoreStatusChanges && onlyStatusChanged(e) {
+	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
 		return
 	}
-	if source.selects(e.Object()) || e.Old != nil && source.selects(e.Old) {
+	if r.concerns(source, e.Object()) || e.Old != nil && r.concerns(source, e.Old) {
 		queue.Enqueue(keyOf(source.Kind, e.Object()))
 	}
 }
@@ -164,8 +219,8 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 	if source.Namespaced {
 		namespace = object.GetNamespace()
 	}
-	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && source.selects(parent) {
-		queue.Enqueue(keyOf(source.Kind, parent))
+	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && r.concerns(source, parent) {
+		queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
 	}
 }
 
@@ -181,7 +236,7 @@ func (r *Reconciler) referred(ref *metav1.OwnerReference) *parentSource {
 // enqueueAdopters enqueues the parents whose selector matches an orphan. They
 // are found by the index that indexParents made.
 func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructured) {
-	if r.config.SelectorIndex == "" {
+	if r.config.SelectorIndex == "" || len(r.config.Inputs) > 0 {
 		return
 	}
 	set := orphan.GetLabels()
@@ -190,7 +245,7 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 		for _, pair := range informer.PairsOf(set) {
 			for _, parent := range source.cache.ByIndex(r.config.SelectorIndex, pair) {
 				if r.mightAdopt(source, parent, orphan.GetNamespace(), set) {
-					queue.Enqueue(keyOf(source.Kind, parent))
+					queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
 				}
 			}
 		}
@@ -198,25 +253,26 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 }
 
 func (r *Reconciler) mightAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
-	if source.Namespaced && parent.GetNamespace() != namespace || !source.selects(parent) {
+	if source.Namespaced && parent.GetNamespace() != namespace || !r.concerns(source, parent) {
 		return false
 	}
-	claim, err := r.config.Variant.Claim(parent)
-	return err == nil && claim.Selector != nil && claim.Selector.Matches(set)
+	selector, err := r.config.Selector(parent)
+	return err == nil && selector.Matches(set)
 }
 
-// indexParents makes the index by which an orphan finds those who might adopt it.
+// indexParents makes the index by which an orphan finds those who might adopt
+// it, and an input those who want it.
 func (r *Reconciler) indexParents() error {
 	if r.config.SelectorIndex == "" {
 		return nil
 	}
 	for i := range r.parents {
 		err := r.parents[i].cache.AddIndex(r.config.SelectorIndex, func(parent *unstructured.Unstructured) []string {
-			claim, err := r.config.Variant.Claim(parent)
-			if err != nil || claim.Selector == nil {
+			selector, err := r.config.Selector(parent)
+			if err != nil {
 				return nil
 			}
-			return informer.Pairs(claim.Selector)
+			return informer.Pairs(selector)
 		})
 		if err != nil {
 			return err
@@ -235,4 +291,12 @@ func spread(uid types.UID, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024
+}
+
+// namespaceEvent enqueues all parents when the labels of a namespace change, as
+// inputs may come or go with them.
+func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
+	if !e.Replay && !maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
+		r.Resync(queue, 0)
+	}
 }

@@ -112,6 +112,9 @@ type Desired struct {
 	ResyncAfterSeconds float64
 	// Finalized says that the finalize hook is done with the parent.
 	Finalized bool
+	// TimeDependent says that another pass over the same objects may want
+	// something else, only because it is later.
+	TimeDependent bool
 	// Problems are what went wrong with part of the parent. The rest is applied,
 	// and then the pass fails with them.
 	Problems []error

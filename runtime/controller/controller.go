@@ -111,6 +111,13 @@ func (c *Controller) Enqueue(key Key) {
 	c.queue.Add(key)
 }
 
+// EnqueueSoon asks for a pass over key because of an event of which more may
+// follow: those that come within d cost one pass together.
+func (c *Controller) EnqueueSoon(key Key, d time.Duration) {
+	c.lanes.markFresh(key)
+	c.queue.AddAfter(key, d)
+}
+
 // EnqueueAfter asks for a pass over key after d, behind whatever fresh events
 // there are then. Of several such wishes for one key the earliest counts.
 func (c *Controller) EnqueueAfter(key Key, d time.Duration) { c.queue.AddAfter(key, d) }

@@ -12,6 +12,11 @@ const (
 	ownerIndex = "owner"
 	// orphanIndex has, of objects without a controllerRef, the values that scoped gives.
 	orphanIndex = "orphan"
+	// labelIndex has, of all objects, the values that scoped gives. It is made
+	// when it is first used.
+	labelIndex = "label"
+	// nameIndex has the name, whatever the namespace. It is made when it is first used.
+	nameIndex = "name"
 )
 
 // anyLabel stands for every label where a selector names none that an index could know.
@@ -30,14 +35,15 @@ func indexers() cache.Indexers {
 			if ControllerOf(o) != nil {
 				return nil, nil
 			}
-			return orphanValues(o.GetNamespace(), o.GetLabels()), nil
+			return labelValues(o), nil
 		},
 	}
 }
 
-// orphanValues places an object under each of its labels, in its namespace and
+// labelValues places an object under each of its labels, in its namespace and
 // in all, so that a selector finds its candidates however many others there are.
-func orphanValues(namespace string, set map[string]string) []string {
+func labelValues(object *unstructured.Unstructured) []string {
+	namespace, set := object.GetNamespace(), object.GetLabels()
 	values := make([]string, 0, 2*len(set)+2)
 	add := func(pair string) {
 		values = append(values, scoped("", pair))
@@ -58,9 +64,36 @@ func scoped(namespace, pair string) string { return namespace + "/" + pair }
 // one namespace, or in all if it is empty. Its cost grows with the orphans that
 // share one label with the selector, not with all there are.
 func (h *Handle) Orphans(namespace string, selector labels.Selector) []*unstructured.Unstructured {
+	return h.matching(orphanIndex, namespace, selector)
+}
+
+// Select gives the objects that a selector matches, in one namespace, or in all
+// if it is empty. Its cost grows with the objects that share one label with the
+// selector. The index that it needs is made at the first call for a resource.
+func (h *Handle) Select(namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
+	if namespace == "" && selector.Empty() {
+		return h.List(), nil
+	}
+	if err := h.AddIndex(labelIndex, labelValues); err != nil {
+		return nil, err
+	}
+	return h.matching(labelIndex, namespace, selector), nil
+}
+
+// Named gives the objects of a name in whatever namespace.
+func (h *Handle) Named(name string) ([]*unstructured.Unstructured, error) {
+	err := h.AddIndex(nameIndex, func(o *unstructured.Unstructured) []string { return []string{o.GetName()} })
+	if err != nil {
+		return nil, err
+	}
+	return h.ByIndex(nameIndex, name), nil
+}
+
+// matching looks a selector up in an index of label values.
+func (h *Handle) matching(index, namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for _, pair := range Pairs(selector) {
-		for _, candidate := range h.ByIndex(orphanIndex, scoped(namespace, pair)) {
+		for _, candidate := range h.ByIndex(index, scoped(namespace, pair)) {
 			if selector.Matches(labels.Set(candidate.GetLabels())) {
 				found = append(found, candidate)
 			}

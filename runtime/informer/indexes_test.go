@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -55,7 +56,7 @@ func TestPairsMeet(t *testing.T) {
 				if slices.Contains(PairsOf(set), pair) {
 					shared++
 				}
-				if want := slices.Contains(orphanValues("ns", set), scoped("ns", pair)); want != slices.Contains(PairsOf(set), pair) {
+				if want := slices.Contains(labelValues(labelled("ns", set)), scoped("ns", pair)); want != slices.Contains(PairsOf(set), pair) {
 					t.Errorf("%q and %v: objects and parents are indexed differently", text, set)
 				}
 			}
@@ -64,4 +65,11 @@ func TestPairsMeet(t *testing.T) {
 			}
 		}
 	}
+}
+
+func labelled(namespace string, set map[string]string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetNamespace(namespace)
+	o.SetLabels(set)
+	return o
 }

@@ -1,0 +1,77 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/composite"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// composite resolves a CompositeController.
+func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
+	definition := &v1alpha1.CompositeController{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+		return nil, err
+	}
+	spec := &definition.Spec
+	if spec.Hooks == nil || spec.Hooks.Sync == nil {
+		return nil, errors.New("spec.hooks.sync: is required")
+	}
+	if err := unsupported(spec); err != nil {
+		return nil, unsupportedError{err}
+	}
+	parents, err := p.parentRule(spec.ParentResource.ParentRule)
+	if err != nil {
+		return nil, fmt.Errorf("spec.parentResource: %w", err)
+	}
+	children, err := p.children("childResources", len(spec.ChildResources), func(i int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod) {
+		return spec.ChildResources[i].ResourceRule, spec.ChildResources[i].UpdateMethod()
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown, hooks := shownToHooks(object), spec.Hooks.Defined()
+	variant := composite.New(composite.Config{Definition: shown, Spec: *spec, Children: children})
+	return &Plan{
+		Hooks: hooks, Settings: spec.DefinitionSettings,
+		Config: parent.Config{
+			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children,
+			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
+			Customize:  p.customize(hooks, shown),
+			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
+				claim, err := variant.Claim(o)
+				return claim.Selector, err
+			},
+			SelectorIndex: variant.SelectorIndex(),
+		},
+	}, nil
+}
+
+// parentRule resolves the rule that composites and maps have for parents.
+func (p Planner) parentRule(rule v1alpha1.ParentRule) (parent.ParentRule, error) {
+	resource, err := p.Find(rule.APIVersion, rule.Resource)
+	if err != nil {
+		return parent.ParentRule{}, err
+	}
+	selector := labels.Everything()
+	if rule.LabelSelector != nil {
+		if selector, err = metav1.LabelSelectorAsSelector(rule.LabelSelector); err != nil {
+			return parent.ParentRule{}, fmt.Errorf("labelSelector: %w", err)
+		}
+	}
+	ignores := rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges
+	return parent.ParentRule{
+		Resource: resource,
+		Selects: func(o *unstructured.Unstructured) bool {
+			return selector.Empty() || selector.Matches(labels.Set(o.GetLabels()))
+		},
+		IgnoresStatus: func(*unstructured.Unstructured) bool { return ignores },
+	}, nil
+}

@@ -1,0 +1,152 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// customizeHook is the hook that asks for related objects.
+const customizeHook = "customize"
+
+// Customize is how a definition's customize hook is asked.
+type Customize struct {
+	// Definition is the object as hooks are shown it.
+	Definition map[string]any
+	// OwnNamespace keeps the rules of a namespaced parent to its own namespace,
+	// as version v1 of the hook does (section 1.5 of the specification).
+	OwnNamespace bool
+	// RefuseUnknown makes unknown fields of the response an error.
+	RefuseUnknown bool
+	// Find gives a resource by apiVersion and plural.
+	Find func(apiVersion, resource string) (discovery.Resource, error)
+}
+
+// relatedRule is one rule of a customize answer: objects of a resource, by name
+// or by label, in one namespace, in those that a selector matches, or in all.
+type relatedRule struct {
+	resource   discovery.Resource
+	namespace  string // "" means any
+	names      map[string]bool
+	selector   labels.Selector
+	namespaces labels.Selector // nil means by namespace alone
+}
+
+// matches says whether the rule asks for an object; labelsOf gives the labels of a namespace.
+func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
+	switch {
+	case r.resource.Kind != object.GroupVersionKind():
+		return false
+	case r.namespace != "" && r.namespace != object.GetNamespace():
+		return false
+	case r.names != nil && !r.names[object.GetName()]:
+		return false
+	case !r.selector.Matches(labels.Set(object.GetLabels())):
+		return false
+	default:
+		return r.namespaces == nil || r.namespaces.Matches(labelsOf(object.GetNamespace()))
+	}
+}
+
+// customize asks the hook which related objects it wants for a parent.
+func (p *pass) customize(ctx context.Context) ([]relatedRule, error) {
+	c := p.config.Customize
+	call := Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
+	answer := p.answer(ctx, call)
+	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true})
+	var rules []relatedRule
+	for i, fields := range response.Maps("relatedResources") {
+		rule, problem := c.rule(fields, p.parent)
+		if problem != "" {
+			response.Fail("relatedResources[%d]: %s", i, problem)
+			break
+		}
+		rules = append(rules, rule)
+	}
+	return rules, response.Err()
+}
+
+// relatedFields is a rule as it is written.
+type relatedFields struct {
+	APIVersion        string                `json:"apiVersion"`
+	Resource          string                `json:"resource"`
+	LabelSelector     *metav1.LabelSelector `json:"labelSelector"`
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector"`
+	Namespace         string                `json:"namespace"`
+	Names             []string              `json:"names"`
+}
+
+// rule reads one rule and checks it against the table of section 1.5 of the
+// specification. The second result is what is wrong, or "".
+func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured) (relatedRule, string) {
+	var f relatedFields
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
+		return relatedRule{}, err.Error()
+	}
+	resource, err := c.Find(f.APIVersion, f.Resource)
+	if err != nil {
+		return relatedRule{}, err.Error()
+	}
+	rule := relatedRule{resource: resource, namespace: f.Namespace, selector: labels.Everything()}
+	if len(f.Names) > 0 {
+		rule.names = maps.Collect(each(f.Names))
+	}
+	if err := errors.Join(into(&rule.selector, "labelSelector", f.LabelSelector), into(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
+		return relatedRule{}, err.Error()
+	}
+	return c.scoped(rule, f, parent)
+}
+
+// scoped checks a rule's combination of fields, and keeps it to the parent's
+// namespace where the hook's version does.
+func (c *Customize) scoped(rule relatedRule, f relatedFields, parent *unstructured.Unstructured) (relatedRule, string) {
+	own := c.OwnNamespace && parent.GetNamespace() != "" && rule.resource.Namespaced
+	switch {
+	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
+		return rule, "names can't be combined with labelSelector or namespaceSelector: write two rules"
+	case f.Namespace != "" && f.NamespaceSelector != nil:
+		return rule, "namespace can't be combined with namespaceSelector: leave one of them out"
+	case f.NamespaceSelector != nil && !rule.resource.Namespaced:
+		return rule, fmt.Sprintf("namespaceSelector: %s are in no namespace: leave it out", rule.resource.GroupVersionResource.Resource)
+	case own && f.NamespaceSelector != nil:
+		return rule, "namespaceSelector: version v1 of the hook sees the parent's own namespace only: use version v2"
+	case own && f.Namespace != "" && f.Namespace != parent.GetNamespace():
+		return rule, fmt.Sprintf("namespace: is %q, and version v1 of the hook sees the parent's own, %q, only: use version v2", f.Namespace, parent.GetNamespace())
+	case own:
+		rule.namespace = parent.GetNamespace()
+	case !rule.resource.Namespaced:
+		rule.namespace = ""
+	}
+	return rule, ""
+}
+
+// into compiles a selector, if it is given.
+func into(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
+	if given == nil {
+		return nil
+	}
+	compiled, err := metav1.LabelSelectorAsSelector(given)
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	*selector = compiled
+	return nil
+}
+
+func each(names []string) func(func(string, bool) bool) {
+	return func(yield func(string, bool) bool) {
+		for _, name := range names {
+			if !yield(name, true) {
+				return
+			}
+		}
+	}
+}

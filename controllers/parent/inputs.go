@@ -1,0 +1,81 @@
+package parent
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// InputRule is a resource whose objects are inputs of a map.
+type InputRule struct {
+	discovery.Resource
+	// Selects says whether an object is an input of a parent; labelsOf gives the
+	// labels of a namespace.
+	Selects func(parent, input *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool
+	// ByNamespace says that Selects looks at the labels of namespaces.
+	ByNamespace bool
+}
+
+// inputSource is a resource of inputs and its cache.
+type inputSource struct {
+	InputRule
+	cache *informer.Handle
+}
+
+// inputs gives the inputs of the parent, by rule, namespace and name. What the
+// parent owns itself is none of them.
+func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for i := range p.config.Inputs {
+		source := &p.inputSources[i]
+		selector, err := p.config.Selector(p.parent)
+		if err != nil {
+			return nil, err
+		}
+		candidates, err := source.cache.Select(p.parent.GetNamespace(), selector)
+		if err != nil {
+			return nil, err
+		}
+		var mine []*unstructured.Unstructured
+		for _, candidate := range candidates {
+			owner := informer.ControllerOf(candidate)
+			if (owner == nil || owner.UID != p.parent.GetUID()) && source.Selects(p.parent, candidate, p.namespaceLabels) {
+				mine = append(mine, candidate)
+			}
+		}
+		sortByName(mine)
+		all = append(all, mine...)
+	}
+	return all, nil
+}
+
+// namespaceLabels gives the labels of a namespace, where a rule looks at them.
+func (r *Reconciler) namespaceLabels(namespace string) labels.Set {
+	if r.namespaces == nil {
+		return nil
+	}
+	return labelsOf(r.namespaces.Get("", namespace))
+}
+
+// inputEvent enqueues the parents of which an object is, or was, an input.
+func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Event) {
+	if e.Replay {
+		return
+	}
+	for _, input := range []*unstructured.Unstructured{e.Old, e.New} {
+		if input == nil {
+			continue
+		}
+		for i := range r.parents {
+			for _, pair := range informer.PairsOf(input.GetLabels()) {
+				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
+					if r.concerns(&r.parents[i], parent) && source.Selects(parent, input, r.namespaceLabels) {
+						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), gather)
+					}
+				}
+			}
+		}
+	}
+}

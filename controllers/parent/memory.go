@@ -1,0 +1,133 @@
+package parent
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// memory is what is known of earlier passes: that one over just the same objects
+// changed nothing, so that there is no need for it, and answers that are used again.
+type memory struct {
+	seed maphash.Seed
+	mu   sync.Mutex
+	idle map[controller.Key]idle
+	said map[controller.Key]map[subject]said
+}
+
+// idle is a pass that changed nothing.
+type idle struct {
+	stamp  uint64
+	result controller.Result
+}
+
+// subject names what a call of one parent is about.
+type subject struct{ hook, subject string }
+
+// said is an answer to use again while its stamp and the programs are the same,
+// until it expires.
+type said struct {
+	stamp, revision string
+	body            any
+	expires         time.Time // zero means never
+}
+
+func newMemory() *memory {
+	return &memory{seed: maphash.MakeSeed(), idle: map[controller.Key]idle{}, said: map[controller.Key]map[subject]said{}}
+}
+
+// stamp stands for all that a pass sees: the identities and versions of the
+// objects and the revision of the scripts.
+func (m *memory) stamp(o Observed, revision string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	h.WriteString(revision)
+	list := func(objects []*unstructured.Unstructured) {
+		h.WriteByte(0)
+		for _, object := range objects {
+			h.WriteString(string(object.GetUID()))
+			h.WriteByte('@')
+			h.WriteString(object.GetResourceVersion())
+			h.WriteByte(0)
+		}
+	}
+	list([]*unstructured.Unstructured{o.Parent})
+	list(o.Children)
+	list(o.Revisions)
+	list(o.Inputs)
+	list(o.Related)
+	if o.Finalizing {
+		h.WriteByte(1)
+	}
+	return h.Sum64()
+}
+
+// idled gives the result of the last pass over key if that saw the same and changed nothing.
+func (m *memory) idled(key controller.Key, stamp uint64) (controller.Result, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, ok := m.idle[key]
+	return last.result, ok && last.stamp == stamp
+}
+
+// remember notes a pass that changed nothing, and would not another time.
+func (m *memory) remember(key controller.Key, stamp uint64, result controller.Result) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle[key] = idle{stamp: stamp, result: result}
+}
+
+// recall gives the answer to an earlier call, if it still holds.
+func (m *memory) recall(key controller.Key, call Call, revision string, now time.Time) (any, bool) {
+	if call.Stamp == "" {
+		return nil, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.said[key][subject{call.Hook, call.Subject}]
+	fresh := s.expires.IsZero() || now.Before(s.expires)
+	return s.body, ok && fresh && s.stamp == call.Stamp && s.revision == revision
+}
+
+// note keeps an answer until it expires.
+func (m *memory) note(key controller.Key, call Call, revision string, body any, expires time.Time) {
+	if call.Stamp == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.said[key] == nil {
+		m.said[key] = map[subject]said{}
+	}
+	m.said[key][subject{call.Hook, call.Subject}] = said{stamp: call.Stamp, revision: revision, body: body, expires: expires}
+}
+
+// forget drops what is known of a parent that is gone.
+func (m *memory) forget(key controller.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.idle, key)
+	delete(m.said, key)
+}
+
+// keep drops the answers to calls that are no longer made.
+func (m *memory) keep(key controller.Key, calls []Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.said[key]) <= len(calls) {
+		return
+	}
+	wanted := make(map[subject]bool, len(calls))
+	for _, c := range calls {
+		wanted[subject{c.Hook, c.Subject}] = true
+	}
+	for s := range m.said[key] {
+		if !wanted[s] {
+			delete(m.said[key], s)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// pass is one pass over one parent.
+type pass struct {
+	*Reconciler
+	key      controller.Key
+	source   *parentSource
+	parent   *unstructured.Unstructured // as it is now: newer after each write
+	programs Programs
+
+	observed Observed
+	stamp    uint64
+	// fickle is set once the outcome may differ another time though nothing
+	// that was observed does.
+	fickle atomic.Bool
+	// wrote is set by the first write.
+	wrote bool
+}
+
+// run is the heart of every controller that this program hosts.
+func (p *pass) run(ctx context.Context) (controller.Result, error) {
+	// 1. Observe the parent, its children and what else the hooks will see.
+	if err := p.observe(ctx); err != nil {
+		return retryOf(err)
+	}
+	if result, idle := p.memory.idled(p.key, p.stamp); idle {
+		return result, nil
+	}
+	// 2. Ask the hooks for the desired state.
+	desired, err := p.ask(ctx)
+	if err != nil {
+		return retryOf(err)
+	}
+	// 3. Apply the difference.
+	applied := p.apply(ctx, desired)
+	// 4. Write the status, whether or not every child could be applied.
+	written := p.writeParent(ctx, desired, applied == nil)
+	return p.conclude(desired, errors.Join(append(desired.Problems, applied, written)...))
+}
+
+// conclude says when the parent is looked at again, and remembers a pass that
+// changed nothing and would not another time.
+func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
+	result := controller.Result{RequeueAfter: p.next(desired)}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	if !p.wrote && !p.fickle.Load() && !desired.TimeDependent {
+		p.memory.remember(p.key, p.stamp, result)
+	}
+	return result, nil
+}
+
+// next is the time until the parent is looked at though nothing happened: what
+// the hook asks for, or the definition's period, whichever is sooner. Parents
+// that started together drift apart by their UID.
+func (p *pass) next(desired Desired) time.Duration {
+	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
+	period := spread(p.parent.GetUID(), p.config.ResyncPeriod)
+	if after <= 0 || period > 0 && period < after {
+		return period
+	}
+	return after
+}
+
+// writeParent writes what the hooks want of the parent itself: its status, then
+// its labels and annotations, and last, if all went well, the finalizer.
+func (p *pass) writeParent(ctx context.Context, desired Desired, applied bool) error {
+	status := p.writeStatus(ctx, desired)
+	if errors.Is(status, controller.ErrLater) {
+		return status // The version at hand is not the newest: nothing else could be written either.
+	}
+	desired.Finalized = desired.Finalized && applied && status == nil && len(desired.Problems) == 0
+	return errors.Join(status, p.writeMetadata(ctx, desired))
+}
+
+// writeStatus replaces the parent's status by the desired one if it differs.
+func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
+	if desired.Status == nil || !p.source.HasStatus {
+		return nil
+	}
+	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
+	if updated != nil {
+		p.wroteParent(updated)
+	}
+	return err
+}
+
+// wroteParent goes on with the parent as the API server returned it.
+func (p *pass) wroteParent(updated *unstructured.Unstructured) {
+	updated.SetManagedFields(nil)
+	p.ahead.wrote(p.parent.GetUID(), updated, p.parent.GetResourceVersion())
+	p.parent, p.wrote = updated, true
+}
+
+// hookError says which hook failed, in what way.
+func hookError(hook string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
+}
+
+// retryOf says when a pass that a hook ended is made again: when the far side
+// asked for, quietly, or else with backoff.
+func retryOf(err error) (controller.Result, error) {
+	var e *engines.Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		return controller.Result{RequeueAfter: e.RetryAfter}, errors.Join(controller.ErrLater, err)
+	}
+	return controller.Result{}, err
+}
