@@ -84,10 +84,6 @@ func inNamespace(namespace string) edit {
 	return func(u *unstructured.Unstructured) { u.SetNamespace(namespace) }
 }
 
-func withUID(uid string) edit {
-	return func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, uid, "metadata", "uid") }
-}
-
 func deleting(u *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(u.Object, "2024-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 }

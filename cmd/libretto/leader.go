@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,7 +31,8 @@ func ownNamespace(given string) string {
 }
 
 // lead calls work, with leader election once this process holds the lease. It
-// returns when ctx ends, when work does, or when the lease is lost.
+// returns when ctx ends, when work does, or when the lease is lost, and never
+// before work has ended: only then is the lease given away.
 func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context) error) error {
 	if !o.leaderElect {
 		return work(ctx)
@@ -39,24 +41,38 @@ func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger,
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	var leading atomic.Bool
+	done := make(chan struct{})
+	electing, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	context.AfterFunc(ctx, func() {
+		if !leading.Load() {
+			stop(context.Cause(ctx))
+		}
+	})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
 		ReleaseOnCancel: true, Name: o.leaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { cancel(work(ctx)) },
+			OnStartedLeading: func(led context.Context) {
+				leading.Store(true)
+				defer close(done)
+				working, end := context.WithCancel(led)
+				defer context.AfterFunc(ctx, end)()
+				stop(work(working))
+			},
 			OnStoppedLeading: func() { log.Info("no longer leading", "lease", o.leaseName) },
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	elector.Run(ctx)
-	if ctx.Err() == nil {
+	elector.Run(electing)
+	if electing.Err() == nil {
+		<-done
 		return errors.New("leader election: the lease was lost: another process has it")
 	}
-	return context.Cause(ctx)
+	return context.Cause(electing)
 }
 
 func newLock(config *rest.Config, o *options) (resourcelock.Interface, error) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -60,4 +62,20 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
 	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console")
 	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
+}
+
+// check says which flag has a value that can't work.
+func (o *options) check() error {
+	for name, value := range map[string]int64{
+		"workers": int64(o.workers), "concurrent-writes": int64(o.concurrentWrites), "concurrent-calls": int64(o.concurrentCalls),
+		"discovery-interval": int64(o.discoveryInterval), "kube-api-burst": int64(o.kubeAPIBurst), "events-burst": int64(o.eventsBurst),
+	} {
+		if value <= 0 {
+			return fmt.Errorf("--%s must be more than 0", name)
+		}
+	}
+	if o.reloadSpread < 0 {
+		return errors.New("--reload-spread must not be negative")
+	}
+	return nil
 }

@@ -45,6 +45,9 @@ this process runs in.`,
 
 // serve wires the program and runs it until ctx ends.
 func serve(ctx context.Context, w world, o *options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	log, err := newLogger(w.stderr, o.loggingFormat, o.verbosity)
 	if err != nil {
 		return err
@@ -59,11 +62,14 @@ func serve(ctx context.Context, w world, o *options) error {
 	measureClient(registry)
 
 	p := &probes{}
+	ctx, cancel := context.WithCancel(ctx)
 	servers, err := listen(ctx, log, o, registry, p)
 	if err != nil {
+		cancel()
 		return err
 	}
 	defer servers.wait()
+	defer cancel() // Before that: the servers end with the context.
 	log.Info("libretto starts", "version", version, "server", restConfig.Host)
 	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
@@ -96,7 +102,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: client, Pool: informer.NewPool(ctx, client, log.WithName("informer")), Events: recorder,
-			Clock: clock.RealClock{}, Log: log, Writes: o.concurrentWrites, Calls: o.concurrentCalls,
+			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
 		Library:   scripts.NewLibrary(clientset, engineRegistry, log.WithName("scripts")),
@@ -104,10 +110,10 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Namespace: ownNamespace(o.namespace), Target: target,
 		Workers: o.workers, ReloadSpread: o.reloadSpread,
 	})
+	p.ready(definitions.Synced)
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}
-	p.ready(definitions.Synced)
 	definitions.Run(ctx)
 	log.Info("libretto has stopped")
 	return nil

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -23,7 +25,12 @@ type instance struct {
 	revision   string // of the scripts that all parents were last synced with
 	synced     atomic.Bool
 	changed    func()
+	log        logr.Logger
 }
+
+// loopName names the control loop of a definition in metrics, as metacontroller
+// does (section 3.1 of the specification).
+func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
 // build makes an instance of a plan, which does nothing until it runs.
 func (r *Reconciler) build(p *Plan) (*instance, error) {
@@ -42,9 +49,9 @@ func (r *Reconciler) build(p *Plan) (*instance, error) {
 		return nil, err
 	}
 	return &instance{
-		plan: p, hooks: h, reconciler: reconciler, changed: changed,
+		plan: p, hooks: h, reconciler: reconciler, changed: changed, log: r.config.Environment.Log,
 		queue: controller.New(controller.Config{
-			Name: key.String(), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
+			Name: loopName(key), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: r.config.Environment.Log.WithValues("definition", key.String()), Metrics: r.config.Metrics,
 		}),
 	}, nil
@@ -56,7 +63,8 @@ func (i *instance) ready() bool { return i != nil && i.hooks.loaded() }
 // run syncs parents until ctx ends.
 func (i *instance) run(ctx context.Context) {
 	if err := i.reconciler.Watch(i.queue); err != nil {
-		return // A cache has stopped, as the process does.
+		i.log.Error(err, "a cache has stopped, as this process does")
+		return
 	}
 	if !i.reconciler.WaitForSync(ctx) {
 		return
@@ -66,11 +74,20 @@ func (i *instance) run(ctx context.Context) {
 	i.queue.Run(ctx)
 }
 
+// unreadable says which of the instance's resources can't be read, or nil.
+func (i *instance) unreadable() error {
+	if i.reconciler == nil {
+		return nil
+	}
+	return i.reconciler.Err()
+}
+
 // close lets go of everything. The instance must not run, and may be nil.
 func (i *instance) close() {
 	if i == nil {
 		return
 	}
+	i.queue.Close()
 	i.hooks.close()
 	i.reconciler.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -29,6 +30,7 @@ type Plan struct {
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
 
+	uid        types.UID
 	generation int64
 	name, kind string
 }
@@ -61,6 +63,10 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err != nil {
 		return nil, refusalOf(err)
 	}
+	if err := plan.backed(); err != nil {
+		return nil, refusalOf(err)
+	}
+	plan.uid = object.GetUID()
 	plan.generation, plan.kind, plan.name = object.GetGeneration(), object.GetKind(), object.GetName()
 	plan.Config.Definition = plan.kind + " " + plan.name
 	plan.Config.ResyncPeriod = plan.Settings.ResyncPeriod()
@@ -84,9 +90,9 @@ func refusalOf(err error) *Refusal {
 }
 
 // equal says whether both would run the same. The spec is the same for one
-// generation, so that only the resources are left to compare.
+// generation of one object, so that only the resources are left to compare.
 func (p *Plan) equal(other *Plan) bool {
-	return p.generation == other.generation && slices.Equal(p.resources(), other.resources())
+	return p.uid == other.uid && p.generation == other.generation && slices.Equal(p.resources(), other.resources())
 }
 
 func (p *Plan) resources() []discovery.Resource {
@@ -103,11 +109,15 @@ func (p *Plan) resources() []discovery.Resource {
 	return all
 }
 
-// needs says whether a resource that the API server no longer has is one of the plan's.
-func (p *Plan) needs(missing *discovery.NotFoundError) bool {
-	return slices.ContainsFunc(p.resources(), func(r discovery.Resource) bool {
-		return r.GroupVersion().String() == missing.APIVersion && r.GroupVersionResource.Resource == missing.Resource
-	})
+// backed says which hook has nothing that could answer it. The CRD refuses such
+// a definition; it may have been stored before.
+func (p *Plan) backed() error {
+	for _, named := range p.Hooks {
+		if named.Hook.Webhook == nil && named.Hook.Script == nil {
+			return fmt.Errorf("spec.hooks.%s: needs a webhook or a script; to turn it off, leave the whole hook out", named.Name)
+		}
+	}
+	return nil
 }
 
 // children resolves rules for children, of which the last for a kind counts.
@@ -120,7 +130,10 @@ func (p Planner) children(field string, count int, rule func(int) (v1alpha1.Reso
 			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
 		}
 		next := parent.ChildRule{Resource: resource, Method: apply.Method(method.AtOnce())}
-		at := slices.IndexFunc(rules, func(r parent.ChildRule) bool { return r.Kind == next.Kind })
+		at := slices.IndexFunc(rules, func(r parent.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
+		if at >= 0 && rules[at].Kind != next.Kind {
+			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them", field, i, resource.GroupResource())
+		}
 		if at < 0 {
 			rules = append(rules, next)
 		} else {

@@ -57,6 +57,10 @@ type Reconciler struct {
 	hosted map[controller.Key]*hosted
 }
 
+// lookAgain is how often a definition is looked at though nothing happened: that
+// a resource can no longer be read, say, is told by no event.
+const lookAgain = 15 * time.Second
+
 // hosted is what runs for one definition. It belongs to the one pass over the
 // definition that can be under way.
 type hosted struct {
@@ -64,6 +68,8 @@ type hosted struct {
 	next    *instance // is of a newer spec, and waits for its scripts
 	// told is what the last events said, so that each thing is said once.
 	told told
+	// object is the definition as it was last seen, for events about its end.
+	object *unstructured.Unstructured
 }
 
 // New makes the reconciler and the control loop that it works in.
@@ -71,7 +77,7 @@ func New(config Config) *Reconciler {
 	r := &Reconciler{
 		config:  config,
 		planner: Planner{Find: config.Discovery.Find, RevisionNamespace: config.Namespace},
-		status:  parent.NewStatusWriter(config.Environment.Client),
+		status:  parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
 		kinds:   map[string]*informer.Handle{},
 		hosted:  map[controller.Key]*hosted{},
 	}
@@ -93,6 +99,9 @@ func (r *Reconciler) Run(ctx context.Context) {
 
 // Synced says whether the definitions that the API server has are known.
 func (r *Reconciler) Synced() error {
+	if err := r.config.Discovery.Synced(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.kinds) == 0 {
@@ -100,7 +109,7 @@ func (r *Reconciler) Synced() error {
 	}
 	for kind, cache := range r.kinds {
 		if !cache.HasSynced() {
-			return fmt.Errorf("%s objects are not listed yet", kind)
+			return errors.Join(fmt.Errorf("%s objects are not listed yet", kind), cache.Err())
 		}
 	}
 	return nil
@@ -149,29 +158,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		return controller.Result{}, r.remove(ctx, key, object == nil)
 	}
 	h := r.hostedFor(key)
+	h.object = object
 	// 2. Resolve what it asks for. What is refused changes nothing that runs.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build what is new and run the newest that is ready.
 	if refusal == nil {
 		refusal = r.prepare(h, plan)
 	} else {
-		r.refused(key, h, refusal)
+		r.refused(key, h)
 	}
 	r.advance(ctx, key, object, h)
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)
 	r.tell(object, h, view)
-	return controller.Result{}, r.writeStatus(ctx, object, view)
+	return controller.Result{RequeueAfter: lookAgain}, r.writeStatus(ctx, object, view)
 }
 
 // refused drops what was being prepared for a spec that is now refused, and
-// stops what runs if its resources are no longer there.
-func (r *Reconciler) refused(key controller.Key, h *hosted, refusal *Refusal) {
+// stops what runs if its own resources are no longer there.
+func (r *Reconciler) refused(key controller.Key, h *hosted) {
 	h.next.close()
 	h.next = nil
-	var missing *discovery.NotFoundError
-	if h.running != nil && errors.As(refusal.Err, &missing) && h.running.plan.needs(missing) {
-		r.stop(key, h)
+	if h.running == nil {
+		return
+	}
+	for _, resource := range h.running.plan.resources() {
+		if _, err := r.planner.Find(resource.GroupVersion().String(), resource.GroupVersionResource.Resource); err != nil {
+			r.stop(key, h)
+			return
+		}
 	}
 }
 
@@ -204,6 +219,7 @@ func (r *Reconciler) advance(ctx context.Context, key controller.Key, object *un
 		r.config.Host.Start(key.String(), h.running.run)
 		r.retire(ctx, previous, h.running)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
+		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
 	}
 	if h.running == nil {
 		return
@@ -254,7 +270,8 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) 
 	delete(r.hosted, key)
 	r.mu.Unlock()
 	r.status.Forget(key)
-	r.config.Metrics.Forget(key.String())
+	r.config.Metrics.Forget(loopName(key))
+	r.config.Environment.Metrics.Forget(key.String())
 	return nil
 }
 
@@ -263,9 +280,11 @@ func (r *Reconciler) stop(key controller.Key, h *hosted) {
 	if h.running == nil {
 		return
 	}
+	r.event(h.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
 	r.config.Host.Stop(key.String())
 	h.running.close()
 	h.running = nil
+	r.event(h.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
 }
 

@@ -87,6 +87,8 @@ func readyCondition(h *hosted, refusal *Refusal, warning string) metav1.Conditio
 	case refusal != nil || h.next != nil:
 		c.Reason = "EarlierSpecServes"
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", h.running.plan.generation)
+	case h.running.unreadable() != nil:
+		c.Reason, c.Message = "ResourceUnreadable", h.running.unreadable().Error()
 	case !h.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
 	case warning != "":

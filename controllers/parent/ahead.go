@@ -1,12 +1,14 @@
 package parent
 
 import (
+	"maps"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -25,40 +27,58 @@ type ahead struct {
 	mu      sync.Mutex
 	writes  map[apply.Key]written
 	created map[types.UID]map[apply.Key]bool // by owner
+	ended   map[types.UID]time.Time          // objects whose end was seen lately
+	purged  time.Time
 }
 
-// written is one write.
+// written is one object as it is after a write.
 type written struct {
-	object   *unstructured.Unstructured // as the API server returned it
-	replaces string                     // the resourceVersion before; "" for a creation
-	owner    types.UID
-	at       time.Time
+	object *unstructured.Unstructured
+	// deleted says that the object is as it was observed, but for being deleted.
+	deleted bool
+	owner   types.UID
+	at      time.Time
 }
 
 func newAhead(clock clock.PassiveClock) *ahead {
-	return &ahead{clock: clock, writes: map[apply.Key]written{}, created: map[types.UID]map[apply.Key]bool{}}
+	return &ahead{
+		clock: clock, writes: map[apply.Key]written{}, created: map[types.UID]map[apply.Key]bool{}, ended: map[types.UID]time.Time{}, purged: clock.Now(),
+	}
 }
 
-// wrote notes that object was written over the version that replaces names, on behalf of owner.
-func (a *ahead) wrote(owner types.UID, object *unstructured.Unstructured, replaces string) {
-	key := apply.KeyOf(object)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.drop(key)
-	a.writes[key] = written{object: object, replaces: replaces, owner: owner, at: a.clock.Now()}
-	if replaces == "" {
-		if a.created[owner] == nil {
-			a.created[owner] = map[apply.Key]bool{}
-		}
-		a.created[owner][key] = true
-	}
+// wrote notes an object as a write on behalf of owner has left it. created says
+// that it was not there before.
+func (a *ahead) wrote(owner types.UID, object *unstructured.Unstructured, created bool) {
+	a.note(written{object: object, owner: owner}, created)
 }
 
 // deleted notes that observed was deleted, which may take a while to be done.
 func (a *ahead) deleted(owner types.UID, observed *unstructured.Unstructured) {
-	terminating := *observed
-	terminating.Object = withDeletion(observed.Object, metav1.NewTime(a.clock.Now()))
-	a.wrote(owner, &terminating, observed.GetResourceVersion())
+	terminating := WithMetadata(observed)
+	now := metav1.NewTime(a.clock.Now())
+	terminating.SetDeletionTimestamp(&now)
+	a.note(written{object: terminating, deleted: true, owner: owner}, false)
+}
+
+func (a *ahead) note(w written, created bool) {
+	key := apply.KeyOf(w.object)
+	w.at = a.clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.purge(w.at)
+	if _, over := a.ended[w.object.GetUID()]; over {
+		return // It came and went before the answer to the write was read.
+	}
+	created = created || a.created[w.owner][key]
+	a.drop(key)
+	a.writes[key] = w
+	if !created {
+		return
+	}
+	if a.created[w.owner] == nil {
+		a.created[w.owner] = map[apply.Key]bool{}
+	}
+	a.created[w.owner][key] = true
 }
 
 // newest gives the newest known state of an object that a cache holds.
@@ -69,13 +89,13 @@ func (a *ahead) newest(cached *unstructured.Unstructured) *unstructured.Unstruct
 		return cached
 	}
 	w, ok := a.writes[apply.KeyOf(cached)]
-	if !ok || a.expired(w) || w.replaces != cached.GetResourceVersion() || w.object.GetUID() != cached.GetUID() {
+	if !ok || a.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
 		return cached
 	}
 	return w.object
 }
 
-// createdBy gives what was created on behalf of owner and no cache has shown yet.
+// createdBy gives what was created on behalf of owner and no event has confirmed yet.
 func (a *ahead) createdBy(owner types.UID) []*unstructured.Unstructured {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,23 +110,49 @@ func (a *ahead) createdBy(owner types.UID) []*unstructured.Unstructured {
 	return objects
 }
 
-// seen takes note of a watch event: a write that it confirms, or that something
+// seen takes note of a watch event: a write that it shows, or that something
 // newer has replaced, is no longer ahead.
 func (a *ahead) seen(event informer.Event) {
 	object := event.Object()
 	key := apply.KeyOf(object)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	w, ok := a.writes[key]
-	if !ok || w.object.GetUID() != object.GetUID() {
-		return
+	if event.New == nil {
+		a.ended[object.GetUID()] = a.clock.Now()
 	}
-	if event.New == nil || object.GetResourceVersion() != w.replaces {
+	w, ok := a.writes[key]
+	switch {
+	case !ok || w.object.GetUID() != object.GetUID():
+	case event.New == nil, newer(object, w.object), !w.deleted && !newer(w.object, object):
 		a.drop(key)
 	}
 }
 
+// newer says whether a is a later version of the same object than b. Where an
+// API server's versions can't be compared, any other version counts as later.
+func newer(a, b *unstructured.Unstructured) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	if err != nil {
+		return a.GetResourceVersion() != b.GetResourceVersion()
+	}
+	return order > 0
+}
+
 func (a *ahead) expired(w written) bool { return a.clock.Since(w.at) > aheadFor }
+
+// purge drops what has expired, now and then.
+func (a *ahead) purge(now time.Time) {
+	if now.Sub(a.purged) < aheadFor {
+		return
+	}
+	a.purged = now
+	for key, w := range a.writes {
+		if a.expired(w) {
+			a.drop(key)
+		}
+	}
+	maps.DeleteFunc(a.ended, func(_ types.UID, at time.Time) bool { return now.Sub(at) > aheadFor })
+}
 
 func (a *ahead) drop(key apply.Key) {
 	owner := a.writes[key].owner
@@ -115,20 +161,4 @@ func (a *ahead) drop(key apply.Key) {
 	if len(a.created[owner]) == 0 {
 		delete(a.created, owner)
 	}
-}
-
-// withDeletion gives a copy of an object's top two levels that says it is being deleted.
-func withDeletion(object map[string]any, at metav1.Time) map[string]any {
-	top := make(map[string]any, len(object))
-	for key, value := range object {
-		top[key] = value
-	}
-	before, _ := object["metadata"].(map[string]any)
-	metadata := make(map[string]any, len(before)+1)
-	for key, value := range before {
-		metadata[key] = value
-	}
-	metadata["deletionTimestamp"] = at.UTC().Format(time.RFC3339)
-	top["metadata"] = metadata
-	return top
 }

@@ -25,19 +25,22 @@ func TestAheadOfAnUpdate(t *testing.T) {
 		cached *unstructured.Unstructured
 		want   string // resourceVersion
 	}{
-		"NotSeenYet":  {"The cache shows the version that was replaced.", nil, object("c", version("1")), "2"},
-		"Shown":       {"The cache shows the write.", nil, object("c", version("2")), "2"},
-		"Overtaken":   {"The cache shows something newer.", nil, object("c", version("3")), "3"},
-		"Another":     {"The cache shows another object of that name.", nil, object("c", version("1"), withUID("other")), "1"},
-		"LateEvent":   {"The event of the replaced version comes late and confirms nothing.", []informer.Event{{New: object("c", version("1"))}}, object("c", version("1")), "2"},
-		"Confirmed":   {"The event of the write ends it.", []informer.Event{{New: object("c", version("2"))}}, object("c", version("1")), "1"},
-		"Gone":        {"The deletion of the object ends it.", []informer.Event{{Old: object("c", version("1"))}}, object("c", version("1")), "1"},
-		"EarlierGone": {"The deletion of an earlier object of that name does not.", []informer.Event{{Old: object("c", version("0"), withUID("earlier"))}}, object("c", version("1")), "2"},
+		"NotSeenYet":    {"The cache shows the version that was replaced.", nil, object("c", version("11")), "13"},
+		"Between":       {"The cache shows a write of ours before the last.", nil, object("c", version("12")), "13"},
+		"Shown":         {"The cache shows the write.", nil, object("c", version("13")), "13"},
+		"Overtaken":     {"The cache shows something newer.", nil, object("c", version("14")), "14"},
+		"Another":       {"The cache shows another object of that name.", nil, object("c", version("11"), withUID("other")), "11"},
+		"LateEvent":     {"The event of a replaced version comes late and confirms nothing.", []informer.Event{{New: object("c", version("11"))}, {New: object("c", version("12"))}}, object("c", version("11")), "13"},
+		"Confirmed":     {"The event of the write ends it.", []informer.Event{{New: object("c", version("13"))}}, object("c", version("11")), "11"},
+		"Gone":          {"The deletion of the object ends it.", []informer.Event{{Old: object("c", version("11"))}}, object("c", version("11")), "11"},
+		"EarlierGone":   {"The deletion of an earlier object of that name does not.", []informer.Event{{Old: object("c", version("10"), withUID("earlier"))}}, object("c", version("11")), "13"},
+		"NotComparable": {"Versions that are no numbers are told apart, if not ordered.", nil, object("c", version("x")), "x"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			a.wrote("p-uid", object("c", version("2")), "1")
+			a.wrote("p-uid", object("c", version("12")), false)
+			a.wrote("p-uid", object("c", version("13")), false)
 			for _, e := range tc.events {
 				a.seen(e)
 			}
@@ -51,9 +54,11 @@ func TestAheadOfAnUpdate(t *testing.T) {
 func TestAheadOfACreation(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	a := newAhead(clock)
-	a.wrote("p-uid", object("c", version("5")), "")
-	if got := names(a.createdBy("p-uid")); len(got) != 1 {
-		t.Fatalf("created %v, want c", got)
+	a.wrote("p-uid", object("c", version("5")), true)
+	a.wrote("p-uid", object("c", version("6")), false)
+	created := a.createdBy("p-uid")
+	if len(created) != 1 || created[0].GetResourceVersion() != "6" {
+		t.Fatalf("created %v, want c as it is after its update", names(created))
 	}
 	if got := a.createdBy("other"); got != nil {
 		t.Errorf("another owner created %v", names(got))
@@ -62,15 +67,25 @@ func TestAheadOfACreation(t *testing.T) {
 	if got := a.createdBy("p-uid"); len(got) != 1 {
 		t.Error("the end of an earlier object of that name made the creation forgotten: it would be made twice")
 	}
-	a.seen(informer.Event{New: object("c", version("5"))})
+	a.seen(informer.Event{New: object("c", version("6"))})
 	if got := a.createdBy("p-uid"); got != nil {
 		t.Errorf("created %v after the cache showed it", names(got))
 	}
 
-	a.wrote("p-uid", object("c", version("5")), "")
+	a.wrote("p-uid", object("c", version("7")), true)
 	clock.SetTime(clock.Now().Add(aheadFor + time.Second))
 	if got := a.createdBy("p-uid"); got != nil {
 		t.Errorf("created %v for ever, though no event ever came", names(got))
+	}
+}
+
+func TestAheadOfAnObjectThatIsGone(t *testing.T) {
+	a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	a.seen(informer.Event{New: object("c")})
+	a.seen(informer.Event{Old: object("c")})
+	a.wrote("p-uid", object("c"), true)
+	if got := a.createdBy("p-uid"); got != nil {
+		t.Errorf("%v was deleted before the answer to its creation was read, and is thought to be there", names(got))
 	}
 }
 
@@ -78,10 +93,30 @@ func TestAheadOfADeletion(t *testing.T) {
 	a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	cached := object("c")
 	a.deleted("p-uid", cached)
+	a.seen(informer.Event{New: cached})
 	if a.newest(cached).GetDeletionTimestamp() == nil {
 		t.Error("an object that was deleted is not being deleted: it would be deleted again")
 	}
 	if cached.GetDeletionTimestamp() != nil {
 		t.Error("the cached object was changed")
+	}
+	later := object("c", version("2"))
+	a.seen(informer.Event{Old: cached, New: later})
+	if a.newest(later) != later {
+		t.Error("the cache knows more and is not believed")
+	}
+}
+
+func TestAheadForgets(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	a := newAhead(clock)
+	for _, name := range []string{"a", "b", "c"} {
+		a.wrote("p-uid", object(name), true)
+		a.seen(informer.Event{Old: object("gone" + name)})
+	}
+	clock.SetTime(clock.Now().Add(2 * aheadFor))
+	a.wrote("p-uid", object("d"), true)
+	if len(a.writes) != 1 || len(a.created["p-uid"]) != 1 || len(a.ended) != 0 {
+		t.Errorf("%d writes, %d creations and %d ends are remembered, want the last write only", len(a.writes), len(a.created["p-uid"]), len(a.ended))
 	}
 }

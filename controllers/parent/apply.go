@@ -2,7 +2,6 @@ package parent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +31,7 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err != nil {
 		return err
 	}
+	changes = p.unlessResting(ctx, changes)
 	if changes, err = p.withOwnership(ctx, changes); err != nil {
 		return err
 	}
@@ -59,11 +59,11 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change) error {
 	}
 	p.wrote = true
 	var errs []error
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes}) {
+	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager}) {
 		p.note(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}
-	return errors.Join(errs...)
+	return together(errs)
 }
 
 // owner is the reference that makes the parent the controller of a child.
@@ -105,6 +105,7 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 
 // note remembers a write until the caches show it, and logs it.
 func (p *pass) note(outcome apply.Outcome) {
+	p.env.Metrics.wrote(p.config.Definition, outcome)
 	if outcome.Err != nil {
 		return
 	}
@@ -114,13 +115,12 @@ func (p *pass) note(outcome apply.Outcome) {
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 		"action", string(change.Action), "child", change.Key.String())
-	switch {
-	case change.Observed == nil:
-		p.ahead.wrote(p.parent.GetUID(), outcome.Object, "")
+	p.watchForLoop(change)
+	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:
-		p.ahead.deleted(p.parent.GetUID(), change.Observed)
+		p.ahead.deleted(owner, change.Observed)
 	default:
-		p.ahead.wrote(p.parent.GetUID(), outcome.Object, change.Observed.GetResourceVersion())
+		p.ahead.wrote(owner, outcome.Object, change.Observed == nil)
 	}
 }
 
@@ -145,14 +145,19 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
+	p.blocked.add(change.Key, p.key)
 	owner := informer.ControllerOf(live)
 	switch {
-	case owner != nil && owner.UID == p.parent.GetUID():
-		return fmt.Errorf("%s: %w: the cache does not show it yet", change.Key, controller.ErrLater)
-	case owner != nil:
-		err = fmt.Errorf("AlreadyOwned: %s exists and belongs to %s %s: let the hook choose another name, or delete the object", change.Key, owner.Kind, owner.Name)
-	default:
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%s: %w: one of that name is still being deleted", change.Key, controller.ErrLater)
+	case owner == nil:
 		err = fmt.Errorf("AlreadyOwned: %s exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", change.Key)
+	case owner.UID == p.parent.GetUID():
+		return fmt.Errorf("%s: %w: the cache does not show it yet", change.Key, controller.ErrLater)
+	case owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName():
+		return fmt.Errorf("%s: %w: it belongs to an earlier parent of that name, and waits for the garbage collector", change.Key, controller.ErrLater)
+	default:
+		err = fmt.Errorf("AlreadyOwned: %s exists and belongs to %s %s: let the hook choose another name, or delete the object", change.Key, owner.Kind, owner.Name)
 	}
 	p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonAlreadyOwned, err.Error())
 	return err

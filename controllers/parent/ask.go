@@ -2,6 +2,8 @@ package parent
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -53,8 +55,15 @@ func (p *pass) answer(ctx context.Context, call Call) Answer {
 	return Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
 }
 
-// call runs the hook's program once.
-func (p *pass) call(ctx context.Context, call Call, now time.Time) (engines.Response, error) {
+// call runs the hook's program once. A panic in an engine is a failure of this
+// call alone.
+func (p *pass) call(ctx context.Context, call Call, now time.Time) (response engines.Response, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.env.Log.Error(nil, "engine panicked", "definition", p.config.Definition, "hook", call.Hook, "panic", r, "stack", string(debug.Stack()))
+			err = &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", r)}
+		}
+	}()
 	program := p.programs.ByHook[call.Hook]
 	if program == nil {
 		return engines.Response{}, &engines.Error{Kind: engines.Invalid, Message: "the hook is not loaded"}
@@ -65,12 +74,13 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (engines.Resp
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	response, err := program.Run(ctx, engines.Call{Request: call.Request, Now: now, Seed: string(p.parent.GetUID())})
+	response, err = program.Run(ctx, engines.Call{Request: call.Request, Now: now, Seed: string(p.parent.GetUID())})
+	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if response.TimeDependent {
 		p.fickle.Store(true)
 	}
 	for _, line := range response.Logs {
-		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook)
+		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook, "parent", p.key.String())
 	}
 	return response, err
 }

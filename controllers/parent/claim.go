@@ -22,6 +22,8 @@ func claimChildren(parent *unstructured.Unstructured, claim Claim, candidates []
 		owner := informer.ControllerOf(candidate)
 		matches := claim.Selector == nil || claim.Selector.Matches(labels.Set(candidate.GetLabels()))
 		switch {
+		case candidate.GetUID() == parent.GetUID():
+			// Parents may be of a kind that children are of, and match themselves.
 		case owner != nil && owner.UID != parent.GetUID():
 			// It has changed hands since the candidates were looked up.
 		case owner != nil && claim.Marked != nil && !claim.Marked(candidate):

@@ -85,6 +85,10 @@ func TestClaimChildren(t *testing.T) {
 			reason: "What belongs to somebody else is left alone, whatever its labels.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("web"), ownedBy("other")),
 		},
+		"Itself": {
+			reason: "A parent is never its own child, even if it matches its own selector.",
+			parent: object("p"), claim: web, candidate: object("p", labelled("web")),
+		},
 		"NoSelectorOwned": {
 			reason: "Without a selector what is owned is a child, whatever its labels.",
 			parent: object("p"), candidate: object("c", ownedBy("p-uid")),

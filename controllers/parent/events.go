@@ -14,6 +14,7 @@ import (
 const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
+	ReasonHotLoop      = "HotLoop"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made

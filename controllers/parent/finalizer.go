@@ -120,7 +120,7 @@ func (r *Reconciler) patchMetadata(ctx context.Context, parent *unstructured.Uns
 		return nil, fmt.Errorf("ApplyFailed: metadata: %w", err)
 	}
 	updated.SetManagedFields(nil)
-	r.ahead.wrote(parent.GetUID(), updated, parent.GetResourceVersion())
+	r.ahead.wrote(parent.GetUID(), updated, false)
 	return updated, nil
 }
 

@@ -101,7 +101,8 @@ func (p *pass) candidates(child *childSource, claim Claim, created []*unstructur
 		found[i] = p.ahead.newest(found[i])
 	}
 	for _, object := range created {
-		if object.GroupVersionKind() == child.Kind && child.cache.Get(object.GetNamespace(), object.GetName()) == nil {
+		known := slices.ContainsFunc(found, func(o *unstructured.Unstructured) bool { return o.GetUID() == object.GetUID() })
+		if object.GroupVersionKind() == child.Kind && !known {
 			found = append(found, object)
 		}
 	}

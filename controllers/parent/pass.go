@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -28,6 +29,10 @@ type pass struct {
 	fickle atomic.Bool
 	// wrote is set by the first write.
 	wrote bool
+	// rest is how long some child is still left alone, or zero.
+	rest time.Duration
+	// rivals are who last wrote children that are written again and again.
+	rivals map[apply.Key]string
 }
 
 // run is the heart of every controller that this program hosts.
@@ -48,20 +53,32 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, whether or not every child could be applied.
 	written := p.writeParent(ctx, desired, applied == nil)
-	return p.conclude(desired, errors.Join(append(desired.Problems, applied, written)...))
+	return p.conclude(desired, together(append(desired.Problems, applied, written)))
 }
 
 // conclude says when the parent is looked at again, and remembers a pass that
 // changed nothing and would not another time.
 func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
-	result := controller.Result{RequeueAfter: p.next(desired)}
-	if err != nil {
-		return controller.Result{}, err
+	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
+	if len(p.ahead.createdBy(p.parent.GetUID())) > 0 {
+		// If no event ever shows what was created, it is to be looked for.
+		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
-	if !p.wrote && !p.fickle.Load() && !desired.TimeDependent {
+	if err != nil {
+		return result, err
+	}
+	if !p.wrote && p.rest == 0 && !p.fickle.Load() && !desired.TimeDependent {
 		p.memory.remember(p.key, p.stamp, result)
 	}
 	return result, nil
+}
+
+// sooner gives the shorter of two times, of which zero means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // next is the time until the parent is looked at though nothing happened: what
@@ -69,11 +86,7 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 // that started together drift apart by their UID.
 func (p *pass) next(desired Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	period := spread(p.parent.GetUID(), p.config.ResyncPeriod)
-	if after <= 0 || period > 0 && period < after {
-		return period
-	}
-	return after
+	return sooner(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
 // writeParent writes what the hooks want of the parent itself: its status, then
@@ -102,8 +115,23 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 // wroteParent goes on with the parent as the API server returned it.
 func (p *pass) wroteParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
-	p.ahead.wrote(p.parent.GetUID(), updated, p.parent.GetResourceVersion())
+	p.ahead.wrote(p.parent.GetUID(), updated, false)
 	p.parent, p.wrote = updated, true
+}
+
+// together makes one error of several. It is one of those that pass by
+// themselves only if all of them are.
+func together(errs []error) error {
+	var lasting []error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, controller.ErrLater) {
+			lasting = append(lasting, err)
+		}
+	}
+	if len(lasting) > 0 {
+		return errors.Join(lasting...)
+	}
+	return errors.Join(errs...)
 }
 
 // hookError says which hook failed, in what way.

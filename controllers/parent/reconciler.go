@@ -80,6 +80,8 @@ type Environment struct {
 	Events record.EventRecorder
 	Clock  clock.WithTicker
 	Log    logr.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
 	// Writes and Calls bound what is under way for one parent at once.
 	Writes, Calls int
 }
@@ -97,15 +99,21 @@ type Reconciler struct {
 	ahead        *ahead
 	memory       *memory
 	related      *relations
+	breaker      *breaker
+	blocked      *blocked
 	status       *StatusWriter
 }
+
+// ownManager is the field manager of what this host writes.
+const ownManager = "libretto"
 
 // New makes the reconciler of a definition and opens the caches that it needs.
 // It must be closed.
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), status: NewStatusWriter(env.Client),
+		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(),
+		status: NewStatusWriter(env.Client, env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -125,13 +133,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	parent, err := r.syncFinalizer(ctx, parent, source)
 	var result controller.Result
 	if err == nil {
-		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs()}
+		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
 		result, err = p.run(ctx)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
 	}
-	r.report(parent, err)
+	if ctx.Err() == nil {
+		r.report(parent, err)
+	}
 	return result, err
 }
 

@@ -126,6 +126,16 @@ func (r *Reconciler) WaitForSync(ctx context.Context) bool {
 	return true
 }
 
+// Err says why some resource can't be read at present, or nil.
+func (r *Reconciler) Err() error {
+	for _, cache := range r.caches() {
+		if err := cache.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Resync enqueues all parents behind fresh events, one every interval.
 func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 	var after time.Duration
@@ -164,7 +174,7 @@ func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 // parentEvent enqueues a parent that is, or was, selected.
 func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
 	r.ahead.seen(e)
-	if e.Old == nil || e.New == nil {
+	if e.Old == nil || e.New == nil || r.concerns(source, e.Old) != r.concerns(source, e.New) {
 		r.config.ParentsChanged()
 	}
 	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
@@ -178,7 +188,7 @@ func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.E
 // onlyStatusChanged says that an update left alone all that ignoreStatusChanges
 // is about (section 3.3 of the specification).
 func onlyStatusChanged(e informer.Event) bool {
-	return e.Old != nil && e.New != nil && e.New.GetDeletionTimestamp() == nil &&
+	return e.Old != nil && e.New != nil && e.Old.GetUID() == e.New.GetUID() && e.New.GetDeletionTimestamp() == nil &&
 		e.Old.GetGeneration() == e.New.GetGeneration() &&
 		maps.Equal(e.Old.GetLabels(), e.New.GetLabels()) &&
 		maps.Equal(e.Old.GetAnnotations(), e.New.GetAnnotations())
@@ -191,6 +201,9 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	r.ahead.seen(e)
 	if e.Replay {
 		return
+	}
+	if key, waits := r.blocked.take(apply.KeyOf(e.Object())); waits {
+		queue.EnqueueSoon(key, gather)
 	}
 	if e.Old != nil {
 		r.enqueueOwner(queue, e.Old)

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -20,6 +22,7 @@ import (
 // version at hand: a status that is as it should be costs no request.
 type StatusWriter struct {
 	client dynamic.Interface
+	clock  clock.PassiveClock
 	mu     sync.Mutex
 	pruned map[objectName]pruned
 }
@@ -31,11 +34,17 @@ type objectName struct {
 
 // pruned is a status that the API server did not store as it was sent, because
 // the schema drops or defaults some of it. Sending it again would change nothing.
-type pruned struct{ sent, stored map[string]any }
+type pruned struct {
+	sent, stored map[string]any
+	at           time.Time
+}
+
+// prunedFor is how long that is believed: the schema may learn the fields.
+const prunedFor = 10 * time.Minute
 
 // NewStatusWriter makes a writer that sends through client.
-func NewStatusWriter(client dynamic.Interface) *StatusWriter {
-	return &StatusWriter{client: client, pruned: map[objectName]pruned{}}
+func NewStatusWriter(client dynamic.Interface, clock clock.PassiveClock) *StatusWriter {
+	return &StatusWriter{client: client, clock: clock, pruned: map[objectName]pruned{}}
 }
 
 // Write replaces the status of object unless it is status already. It returns
@@ -75,7 +84,7 @@ func (s *StatusWriter) storedAs(name objectName, sent, current map[string]any) b
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.pruned[name]
-	return ok && apply.Equal(p.sent, sent) && apply.Equal(p.stored, current)
+	return ok && s.clock.Since(p.at) < prunedFor && apply.Equal(p.sent, sent) && apply.Equal(p.stored, current)
 }
 
 func (s *StatusWriter) remember(name objectName, sent, stored map[string]any) {
@@ -83,6 +92,6 @@ func (s *StatusWriter) remember(name objectName, sent, stored map[string]any) {
 	defer s.mu.Unlock()
 	delete(s.pruned, name)
 	if !apply.Equal(sent, stored) {
-		s.pruned[name] = pruned{sent: sent, stored: stored}
+		s.pruned[name] = pruned{sent: sent, stored: stored, at: s.clock.Now()}
 	}
 }

@@ -37,7 +37,8 @@ func (k Key) String() string {
 // Result says when a key wants to be reconciled again.
 type Result struct {
 	// RequeueAfter is the time until the next pass; zero means at the next
-	// event. Beside an error it is the least time until the retry.
+	// event. Beside ErrLater it is the time until the retry; beside any other
+	// error the retry comes no later, but for a second that it has at least.
 	RequeueAfter time.Duration
 }
 
@@ -76,6 +77,7 @@ type Controller struct {
 	config Config
 	queue  workqueue.TypedRateLimitingInterface[Key]
 	lanes  *lanes
+	retry  workqueue.TypedRateLimiter[Key]
 }
 
 // New makes a controller, which does nothing until Run.
@@ -99,6 +101,7 @@ func New(config Config) *Controller {
 	return &Controller{
 		config: config,
 		lanes:  l,
+		retry:  limiter,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{
 			Name: config.Name, Clock: config.Clock, DelayingQueue: delaying, MetricsProvider: provider,
 		}),
@@ -122,8 +125,9 @@ func (c *Controller) EnqueueSoon(key Key, d time.Duration) {
 // there are then. Of several such wishes for one key the earliest counts.
 func (c *Controller) EnqueueAfter(key Key, d time.Duration) { c.queue.AddAfter(key, d) }
 
-// Len is the number of keys that wait for a worker.
-func (c *Controller) Len() int { return c.queue.Len() }
+// Close ends a controller that Run was never called on. It may be called more
+// than once, and after Run.
+func (c *Controller) Close() { c.queue.ShutDown() }
 
 // Run works until ctx ends, then lets the passes that are under way end and
 // returns. It may be called once.
@@ -166,15 +170,22 @@ func (c *Controller) schedule(ctx context.Context, key Key, result Result, err e
 		}
 		return
 	}
-	if !errors.Is(err, ErrLater) && ctx.Err() == nil {
-		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", c.queue.NumRequeues(key)+1)
+	failures, later := c.retry.NumRequeues(key)+1, errors.Is(err, ErrLater)
+	if ctx.Err() == nil && (!later || failures > patience) {
+		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", failures)
 	}
-	if result.RequeueAfter > 0 {
-		c.queue.AddAfter(key, result.RequeueAfter)
-		return
+	delay := c.retry.When(key)
+	switch {
+	case result.RequeueAfter > 0 && later:
+		delay = result.RequeueAfter
+	case result.RequeueAfter > 0:
+		delay = min(delay, max(result.RequeueAfter, time.Second))
 	}
-	c.queue.AddRateLimited(key)
+	c.queue.AddAfter(key, delay)
 }
+
+// patience is how many times in a row a pass may be put off before that is logged.
+const patience = 10
 
 // reconcile turns a panic into an error, so that one object can't stop the process.
 func (c *Controller) reconcile(ctx context.Context, key Key) (result Result, err error) {

@@ -13,7 +13,12 @@ type lanes struct {
 	fresh   []Key
 	later   []Key
 	moved   int // keys that stand in later still, although they moved to fresh
+	taken   int // fresh keys since the last one of later
 }
+
+// turn is how many fresh keys are taken before one of the others has its turn,
+// so that endless events don't keep retries waiting for ever.
+const turn = 16
 
 func newLanes() *lanes { return &lanes{marked: map[Key]bool{}, waiting: map[Key]bool{}} }
 
@@ -57,11 +62,13 @@ func (l *lanes) Len() int { return len(l.fresh) + len(l.later) - l.moved }
 
 // Pop takes the next key; there must be one.
 func (l *lanes) Pop() Key {
-	if len(l.fresh) > 0 {
+	if len(l.fresh) > 0 && (l.taken < turn || len(l.later) == l.moved) {
+		l.taken++
 		key := shift(&l.fresh)
 		delete(l.waiting, key)
 		return key
 	}
+	l.taken = 0
 	for {
 		key := shift(&l.later)
 		if inFresh, waits := l.waiting[key]; waits && !inFresh {

@@ -94,10 +94,11 @@ func definitionOf(obj any) (*apiextensionsv1.CustomResourceDefinition, error) {
 }
 
 // customTable gives the resources of a definition that the API server serves:
-// none before the definition is established or while it is being deleted.
+// none before the definition is established. One that is being deleted still
+// serves its objects, so that their finalizers can be taken off.
 func customTable(crd *apiextensionsv1.CustomResourceDefinition) table {
 	t := table{}
-	if crd.DeletionTimestamp != nil || !established(crd) {
+	if !established(crd) {
 		return t
 	}
 	for _, version := range crd.Spec.Versions {

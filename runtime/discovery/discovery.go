@@ -6,10 +6,12 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -55,6 +57,9 @@ type Discovery struct {
 	config Config
 	crds   cache.SharedIndexInformer
 
+	started atomic.Bool
+	failure atomic.Pointer[error] // the last one of the watch
+
 	mu        sync.RWMutex
 	served    table                              // as the API server last said
 	custom    map[schema.GroupResource]table     // by CustomResourceDefinition
@@ -67,13 +72,19 @@ type table map[name]Resource
 
 // New makes a Discovery that knows nothing until Start.
 func New(config Config) *Discovery {
-	return &Discovery{
+	d := &Discovery{
 		config: config,
 		crds:   newDefinitionInformer(config.Client),
 		served: table{},
 		custom: map[schema.GroupResource]table{},
 		gone:   map[schema.GroupResource]time.Time{},
 	}
+	// The only error is that the informer runs already.
+	_ = d.crds.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		d.failure.Store(&err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	return d
 }
 
 // Start asks for all resources once, begins to follow them until ctx ends, and
@@ -87,11 +98,26 @@ func (d *Discovery) Start(ctx context.Context) error {
 		return fmt.Errorf("watching CustomResourceDefinitions: %w", err)
 	}
 	go d.crds.RunWithContext(ctx)
+	d.started.Store(true)
 	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return fmt.Errorf("watching CustomResourceDefinitions: %w", context.Cause(ctx))
 	}
 	go d.poll(ctx)
 	return nil
+}
+
+// Synced says why the API server's resources are not known yet, or nil.
+func (d *Discovery) Synced() error {
+	switch err := d.failure.Load(); {
+	case d.crds.HasSynced():
+		return nil
+	case !d.started.Load():
+		return errors.New("the API server has not told its resources yet")
+	case err != nil:
+		return fmt.Errorf("CustomResourceDefinitions are not listed yet: %w", *err)
+	default:
+		return errors.New("CustomResourceDefinitions are not listed yet")
+	}
 }
 
 // Listen calls f after every change of what Find gives, from any goroutine. It

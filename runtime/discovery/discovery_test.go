@@ -86,8 +86,8 @@ func TestCustomResourcesAreFollowed(t *testing.T) {
 	step("not established", func() { d.definitionSeen(crd(t, set(t, []any{}, "status", "conditions"))) }, false, 1)
 	step("established", func() { d.definitionSeen(crd(t, nil)) }, true, 2)
 	step("a change of something else", func() { d.definitionSeen(crd(t, set(t, "x", "metadata", "resourceVersion"))) }, true, 2)
-	step("being deleted", func() { d.definitionSeen(crd(t, set(t, "2026-01-02T03:04:05Z", "metadata", "deletionTimestamp"))) }, false, 3)
-	step("deleted", func() { d.definitionGone(crd(t, nil)) }, false, 4)
+	step("being deleted", func() { d.definitionSeen(crd(t, set(t, "2026-01-02T03:04:05Z", "metadata", "deletionTimestamp"))) }, true, 2)
+	step("deleted", func() { d.definitionGone(crd(t, nil)) }, false, 3)
 }
 
 func TestVersionsOfACustomResource(t *testing.T) {

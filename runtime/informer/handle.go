@@ -41,8 +41,8 @@ func (e Event) Object() *unstructured.Unstructured {
 }
 
 // Watch calls f for every object there is and then for every change, one after
-// the other, until the handle is closed. f must return soon: it enqueues and
-// decides nothing.
+// the other, until the handle is closed; what was on its way then may still
+// come. f must return soon: it enqueues and decides nothing.
 func (h *Handle) Watch(f func(Event)) error {
 	registration, err := h.shared.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, replay bool) { f(Event{New: object(obj), Replay: replay}) },
@@ -68,6 +68,9 @@ func (h *Handle) WaitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), h.shared.informer.HasSynced)
 }
 
+// Err says why the resource can't be read at present, or nil.
+func (h *Handle) Err() error { return h.shared.err() }
+
 // HasSynced says whether the cache holds what the API server held.
 func (h *Handle) HasSynced() bool { return h.shared.informer.HasSynced() }
 
@@ -84,9 +87,6 @@ func (h *Handle) Get(namespace, name string) *unstructured.Unstructured {
 func (h *Handle) List() []*unstructured.Unstructured {
 	return objects(h.shared.informer.GetIndexer().List())
 }
-
-// Len is the number of objects.
-func (h *Handle) Len() int { return len(h.shared.informer.GetIndexer().ListKeys()) }
 
 // OwnedBy gives the objects whose controllerRef has that UID, in no order.
 func (h *Handle) OwnedBy(owner types.UID) []*unstructured.Unstructured {

@@ -6,9 +6,13 @@ package informer
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -32,6 +36,30 @@ type shared struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	users    int
+	failure  atomic.Pointer[failure]
+}
+
+// failure is why a list or watch failed, and how far the cache was then.
+type failure struct {
+	err     error
+	version string
+}
+
+// err gives the last failure, unless the cache has got further since.
+func (s *shared) err() error {
+	f := s.failure.Load()
+	if f == nil || f.version != s.informer.LastSyncResourceVersion() {
+		return nil
+	}
+	return f.err
+}
+
+// failed notes a failure. That a watch ends now and then is none.
+func (s *shared) failed(ctx context.Context, r *cache.Reflector, err error) {
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, io.EOF) {
+		s.failure.Store(&failure{err: err, version: s.informer.LastSyncResourceVersion()})
+	}
+	cache.DefaultWatchErrorHandler(ctx, r, err)
 }
 
 // NewPool makes a pool whose informers end with ctx.
@@ -67,9 +95,9 @@ func (p *Pool) start(resource schema.GroupVersionResource) *shared {
 		cancel:   cancel,
 		done:     make(chan struct{}),
 	}
-	if err := s.informer.SetTransform(trim); err != nil {
-		p.log.Error(err, "objects are cached with their managedFields", "resource", resource.String())
-	}
+	// Both can only fail for an informer that runs already.
+	_ = s.informer.SetTransform(trim)
+	_ = s.informer.SetWatchErrorHandlerWithContext(s.failed)
 	p.log.V(1).Info("watching", "resource", resource.String())
 	go func() {
 		defer close(s.done)

@@ -62,11 +62,11 @@ var rules = []rule{
 
 	{packages: "controllers/parent/...", imports: []string{"engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},
 		inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
-	{packages: "controllers/composite/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/..."},
+	{packages: "controllers/composite/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
 		inTests: runsTheCore, why: variant},
-	{packages: "controllers/decorator/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/..."},
+	{packages: "controllers/decorator/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
 		inTests: runsTheCore, why: variant},
-	{packages: "controllers/mapping/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/..."},
+	{packages: "controllers/mapping/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
 		inTests: runsTheCore, why: variant},
 	{packages: "controllers/definition/...", imports: []string{
 		"controllers/api/...", "controllers/parent/...", "controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",

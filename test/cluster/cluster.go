@@ -120,7 +120,7 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	command := exec.CommandContext(ctx, binary, append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
+	command := exec.CommandContext(ctx, binary, append([]string{"--kubeconfig", c.Kubeconfig, "--cache-dir", filepath.Join(c.Dir, "kubectl-cache")}, args...)...)
 	out, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

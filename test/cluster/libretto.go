@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -92,7 +93,7 @@ func answers(ctx context.Context, url string) bool {
 
 // Stop asks the process to end, and returns when it has. Its exit status must be 0.
 func (l *Libretto) Stop() error {
-	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil && !l.Ended() {
+	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("libretto: %w", err)
 	}
 	select {
@@ -108,7 +109,7 @@ func (l *Libretto) Stop() error {
 
 // Kill ends the process at once, as kill -9 does.
 func (l *Libretto) Kill() error {
-	if err := l.command.Process.Kill(); err != nil && !l.Ended() {
+	if err := l.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("libretto: %w", err)
 	}
 	<-l.done

@@ -38,7 +38,7 @@ func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 	if s.ResyncPeriodSeconds == nil {
 		return 0
 	}
-	return time.Duration(*s.ResyncPeriodSeconds) * time.Second
+	return max(1, time.Duration(*s.ResyncPeriodSeconds)) * time.Second
 }
 
 // Types of the conditions of a definition. They stay in this order and are all there

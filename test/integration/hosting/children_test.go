@@ -286,7 +286,7 @@ func TestResyncs(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if left := metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController " + period}); left != 0 {
+		if left := metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + period}); left != 0 {
 			return fmt.Errorf("%v passes of a definition that is gone are still told", left)
 		}
 		return nil

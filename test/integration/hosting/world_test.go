@@ -345,7 +345,7 @@ func (w *world) passes(definition, outcome string) float64 {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController " + definition, "outcome": outcome})
+	return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + definition, "outcome": outcome})
 }
 
 // mustPass waits until that many more passes have succeeded than there were.

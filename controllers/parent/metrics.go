@@ -1,0 +1,74 @@
+package parent
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Metrics are the figures of all hosted controllers of a process. A nil *Metrics counts nothing.
+type Metrics struct {
+	calls    *prometheus.HistogramVec
+	writes   *prometheus.CounterVec
+	hotLoops *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "libretto_hook_duration_seconds", Help: "Time of one call to a hook, by outcome: success or the reason of its failure.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 14),
+		}, []string{"definition", "hook", "outcome"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_child_writes_total", Help: "Writes of children, by action and outcome: success or the kind of failure.",
+		}, []string{"definition", "action", "outcome"}),
+		hotLoops: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_hot_loops_total", Help: "Children left alone because somebody else undid every update.",
+		}, []string{"definition"}),
+	}
+	registry.MustRegister(m.calls, m.writes, m.hotLoops)
+	return m
+}
+
+// Forget drops the figures of a definition that is gone.
+func (m *Metrics) Forget(definition string) {
+	if m == nil {
+		return
+	}
+	labels := prometheus.Labels{"definition": definition}
+	m.calls.DeletePartialMatch(labels)
+	m.writes.DeletePartialMatch(labels)
+	m.hotLoops.DeletePartialMatch(labels)
+}
+
+func (m *Metrics) called(definition, hook string, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	outcome := "success"
+	if err != nil {
+		outcome = engines.KindOf(err).Reason()
+	}
+	m.calls.WithLabelValues(definition, hook, outcome).Observe(took.Seconds())
+}
+
+func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
+	if m == nil {
+		return
+	}
+	result := "success"
+	if failure := apply.Classify(outcome.Err); failure != apply.None {
+		result = string(failure)
+	}
+	m.writes.WithLabelValues(definition, string(outcome.Change.Action), result).Inc()
+}
+
+func (m *Metrics) hotLoop(definition string) {
+	if m != nil {
+		m.hotLoops.WithLabelValues(definition).Inc()
+	}
+}

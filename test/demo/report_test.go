@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDuration(t *testing.T) {
+	for want, d := range map[string]time.Duration{
+		"0 ms":   0,
+		"31 ms":  31400 * time.Microsecond,
+		"0.4 s":  432 * time.Millisecond,
+		"12.3 s": 12345 * time.Millisecond,
+		"180 s":  3 * time.Minute,
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for want, args := range map[string][]string{
+		"kubectl scale catset nginx -n demo --replicas=5": {"scale", "catset", "nginx", "-n", "demo", "--replicas=5"},
+		`kubectl get -o 'jsonpath={.a}'`:                  {"get", "-o", "jsonpath={.a}"},
+		`kubectl 'it'\''s' ''`:                            {"it's", ""},
+	} {
+		if got := commandLine("kubectl", args...); got != want {
+			t.Errorf("commandLine(%q) = %s, want %s", args, got, want)
+		}
+	}
+}
+
+// TestColours shows that a log gets none, and that on a terminal every colour that begins also ends.
+func TestColours(t *testing.T) {
+	for name, c := range map[string]struct {
+		colour bool
+		want   string
+	}{
+		"Log":      {false, "  ok  it is so\n"},
+		"Terminal": {true, "  \033[32mok\033[0m  it is so\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			newReport(world{stdout: &out, terminal: c.colour, colour: c.colour}).ok("it is %s", "so")
+			if d := cmp.Diff(c.want, out.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestProgress shows a line that is written over on a terminal, and nothing in a log for what is quickly done.
+func TestProgress(t *testing.T) {
+	for name, c := range map[string]struct {
+		terminal bool
+		want     string
+	}{
+		"Log":      {false, ""},
+		"Terminal": {true, "\r\033[K  ... it lasts (0.2 s)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := newReport(world{stdout: &out, terminal: c.terminal})
+			_ = r.during("it lasts", func() error {
+				time.Sleep(terminalTick + terminalTick/2)
+				return nil
+			})
+			if !strings.HasPrefix(out.String(), c.want) || (c.want == "" && out.Len() > 0) {
+				t.Errorf("got %q, want %q", out.String(), c.want)
+			}
+			if c.terminal && !strings.HasSuffix(out.String(), "\r\033[K") {
+				t.Errorf("the line is still there: %q", out.String())
+			}
+		})
+	}
+}
+
+func TestSummary(t *testing.T) {
+	steps := []step{{title: "Three Pods"}, {title: "Scale to five"}, {title: "Edit the script"}}
+	played := []outcome{
+		{took: 400 * time.Millisecond},
+		{took: 30 * time.Second, err: errors.New("boom")},
+	}
+	var out bytes.Buffer
+	r := newReport(world{stdout: &out})
+	r.summary(played, steps, nil)
+	want := []string{
+		"",
+		"Summary",
+		"   1  Three Pods                          0.4 s  ok",
+		"   2  Scale to five                      30.0 s  FAILED",
+		"   3  Edit the script                            not reached",
+		"      in all                               0 ms",
+		"",
+		"Not every step came true: see FAILED above.",
+		"",
+	}
+	if d := cmp.Diff(strings.Join(want, "\n"), out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestSummaryOfSuccess(t *testing.T) {
+	steps := []step{{title: "Three Pods"}}
+	var out bytes.Buffer
+	newReport(world{stdout: &out}).summary([]outcome{{}}, steps, nil)
+	if !strings.Contains(out.String(), "Every step came true.") {
+		t.Errorf("got %q", out.String())
+	}
+	for _, entry := range readOn {
+		if _, err := os.Stat(filepath.Join(root, entry[0])); err != nil {
+			t.Errorf("what the summary points at is not there: %v", err)
+		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	var out bytes.Buffer
+	err := unmet{expected: "five Pods are Ready", limit: time.Minute, seen: "nginx-0 Ready, nginx-1 Pending"}
+	newReport(world{stdout: &out}).failure(err, strings.Repeat("old\n", 5)+strings.Repeat("new\n", logTail))
+	got := out.String()
+	if !strings.Contains(got, "FAILED  expected within 60.0 s: five Pods are Ready; last seen: nginx-0 Ready, nginx-1 Pending\n") {
+		t.Errorf("what failed is not told: %s", got)
+	}
+	if strings.Contains(got, "old") || strings.Count(got, "new") != logTail {
+		t.Errorf("want the last %d lines of the log, got %s", logTail, got)
+	}
+}

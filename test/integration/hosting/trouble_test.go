@@ -1,0 +1,161 @@
+package hosting
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
+	binary, err := cluster.Binary("libretto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	config := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"http://127.0.0.1:1\"}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+	if err := os.WriteFile(kubeconfig, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	var stderr bytes.Buffer
+	command := exec.CommandContext(ctx, binary, "serve", "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
+	command.Stderr = &stderr
+	err = command.Run()
+	if ctx.Err() != nil || err == nil {
+		t.Fatalf("ended with %v, want an error, so that whoever runs it starts it again\n%s", err, &stderr)
+	}
+	if !strings.Contains(stderr.String(), "connection refused") {
+		t.Errorf("does not say why it ended:\n%s", &stderr)
+	}
+}
+
+func TestParentThatMatchesItself(t *testing.T) {
+	w := newWorld(t)
+	w.definition("", `export const sync = ({parent, children}) => ({children: [], status: {count: Object.keys(Object.values(children)[0]).length}});`,
+		fmt.Sprintf("childResources: [{apiVersion: %s/v1, resource: things}]", w.group))
+	w.apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {thing: a}}, spec: {selector: {matchLabels: {thing: a}}}}`, w.group))
+	parent := w.must(w.things, "a", hasCount(0))
+	if metav1.GetControllerOf(parent) != nil || parent.GetDeletionTimestamp() != nil {
+		t.Errorf("the parent has become its own child: %v", parent.Object)
+	}
+}
+
+func TestTwoVersionsOfOneChildAreRefused(t *testing.T) {
+	w := newWorld(t)
+	name := w.definition("", copies, "childResources: [{apiVersion: autoscaling/v1, resource: horizontalpodautoscalers}, {apiVersion: autoscaling/v2, resource: horizontalpodautoscalers}]")
+	w.mustCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
+}
+
+func TestDefinitionMadeAnew(t *testing.T) {
+	w := newWorld(t)
+	saying := func(n int) string {
+		return fmt.Sprintf(`export const sync = () => ({children: [], status: {count: %d}});`, n)
+	}
+	name := w.definition("", saying(0), "")
+	w.thing("a", "")
+	for n := range 15 {
+		w.must(w.things, "a", hasCount(int64(n)))
+		w.remove(composites, "", name)
+		w.definition("", saying(n+1), "")
+	}
+	w.must(w.things, "a", hasCount(15))
+}
+
+func TestMissingRightsAreTold(t *testing.T) {
+	w := newWorldWithoutThings(t)
+	w.apply(w.thingCRD())
+	w.apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules:
+- {apiGroups: [metacontroller.k8s.io, apiextensions.k8s.io, %[2]s], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [""], resources: [events], verbs: ["*"]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, w.ns, w.group))
+	w.start("--kubeconfig", w.kubeconfigAs(w.ns))
+	name := w.definition("", copies, childRule("InPlace"))
+	w.mustCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
+}
+
+// kubeconfigAs writes a kubeconfig that acts as a user.
+func (w *world) kubeconfigAs(user string) string {
+	w.t.Helper()
+	config, err := clientcmd.LoadFromFile(w.c.Kubeconfig)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, auth := range config.AuthInfos {
+		auth.Impersonate = user
+	}
+	path := filepath.Join(w.t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// What stands in the way is gone after a while: whoever waits for it is told, and need not wait for the backoff.
+func TestNameThatBecomesFree(t *testing.T) {
+	w := newWorld(t)
+	w.definition("", copies, childRule("InPlace"))
+	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, finalizers: [example.com/hold]}, data: {text: theirs}}`)
+	w.thing("a", "count: 1\ntext: ours")
+	w.mustEvent("a", "AlreadyOwned", "has no owner")
+	w.remove(configMaps, w.ns, "a-0")
+	cluster.Eventually(t, soon, func() error {
+		if !strings.Contains(w.libretto.Log(), "still being deleted") && w.passes(w.ns, "later") < 5 {
+			return fmt.Errorf("no pass has found the object to be on its way out")
+		}
+		return nil
+	})
+	start := time.Now()
+	w.patch(configMaps, "a-0", `{"metadata": {"finalizers": null}}`)
+	w.must(configMaps, "a-0", hasText("ours"))
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("the name was free and taken only %s later", took)
+	}
+}
+
+func TestUndoneAgainAndAgain(t *testing.T) {
+	w := newWorld(t)
+	w.definition("", copies, childRule("InPlace"))
+	w.thing("a", "count: 1\ntext: ours")
+	w.must(configMaps, "a-0", hasText("ours"))
+	rewrites := 0
+	cluster.Eventually(t, soon, func() error {
+		if w.get(configMaps, "a-0") != nil && hasText("ours")(w.get(configMaps, "a-0")) == nil {
+			w.patch(configMaps, "a-0", `{"data": {"text": "theirs"}}`)
+			rewrites++
+		}
+		metrics, err := w.libretto.Metrics(t.Context())
+		if err != nil {
+			return err
+		}
+		if metrics.Sum("libretto_hot_loops_total", nil) != 1 {
+			return fmt.Errorf("%d times undone, and no hot loop told", rewrites)
+		}
+		return nil
+	})
+	event := w.mustEvent("a", "HotLoop", "ConfigMap "+w.ns+"/a-0", "data.text", `"ours"`, `"theirs"`, cluster.UserAgent)
+	t.Logf("after %d rewrites: %s", rewrites, event.Message)
+	if err := hasText("theirs")(w.get(configMaps, "a-0")); err != nil {
+		t.Error(err)
+	}
+}
