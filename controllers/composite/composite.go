@@ -1,19 +1,18 @@
 // Package composite is what makes a CompositeController: which objects are a
-// parent's children, what its sync hook is asked, and what the answer means.
+// parent's children, what its hooks are asked, what the answers mean, and how a
+// change of the parent reaches its children a few at a time.
 package composite
 
 import (
-	"fmt"
-	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // Config is a CompositeController and its resources.
@@ -21,140 +20,89 @@ type Config struct {
 	// Definition is the object as hooks are shown it.
 	Definition map[string]any
 	Spec       v1alpha1.CompositeControllerSpec
+	// Parent is the resource whose objects are the parents.
+	Parent discovery.Resource
 	// Children are the resolved rules of the spec.
 	Children []parent.ChildRule
+	// RevisionNamespace is where the ControllerRevisions of cluster-scoped
+	// parents are kept. Those of other parents are kept beside them.
+	RevisionNamespace string
+	// UpToDate says whether writing desired would leave observed as it is. Nil
+	// means that children are written by dynamic apply.
+	UpToDate func(observed, desired *unstructured.Unstructured) (bool, error)
 }
 
 // Variant is the composite's part of a reconcile. It keeps no state.
 type Variant struct {
-	config   Config
-	generate bool
-	children *parent.Placement
-	response parent.ResponseRules
-	relative bool
+	config         Config
+	generate       bool
+	children       *parent.Placement
+	sync, finalize hook
+	// finalizer is what the finalize hook holds parents back by, or empty.
+	finalizer string
+	// rolling are the strategies of the kinds that are updated a few at a time.
+	rolling map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy
+	paths   [][]string
 }
 
 // New makes the variant of one definition.
 func New(config Config) *Variant {
-	return &Variant{
+	hooks := config.Spec.Hooks
+	v := &Variant{
 		config:   config,
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
 		children: parent.NewPlacement("children", config.Children),
-		response: responseRules(config.Spec.Hooks.Sync, len(config.Children) > 0),
-		relative: config.Spec.Hooks.Sync.WireVersion() == v1alpha1.HookV1,
+		sync:     newHook(v1alpha1.SyncHook, hooks.Sync, len(config.Children) > 0),
+		rolling:  rollingStrategies(config),
+		paths:    splitPaths(config.Spec.RevisionFields()),
 	}
+	if hooks.Finalize != nil {
+		v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize, len(config.Children) > 0)
+		v.finalizer = finalizerOf(config.Definition)
+	}
+	if v.config.UpToDate == nil {
+		v.config.UpToDate = dynamicallyUpToDate
+	}
+	return v
 }
 
-// SelectorIndex names the way in which parents select children, alike for all
-// definitions that select alike.
-func (v *Variant) SelectorIndex() string {
-	if v.generate {
-		return "uid"
-	}
-	return "spec.selector"
+func finalizerOf(definition map[string]any) string {
+	named := v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
+	return named.Finalizer()
 }
 
-// responseRules are those of section 2.5 of the specification, but that the list
-// of children must be there unless loose was asked for in so many words, or the
-// definition has no children.
-func responseRules(hook *v1alpha1.Hook, children bool) parent.ResponseRules {
-	return parent.ResponseRules{
-		Fields:          []string{"status", "children", "resyncAfterSeconds", "finalized"},
-		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
-		AllowAbsentList: hook.MayOmitList() || !children,
-	}
+// Rolling says that children of some kind are updated a few at a time, so that
+// parents have ControllerRevisions.
+func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
+
+// rolls says whether the observed parent has a rollout: children are not managed
+// for one that is being deleted and that no finalizer of ours holds back.
+func (v *Variant) rolls(observed parent.Observed) bool {
+	return v.Rolling() && (!observed.Deleting() || slices.Contains(observed.Parent.GetFinalizers(), v.finalizer))
 }
 
-// Claim gives the selector of section 3.4 of the specification: the generated
-// one, or the parent's spec.selector.
-func (v *Variant) Claim(p *unstructured.Unstructured) (parent.Claim, error) {
-	if v.generate {
-		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())})}, nil
-	}
-	selector, err := selectorOf(p)
-	return parent.Claim{Selector: selector}, err
-}
-
-func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
-	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")
-	fields, ok := value.(map[string]any)
-	if !ok || len(fields) == 0 {
-		return nil, fmt.Errorf("spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition")
-	}
-	parsed := &metav1.LabelSelector{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, parsed); err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	selector, err := metav1.LabelSelectorAsSelector(parsed)
-	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	if selector.Empty() {
-		return nil, fmt.Errorf("spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions")
-	}
-	return selector, nil
-}
-
-// Calls asks the sync hook (section 2.2 of the specification).
+// Calls asks the sync hook, or the finalize hook in its place (section 2.2 of the
+// specification): once, or in a rollout once for each revision of the parent
+// that has children.
 func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
-	return []parent.Call{{
-		Hook: string(v1alpha1.SyncHook),
-		Request: map[string]any{
-			"controller": v.config.Definition,
-			"parent":     observed.Parent.Object,
-			"children":   parent.Grouped(observed.Children, v.children.Kinds(), observed.Parent.GetNamespace(), v.relative),
-			"related":    map[string]any{},
-			"finalizing": false,
-		},
-	}}, nil
+	if !v.rolls(observed) {
+		return []parent.Call{v.call(observed, observed.Parent, "")}, nil
+	}
+	h, err := v.history(observed)
+	if err != nil {
+		return nil, err
+	}
+	var calls []parent.Call
+	for _, r := range h.live() {
+		calls = append(calls, v.call(observed, v.parentOf(h, r, observed), r.name))
+	}
+	return calls, nil
 }
 
-// Desired reads the sync hook's answer.
+// Desired reads the hook's answers.
 func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
-	response := parent.ReadResponse(answers[0], v.response)
-	desired := parent.Desired{
-		Children:           v.children.Objects(response, observed.Parent, v.selected(observed.Parent)),
-		Status:             withGeneration(response.Map("status"), observed.Parent),
-		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
-		Finalized:          response.Bool("finalized"),
+	if v.rolls(observed) {
+		return v.rollOut(observed, answers)
 	}
-	return desired, response.Err()
-}
-
-// withGeneration adds the generation that the answer was made for.
-func withGeneration(status map[string]any, p *unstructured.Unstructured) map[string]any {
-	result := make(map[string]any, len(status)+1)
-	maps.Copy(result, status)
-	result["observedGeneration"] = p.GetGeneration()
-	return result
-}
-
-// selected gives the children of p the label of a generated selector, and
-// refuses those that p's selector does not match.
-func (v *Variant) selected(p *unstructured.Unstructured) parent.Finish {
-	claim, err := v.Claim(p)
-	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-		if err != nil {
-			return nil, err.Error()
-		}
-		child = v.labelled(child, p)
-		if !claim.Selector.Matches(labels.Set(child.GetLabels())) {
-			return nil, fmt.Sprintf("metadata.labels: the labels of %s do not match the parent's selector %q, so that it would never be seen again", apply.KeyOf(child), claim.Selector)
-		}
-		return child, ""
-	}
-}
-
-func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Unstructured {
-	set := child.GetLabels()
-	if !v.generate || set[v1alpha1.ControllerUIDLabel] != "" {
-		return child
-	}
-	if set == nil {
-		set = map[string]string{}
-	}
-	set[v1alpha1.ControllerUIDLabel] = string(p.GetUID())
-	child = parent.WithMetadata(child)
-	child.SetLabels(set)
-	return child
+	return v.read(answers[0], observed, v.selected(observed.Parent))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/composite"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // composite resolves a CompositeController.
@@ -24,8 +25,11 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	if spec.Hooks == nil || spec.Hooks.Sync == nil {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
-	if err := unsupported(spec); err != nil {
-		return nil, unsupportedError{err}
+	hooks := spec.Hooks.Defined()
+	if err := unsupported(spec.DefinitionSettings, hooks, applyStrategies(len(spec.ChildResources), func(i int) v1alpha1.ApplyStrategy {
+		return spec.ChildResources[i].ApplyStrategy
+	})); err != nil {
+		return nil, err
 	}
 	parents, err := p.parentRule(spec.ParentResource.ParentRule)
 	if err != nil {
@@ -37,12 +41,18 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, hooks := shownToHooks(object), spec.Hooks.Defined()
-	variant := composite.New(composite.Config{Definition: shown, Spec: *spec, Children: children})
+	shown := shownToHooks(object)
+	variant := composite.New(composite.Config{
+		Definition: shown, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
+	})
+	revisions, err := p.revisions(variant)
+	if err != nil {
+		return nil, err
+	}
 	return &Plan{
 		Hooks: hooks, Settings: spec.DefinitionSettings,
 		Config: parent.Config{
-			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children,
+			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
 			Customize:  p.customize(hooks, shown),
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
@@ -52,6 +62,19 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 			SelectorIndex: variant.SelectorIndex(),
 		},
 	}, nil
+}
+
+// revisions gives the resource that holds how far rollouts are, or nil if the
+// definition has none.
+func (p Planner) revisions(variant *composite.Variant) (*discovery.Resource, error) {
+	if !variant.Rolling() {
+		return nil, nil
+	}
+	found, err := p.Find(v1alpha1.GroupVersion.String(), "controllerrevisions")
+	if err != nil {
+		return nil, fmt.Errorf("rolling updates: %w", err)
+	}
+	return &found, nil
 }
 
 // parentRule resolves the rule that composites and maps have for parents.

@@ -57,8 +57,12 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	switch object.GetKind() {
 	case v1alpha1.CompositeControllerKind:
 		plan, err = p.composite(object)
+	case v1alpha1.DecoratorControllerKind:
+		plan, err = p.decorator(object)
+	case v1alpha1.MapControllerKind:
+		plan, err = p.mapping(object)
 	default:
-		err = unsupportedError{fmt.Errorf("this version hosts no %s yet", object.GetKind())}
+		err = fmt.Errorf("%s is no kind of definition", object.GetKind())
 	}
 	if err != nil {
 		return nil, refusalOf(err)
@@ -72,9 +76,6 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	plan.Config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	return plan, nil
 }
-
-// unsupportedError is for what is valid and not done by this version.
-type unsupportedError struct{ error }
 
 func refusalOf(err error) *Refusal {
 	var missing *discovery.NotFoundError
@@ -105,6 +106,9 @@ func (p *Plan) resources() []discovery.Resource {
 	}
 	for _, rule := range p.Config.Inputs {
 		all = append(all, rule.Resource)
+	}
+	if p.Config.Revisions != nil {
+		all = append(all, *p.Config.Revisions)
 	}
 	return all
 }

@@ -7,27 +7,40 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
+// unsupportedError is for what is valid and not done by this version.
+type unsupportedError struct{ error }
+
 // unsupported names what a definition asks for and this version does not do, so
 // that nothing is silently left out.
-func unsupported(spec *v1alpha1.CompositeControllerSpec) error {
+func unsupported(settings v1alpha1.DefinitionSettings, hooks []v1alpha1.NamedHook, strategies []v1alpha1.ApplyStrategy) error {
 	var errs []error
-	for _, hook := range spec.Hooks.Defined() {
-		errs = append(errs, unsupportedWebhook(hook, spec.EndpointConfigs))
+	for _, hook := range hooks {
+		errs = append(errs, unsupportedWebhook(hook, settings.EndpointConfigs))
 	}
-	for i, rule := range spec.ChildResources {
-		if rule.UpdateMethod().Rolling() {
-			errs = append(errs, fmt.Errorf("spec.childResources[%d].updateStrategy.method: %s comes with a later version: use %s", i, rule.UpdateMethod(), rule.UpdateMethod().AtOnce()))
-		}
-		if rule.ApplyStrategy == v1alpha1.ServerSideApply || rule.ApplyStrategy == "" && spec.ApplyStrategy == v1alpha1.ServerSideApply {
-			errs = append(errs, fmt.Errorf("spec.childResources[%d]: server-side apply comes with a later version: use DynamicApply", i))
+	for _, strategy := range append(strategies, settings.ApplyStrategy) {
+		if strategy == v1alpha1.ServerSideApply {
+			errs = append(errs, errors.New("spec: server-side apply comes with a later version: use DynamicApply"))
+			break
 		}
 	}
-	for i, source := range spec.ScriptSources {
+	for i, source := range settings.ScriptSources {
 		if source.Directory != nil {
 			errs = append(errs, fmt.Errorf("spec.scriptSources[%d].directory: comes with a later version: use configMap", i))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return unsupportedError{err}
+	}
+	return nil
+}
+
+// applyStrategies gives those of the rules of a definition.
+func applyStrategies(count int, of func(int) v1alpha1.ApplyStrategy) []v1alpha1.ApplyStrategy {
+	strategies := make([]v1alpha1.ApplyStrategy, count)
+	for i := range count {
+		strategies[i] = of(i)
+	}
+	return strategies
 }
 
 func unsupportedWebhook(hook v1alpha1.NamedHook, endpoints []v1alpha1.EndpointConfig) error {

@@ -152,6 +152,8 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 		return fmt.Errorf("%s: %w: one of that name is still being deleted", change.Key, controller.ErrLater)
 	case owner == nil:
 		err = fmt.Errorf("AlreadyOwned: %s exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", change.Key)
+	case owner.UID == p.parent.GetUID() && p.rule.Marked != nil && !p.rule.Marked(live):
+		err = fmt.Errorf("AlreadyOwned: %s exists and another definition made it for the same parent: let the hook choose another name", change.Key)
 	case owner.UID == p.parent.GetUID():
 		return fmt.Errorf("%s: %w: the cache does not show it yet", change.Key, controller.ErrLater)
 	case owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName():

@@ -39,20 +39,36 @@ func (p *pass) ask(ctx context.Context) (Desired, error) {
 	}
 	_ = group.Wait() // Each error is in its answer.
 	p.memory.keep(p.key, calls)
-	return p.config.Variant.Desired(p.observed, answers)
+	desired, err := p.config.Variant.Desired(p.observed, answers)
+	p.memory.distrust(p.key, desired.Distrust)
+	return desired, err
 }
 
 // answer gives the answer to a call: an earlier one that still holds, or a new one.
 func (p *pass) answer(ctx context.Context, call Call) Answer {
 	now := p.env.Clock.Now()
-	if body, ok := p.memory.recall(p.key, call, p.programs.Revision, now); ok {
+	if body, expires, ok := p.memory.recall(p.key, call, p.programs.Revision, now); ok {
+		p.renewAt(expires)
 		return Answer{Call: call, Body: body}
 	}
 	response, err := p.call(ctx, call, now)
 	if err == nil {
-		p.memory.note(p.key, call, p.programs.Revision, response.Body, p.expiry(response, now))
+		expires := p.expiry(response, now)
+		p.memory.note(p.key, call, p.programs.Revision, response.Body, expires)
+		if call.Stamp != "" {
+			p.renewAt(expires)
+		}
 	}
 	return Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
+}
+
+// renewAt notes when an answer that was used expires.
+func (p *pass) renewAt(expires time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !expires.IsZero() && (p.renew.IsZero() || expires.Before(p.renew)) {
+		p.renew = expires
+	}
 }
 
 // call runs the hook's program once. A panic in an engine is a failure of this

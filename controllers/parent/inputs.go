@@ -27,13 +27,16 @@ type inputSource struct {
 // inputs gives the inputs of the parent, by rule, namespace and name. What the
 // parent owns itself is none of them.
 func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
+	if len(p.inputSources) == 0 || p.observed.Finalizing || p.observed.Deleting() {
+		return nil, nil
+	}
+	selector, err := p.config.Selector(p.parent)
+	if err != nil {
+		return nil, err
+	}
 	var all []*unstructured.Unstructured
-	for i := range p.config.Inputs {
+	for i := range p.inputSources {
 		source := &p.inputSources[i]
-		selector, err := p.config.Selector(p.parent)
-		if err != nil {
-			return nil, err
-		}
 		candidates, err := source.cache.Select(p.parent.GetNamespace(), selector)
 		if err != nil {
 			return nil, err
@@ -71,11 +74,16 @@ func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Eve
 		for i := range r.parents {
 			for _, pair := range informer.PairsOf(input.GetLabels()) {
 				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
-					if r.concerns(&r.parents[i], parent) && source.Selects(parent, input, r.namespaceLabels) {
+					if r.concerns(&r.parents[i], parent) && r.isInput(source, parent, input) {
 						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), gather)
 					}
 				}
 			}
 		}
 	}
+}
+
+func (r *Reconciler) isInput(source *inputSource, parent, input *unstructured.Unstructured) bool {
+	selector, err := r.config.Selector(parent)
+	return err == nil && selector.Matches(labels.Set(input.GetLabels())) && source.Selects(parent, input, r.namespaceLabels)
 }

@@ -81,16 +81,16 @@ func (m *memory) remember(key controller.Key, stamp uint64, result controller.Re
 	m.idle[key] = idle{stamp: stamp, result: result}
 }
 
-// recall gives the answer to an earlier call, if it still holds.
-func (m *memory) recall(key controller.Key, call Call, revision string, now time.Time) (any, bool) {
+// recall gives the answer to an earlier call, if it still holds, and until when it does.
+func (m *memory) recall(key controller.Key, call Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
 	if call.Stamp == "" {
-		return nil, false
+		return nil, time.Time{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.said[key][subject{call.Hook, call.Subject}]
 	fresh := s.expires.IsZero() || now.Before(s.expires)
-	return s.body, ok && fresh && s.stamp == call.Stamp && s.revision == revision
+	return s.body, s.expires, ok && fresh && s.stamp == call.Stamp && s.revision == revision
 }
 
 // note keeps an answer until it expires.
@@ -104,6 +104,15 @@ func (m *memory) note(key controller.Key, call Call, revision string, body any, 
 		m.said[key] = map[subject]said{}
 	}
 	m.said[key][subject{call.Hook, call.Subject}] = said{stamp: call.Stamp, revision: revision, body: body, expires: expires}
+}
+
+// distrust drops the answers to calls.
+func (m *memory) distrust(key controller.Key, calls []Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range calls {
+		delete(m.said[key], subject{c.Hook, c.Subject})
+	}
 }
 
 // forget drops what is known of a parent that is gone.

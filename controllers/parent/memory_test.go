@@ -55,7 +55,7 @@ func TestRecall(t *testing.T) {
 	for name, tc := range cases {
 		m := newMemory()
 		m.note(key, call, "r", "answer", now.Add(time.Minute))
-		if _, known := m.recall(key, tc.call, tc.revision, tc.at); known != tc.known {
+		if _, _, known := m.recall(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}
 	}

@@ -41,6 +41,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.rule = claim
 	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), Now: p.env.Clock.Now()}
 	created := p.ahead.createdBy(p.parent.GetUID())
 	for i := range p.children {
@@ -64,13 +65,13 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	rules, known := p.related.known(p.key, p.parent)
+	rules, known := p.related.known(p.key, p.parent, p.programs.Revision)
 	if !known {
 		var err error
 		if rules, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, rules); err != nil {
+		if err := p.related.set(p.key, p.parent, p.programs.Revision, rules); err != nil {
 			return err
 		}
 	}

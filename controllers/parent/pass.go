@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,8 +23,12 @@ type pass struct {
 	parent   *unstructured.Unstructured // as it is now: newer after each write
 	programs Programs
 
+	rule     Claim // by which the parent owns children
 	observed Observed
 	stamp    uint64
+	mu       sync.Mutex
+	// renew is when the first of the answers used expires, or zero.
+	renew time.Time
 	// fickle is set once the outcome may differ another time though nothing
 	// that was observed does.
 	fickle atomic.Bool
@@ -60,11 +65,15 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 // changed nothing and would not another time.
 func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
+	if !p.renew.IsZero() {
+		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
+	}
 	if len(p.ahead.createdBy(p.parent.GetUID())) > 0 {
 		// If no event ever shows what was created, it is to be looked for.
 		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
 	if err != nil {
+		result.RequeueAfter = sooner(result.RequeueAfter, retryAfter(err))
 		return result, err
 	}
 	if !p.wrote && p.rest == 0 && !p.fickle.Load() && !desired.TimeDependent {
@@ -105,6 +114,9 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 	if desired.Status == nil || !p.source.HasStatus {
 		return nil
 	}
+	if p.status.Stored(p.parent, desired.Status) || p.waitForPace() {
+		return nil
+	}
 	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
 	if updated != nil {
 		p.wroteParent(updated)
@@ -128,26 +140,41 @@ func together(errs []error) error {
 			lasting = append(lasting, err)
 		}
 	}
+	if len(lasting) > mostErrors {
+		lasting = append(lasting[:mostErrors:mostErrors], fmt.Errorf("and %d more", len(lasting)-mostErrors))
+	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
 	}
 	return errors.Join(errs...)
 }
 
-// hookError says which hook failed, in what way.
+// mostErrors is how many errors of one pass are told.
+const mostErrors = 5
+
+// hookError says which hook failed, in what way. That the far side asks for time
+// passes by itself.
 func hookError(hook string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case retryAfter(err) > 0:
+		return fmt.Errorf("%w: %s hook: %w", controller.ErrLater, hook, err)
 	}
 	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
 }
 
 // retryOf says when a pass that a hook ended is made again: when the far side
-// asked for, quietly, or else with backoff.
+// asked for, or else with backoff.
 func retryOf(err error) (controller.Result, error) {
+	return controller.Result{RequeueAfter: retryAfter(err)}, err
+}
+
+// retryAfter is the time for which the far side asked, or zero.
+func retryAfter(err error) time.Duration {
 	var e *engines.Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		return controller.Result{RequeueAfter: e.RetryAfter}, errors.Join(controller.ErrLater, err)
+	if errors.As(err, &e) {
+		return e.RetryAfter
 	}
-	return controller.Result{}, err
+	return 0
 }

@@ -101,6 +101,7 @@ type Reconciler struct {
 	related      *relations
 	breaker      *breaker
 	blocked      *blocked
+	pace         *pace
 	status       *StatusWriter
 }
 
@@ -112,7 +113,7 @@ const ownManager = "libretto"
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(),
+		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock),
 		status: NewStatusWriter(env.Client, env.Clock),
 	}
 	r.openCaches()
@@ -149,5 +150,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.memory.forget(key)
+	r.pace.forget(key)
 	r.related.forget(key)
 }

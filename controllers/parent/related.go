@@ -1,7 +1,6 @@
 package parent
 
 import (
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -10,9 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -39,11 +36,13 @@ type relatedCache struct {
 	rules int
 }
 
-// relation is what one parent asks for, and the content that it was asked for with.
+// relation is what one parent asks for, and the content and the revision of the
+// scripts that it was asked for with.
 type relation struct {
-	version string // resourceVersion
-	content uint64
-	rules   []relatedRule
+	version  string // resourceVersion
+	content  uint64
+	revision string
+	rules    []relatedRule
 }
 
 // place is where a rule stands in the index: a name or a label, in one namespace or in any.
@@ -53,7 +52,7 @@ type place struct {
 	token     string
 }
 
-// namespaceKind stands in the index for rules that select namespaces.
+// namespaceResource stands in the index for rules that select namespaces.
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelations(pool *informer.Pool) *relations {
@@ -67,55 +66,22 @@ func newRelations(pool *informer.Pool) *relations {
 
 // known gives what a parent of the same content asked for before. The status is
 // no part of it: an answer must depend on the parent's own fields only.
-func (r *relations) known(key controller.Key, parent *unstructured.Unstructured) ([]relatedRule, bool) {
+func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string) ([]relatedRule, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
-	if known == nil {
+	if known == nil || known.revision != revision {
 		return nil, false
 	}
-	if known.version != parent.GetResourceVersion() && known.content != r.contentOf(parent) {
+	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
 		return nil, false
 	}
 	known.version = parent.GetResourceVersion()
 	return known.rules, true
 }
 
-// contentOf hashes all of a parent but its status and what the API server counts.
-func (r *relations) contentOf(parent *unstructured.Unstructured) uint64 {
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	content := WithMetadata(parent)
-	delete(content.Object, "status")
-	content.SetResourceVersion("")
-	content.SetGeneration(0)
-	writeValue(&h, content.Object)
-	return h.Sum64()
-}
-
-func writeValue(h *maphash.Hash, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		h.WriteByte('{')
-		for _, key := range sortedKeys(v) {
-			h.WriteString(key)
-			h.WriteByte(0)
-			writeValue(h, v[key])
-		}
-		h.WriteByte('}')
-	case []any:
-		h.WriteByte('[')
-		for _, item := range v {
-			writeValue(h, item)
-		}
-		h.WriteByte(']')
-	default:
-		fmt.Fprintf(h, "%T:%v\x00", v, v)
-	}
-}
-
 // set notes what a parent asks for, and opens and closes caches accordingly.
-func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, rules []relatedRule) error {
+func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, revision string, rules []relatedRule) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range rules {
@@ -124,7 +90,7 @@ func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, r
 		}
 	}
 	r.drop(key)
-	r.parents[key] = &relation{version: parent.GetResourceVersion(), content: r.contentOf(parent), rules: rules}
+	r.parents[key] = &relation{version: parent.GetResourceVersion(), content: contentOf(r.seed, parent), revision: revision, rules: rules}
 	for i := range rules {
 		for _, place := range rules[i].places() {
 			if r.index[place] == nil {
@@ -276,75 +242,4 @@ func (r *relations) labelsOf(namespace string) labels.Set {
 		return nil
 	}
 	return labelsOf(r.namespaces.Get("", namespace))
-}
-
-// collect gives the objects that the rules ask for, each once, and their kinds.
-func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var objects []*unstructured.Unstructured
-	var kinds []schema.GroupVersionKind
-	seen := map[types.UID]bool{}
-	for i := range rules {
-		rule := &rules[i]
-		if !slices.Contains(kinds, rule.resource.Kind) {
-			kinds = append(kinds, rule.resource.Kind)
-		}
-		found, err := r.find(rule)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, object := range found {
-			if !seen[object.GetUID()] {
-				seen[object.GetUID()] = true
-				objects = append(objects, object)
-			}
-		}
-	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return compareKeys(apply.KeyOf(a), apply.KeyOf(b)) })
-	return objects, kinds, nil
-}
-
-// find looks one rule up.
-func (r *relations) find(rule *relatedRule) ([]*unstructured.Unstructured, error) {
-	cache := r.caches[rule.resource.GroupVersionResource]
-	if cache == nil || !cache.HasSynced() || rule.namespaces != nil && !r.namespaces.HasSynced() {
-		return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, rule.resource.GroupVersionResource.Resource)
-	}
-	switch {
-	case rule.names != nil:
-		return r.named(cache, rule)
-	case rule.namespaces == nil:
-		return cache.Select(rule.namespace, rule.selector)
-	}
-	selected, err := r.namespaces.Select("", rule.namespaces)
-	if err != nil {
-		return nil, err
-	}
-	var found []*unstructured.Unstructured
-	for _, namespace := range selected {
-		in, err := cache.Select(namespace.GetName(), rule.selector)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, in...)
-	}
-	return found, nil
-}
-
-// named gets objects by name: directly, where the namespace is known.
-func (r *relations) named(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
-	var found []*unstructured.Unstructured
-	for name := range rule.names {
-		if rule.namespace == "" && rule.resource.Namespaced {
-			all, err := cache.Named(name)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, all...)
-		} else if object := cache.Get(rule.namespace, name); object != nil {
-			found = append(found, object)
-		}
-	}
-	return found, nil
 }

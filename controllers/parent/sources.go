@@ -1,7 +1,6 @@
 package parent
 
 import (
-	"context"
 	"errors"
 	"hash/fnv"
 	"maps"
@@ -18,18 +17,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// parentSource is a resource of parents and its cache.
-type parentSource struct {
-	ParentRule
-	cache *informer.Handle
-}
-
-// childSource is a resource of children and its cache.
-type childSource struct {
-	ChildRule
-	cache *informer.Handle
-}
-
 // Queue takes the keys of parents that are to be looked at.
 type Queue interface {
 	Enqueue(key controller.Key)
@@ -40,57 +27,6 @@ type Queue interface {
 // gather is how long the events of children, inputs and related objects wait for
 // more of them, so that many that change together cost one pass.
 const gather = 10 * time.Millisecond
-
-// openCaches opens the caches of all resources of the definition.
-func (r *Reconciler) openCaches() {
-	for _, rule := range r.config.Parents {
-		r.parents = append(r.parents, parentSource{ParentRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
-	}
-	for _, rule := range r.config.Children {
-		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
-		r.rules = append(r.rules, apply.Rule{
-			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
-		})
-	}
-	for _, rule := range r.config.Inputs {
-		r.inputSources = append(r.inputSources, inputSource{InputRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
-		if rule.ByNamespace && r.namespaces == nil {
-			r.namespaces = r.env.Pool.Open(namespaceResource)
-		}
-	}
-	if resource := r.config.Revisions; resource != nil {
-		r.revisions = &childSource{ChildRule: ChildRule{Resource: *resource}, cache: r.env.Pool.Open(resource.GroupVersionResource)}
-	}
-}
-
-// caches are all that are open, but for those of related objects.
-func (r *Reconciler) caches() []*informer.Handle {
-	var all []*informer.Handle
-	for _, source := range r.parents {
-		all = append(all, source.cache)
-	}
-	for _, source := range r.children {
-		all = append(all, source.cache)
-	}
-	for _, source := range r.inputSources {
-		all = append(all, source.cache)
-	}
-	if r.revisions != nil {
-		all = append(all, r.revisions.cache)
-	}
-	if r.namespaces != nil {
-		all = append(all, r.namespaces)
-	}
-	return all
-}
-
-// Close lets go of the caches. No pass may be under way.
-func (r *Reconciler) Close() {
-	for _, cache := range r.caches() {
-		cache.Close()
-	}
-	r.related.close()
-}
 
 // Watch enqueues the parents that an event concerns, beginning with all there
 // are. It is called once, before the queue is worked on.
@@ -114,26 +50,6 @@ func (r *Reconciler) Watch(queue Queue) error {
 		watch(r.namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
 	}
 	return errors.Join(errs...)
-}
-
-// WaitForSync returns when all caches are filled, and gives false if ctx ended before.
-func (r *Reconciler) WaitForSync(ctx context.Context) bool {
-	for _, cache := range r.caches() {
-		if !cache.WaitForSync(ctx) {
-			return false
-		}
-	}
-	return true
-}
-
-// Err says why some resource can't be read at present, or nil.
-func (r *Reconciler) Err() error {
-	for _, cache := range r.caches() {
-		if err := cache.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Resync enqueues all parents behind fresh events, one every interval.

@@ -52,9 +52,7 @@ func NewStatusWriter(client dynamic.Interface, clock clock.PassiveClock) *Status
 // that is not the newest is refused by the API server: that gives
 // controller.ErrLater, as the next version is on its way.
 func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, status map[string]any) (*unstructured.Unstructured, error) {
-	current, _ := object.Object["status"].(map[string]any)
-	name := objectName{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}
-	if apply.Equal(current, status) || s.storedAs(name, status, current) {
+	if s.Stored(object, status) {
 		return nil, nil
 	}
 	desired := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
@@ -69,8 +67,19 @@ func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionRe
 		return nil, fmt.Errorf("ApplyFailed: status: %w", err)
 	}
 	stored, _ := updated.Object["status"].(map[string]any)
-	s.remember(name, status, stored)
+	s.remember(nameOf(object), status, stored)
 	return updated, nil
+}
+
+// Stored says whether an object has a status already, as far as its schema can
+// store it.
+func (s *StatusWriter) Stored(object *unstructured.Unstructured, status map[string]any) bool {
+	current, _ := object.Object["status"].(map[string]any)
+	return apply.Equal(current, status) || s.storedAs(nameOf(object), status, current)
+}
+
+func nameOf(object *unstructured.Unstructured) objectName {
+	return objectName{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}
 }
 
 // Forget drops what is remembered of an object that is gone.

@@ -118,4 +118,6 @@ type Desired struct {
 	// Problems are what went wrong with part of the parent. The rest is applied,
 	// and then the pass fails with them.
 	Problems []error
+	// Distrust are the calls whose answers do not fit, so that they are asked again.
+	Distrust []Call
 }

@@ -31,8 +31,8 @@ type DecoratorController struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.scriptSources) && self.scriptSources.size() > 0) || !has(self.hooks) || !((has(self.hooks.sync) && has(self.hooks.sync.script) && has(self.hooks.sync.script.path)) || (has(self.hooks.finalize) && has(self.hooks.finalize.script) && has(self.hooks.finalize.script.path)) || (has(self.hooks.customize) && has(self.hooks.customize.script) && has(self.hooks.customize.script.path)))",message="a script given by path comes from scriptSources, and there is no source: add one, or write the script as inline",fieldPath=".scriptSources"
 // +kubebuilder:validation:XValidation:rule="!has(self.attachments) || self.attachments.all(r, !has(r.forceConflicts) || (has(r.applyStrategy) ? r.applyStrategy == 'ServerSideApply' : has(self.applyStrategy) && self.applyStrategy == 'ServerSideApply'))",message="forceConflicts is for server-side apply: set applyStrategy to ServerSideApply on the same rule or on spec, or leave it out",fieldPath=".attachments"
 type DecoratorControllerSpec struct {
-	// Resources are the resources whose objects are decorated. Of two entries for
-	// one kind the selectors of the last count, whatever the versions.
+	// Resources are the resources whose objects are decorated. Of several entries
+	// for one kind each counts: an object is decorated that any of them selects.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Resources []DecoratorTargetRule `json:"resources"`

@@ -13,6 +13,8 @@ const (
 	RevisionResourceLabel = GroupName + "/resource"
 	// DecoratorAnnotation marks an attachment with the name of its DecoratorController.
 	DecoratorAnnotation = GroupName + "/decorator-controller"
+	// MapAnnotation marks an output with the name of its MapController.
+	MapAnnotation = GroupName + "/map-controller"
 	// MapKey is on every output of a MapController: the label holds a hash of
 	// the input's identity, the annotation <group>/<Kind>/<namespace>/<name>.
 	MapKey = GroupName + "/map-key"

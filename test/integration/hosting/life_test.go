@@ -213,8 +213,8 @@ func TestParentWithoutStatusSubresource(t *testing.T) {
 
 func TestUnsupportedIsRefusedByName(t *testing.T) {
 	w := newWorld(t)
-	name := w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: RollingRecreate}}]")
-	w.mustCondition(name, "Accepted", "False", "Unsupported", "RollingRecreate", "use Recreate")
+	name := w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: ServerSideApply}]")
+	w.mustCondition(name, "Accepted", "False", "Unsupported", "server-side apply", "use DynamicApply")
 }
 
 func TestCountOfParents(t *testing.T) {

@@ -159,3 +159,11 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestStatusThatNeverSettles(t *testing.T) {
+	w := newWorld(t)
+	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")
+	w.thing("a", "")
+	w.mustEvent("a", "HotLoop", "the hook's status has differed 60 times")
+	w.settled()
+}

@@ -1,0 +1,52 @@
+package composite
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// SelectorIndex names the way in which parents select children, alike for all
+// definitions that select alike.
+func (v *Variant) SelectorIndex() string {
+	if v.generate {
+		return "uid"
+	}
+	return "spec.selector"
+}
+
+// Claim gives the selector of section 3.4 of the specification: the generated
+// one, or the parent's spec.selector.
+func (v *Variant) Claim(p *unstructured.Unstructured) (parent.Claim, error) {
+	if v.generate {
+		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())})}, nil
+	}
+	selector, err := selectorOf(p)
+	return parent.Claim{Selector: selector}, err
+}
+
+func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
+	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")
+	fields, ok := value.(map[string]any)
+	if !ok || len(fields) == 0 {
+		return nil, fmt.Errorf("spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition")
+	}
+	parsed := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, parsed); err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(parsed)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	if selector.Empty() {
+		return nil, fmt.Errorf("spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions")
+	}
+	return selector, nil
+}

@@ -1,0 +1,47 @@
+package composite
+
+import "fmt"
+
+// The condition of a parent's status that tells of a rollout, and its reasons
+// (section 0 of the specification; the last one is ours).
+const (
+	conditionUpdated       = "Updated"
+	reasonOnLatest         = "OnLatestRevision"
+	reasonProgressing      = "RolloutProgressing"
+	reasonWaiting          = "RolloutWaiting"
+	reasonDeadlineExceeded = "ProgressDeadlineExceeded"
+)
+
+// maxNamed is how many children a message names.
+const maxNamed = 3
+
+// condition is what is told of a rollout.
+type condition struct{ status, reason, message string }
+
+// told says how far a rollout is. It is True once all members are of the latest
+// revision, be they well or not, as in metacontroller.
+func (r *rollout) told() condition {
+	switch {
+	case len(r.moved) > 0:
+		return condition{"False", reasonProgressing, "updating " + named(r.moved)}
+	case r.wait == nil:
+		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.latest.name}
+	default:
+		return condition{"False", reasonWaiting, r.wait.String()}
+	}
+}
+
+// named lists the children, but for those that are too many.
+func named(members []*member) string {
+	text := ""
+	for i, m := range members {
+		switch {
+		case i == maxNamed:
+			return fmt.Sprintf("%s and %d more", text, len(members)-maxNamed)
+		case i > 0:
+			text += ", "
+		}
+		text += m.key.String()
+	}
+	return text
+}

@@ -1,0 +1,79 @@
+package composite
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// hook is how one of the hooks is asked and its answer read. Each has a version
+// of its own (section 2.5 of the specification).
+type hook struct {
+	name     v1alpha1.HookName
+	response parent.ResponseRules
+	relative bool
+}
+
+func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, children bool) hook {
+	return hook{name: name, response: responseRules(given, children), relative: given.WireVersion() == v1alpha1.HookV1}
+}
+
+// responseRules are those of section 2.5 of the specification, but that the list
+// of children must be there unless loose was asked for in so many words, or the
+// definition has no children.
+func responseRules(given *v1alpha1.Hook, children bool) parent.ResponseRules {
+	return parent.ResponseRules{
+		Fields:          []string{"status", "children", "resyncAfterSeconds", "finalized"},
+		RefuseUnknown:   given.ResponseMode() == v1alpha1.ResponseStrict,
+		AllowAbsentList: given.MayOmitList() || !children,
+	}
+}
+
+// asked is the hook that is asked in this pass.
+func (v *Variant) asked(observed parent.Observed) hook {
+	if observed.Finalizing && v.finalize.name != "" {
+		return v.finalize
+	}
+	return v.sync
+}
+
+// call asks about p, which is the parent or an earlier state of it. Children and
+// related objects are those of the parent as it is.
+func (v *Variant) call(observed parent.Observed, p *unstructured.Unstructured, subject string) parent.Call {
+	h, namespace := v.asked(observed), observed.Parent.GetNamespace()
+	return parent.Call{
+		Hook:    string(h.name),
+		Subject: subject,
+		Request: map[string]any{
+			"controller": v.config.Definition,
+			"parent":     p.Object,
+			"children":   parent.Grouped(observed.Children, v.children.Kinds(), namespace, h.relative),
+			"related":    parent.Grouped(observed.Related, observed.RelatedKinds, namespace, h.relative),
+			"finalizing": observed.Finalizing,
+		},
+	}
+}
+
+// read reads one answer.
+func (v *Variant) read(answer parent.Answer, observed parent.Observed, finish parent.Finish) (parent.Desired, error) {
+	response := parent.ReadResponse(answer, v.asked(observed).response)
+	desired := parent.Desired{
+		Children:           v.children.Objects(response, observed.Parent, finish),
+		Status:             withGeneration(response.Map("status"), observed.Parent),
+		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
+		Finalized:          response.Bool("finalized"),
+	}
+	return desired, response.Err()
+}
+
+// withGeneration gives a copy of the status with the generation that the answer
+// was made for.
+func withGeneration(status map[string]any, p *unstructured.Unstructured) map[string]any {
+	result := make(map[string]any, len(status)+1)
+	maps.Copy(result, status)
+	result["observedGeneration"] = p.GetGeneration()
+	return result
+}

@@ -1,0 +1,69 @@
+package composite
+
+import (
+	"cmp"
+	"crypto/sha1" // #nosec G505 -- it makes names, which are metacontroller's.
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// maxRevisionPrefix leaves room for a dash and a hash in a name of 253 characters.
+const maxRevisionPrefix = 212
+
+// revision is a state of a parent that children may be of.
+type revision struct {
+	name  string
+	patch map[string]any
+	// stored is the ControllerRevision as it was observed, or nil if it is new.
+	stored *unstructured.Unstructured
+	// claims are the children that the stored one names.
+	claims []childID
+}
+
+// created orders revisions by age. One that is not stored yet is the newest.
+func (r *revision) created() int64 {
+	if r.stored == nil {
+		return 1<<63 - 1
+	}
+	return r.stored.GetCreationTimestamp().Unix()
+}
+
+// newestFirst orders revisions of one age by name, so that it is always the same.
+func newestFirst(a, b *revision) int {
+	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(a.name, b.name))
+}
+
+func readRevisions(observed parent.Observed) ([]*revision, error) {
+	var revisions []*revision
+	for _, stored := range observed.Revisions {
+		patch, ok := stored.Object["parentPatch"].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
+		}
+		claims := claimsOf(stored, observed.Parent.GetNamespace())
+		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, claims: claims})
+	}
+	slices.SortFunc(revisions, newestFirst)
+	return revisions, nil
+}
+
+func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any) (*revision, error) {
+	name, err := v.revisionName(p, patch)
+	return &revision{name: name, patch: patch}, err
+}
+
+// revisionName is made as in section 0 of the specification.
+func (v *Variant) revisionName(p *unstructured.Unstructured, patch map[string]any) (string, error) {
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return "", fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
+	}
+	prefix := v.config.Parent.GroupVersionResource.Resource + "." + cmp.Or(v.config.Parent.Group, "core")
+	hash := sha1.Sum(append([]byte(p.GetUID()), text...)) // #nosec G401 -- the same.
+	return fmt.Sprintf("%s-%x", prefix[:min(len(prefix), maxRevisionPrefix)], hash), nil
+}

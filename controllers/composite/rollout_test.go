@@ -1,0 +1,241 @@
+package composite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+const ready = `statusChecks: {conditions: [{type: Ready, status: "True"}]}`
+
+// rolloutCase is one pass over a parent at image v2 with the items a, b and c,
+// where nothing else is said.
+type rolloutCase struct {
+	reason string
+	// strategy is added to the method, as YAML. method narrows the case to one.
+	strategy, method string
+	names, image     string
+	// revisions are stored, as "v1: a b", a minute apart, the last a minute old.
+	revisions []string
+	// children are observed, as "a=v1 b=v1": well, but for "a=v1!" which is not
+	// ready, "a=v1-" which is being deleted and "a=v1~" whose status is old.
+	children string
+	edit     func(w *world)
+
+	// wantRevisions end in "=" if they are the observed objects themselves.
+	wantRevisions []string
+	want, told    string
+	keep          string
+	resync        float64
+	err           string
+}
+
+// TestRollout makes one pass in all combinations of scopes and methods.
+func TestRollout(t *testing.T) {
+	cases := rolloutCases()
+	if len(cases) < 45 {
+		t.Fatalf("%d cases", len(cases))
+	}
+	scopes := map[string]scope{"NamespacedNamespaced": bothInNamespace, "ClusterNamespaced": childInOne, "ClusterCluster": bothInNone}
+	for name, tc := range cases {
+		for place, s := range scopes {
+			for _, method := range []string{"RollingRecreate", "RollingInPlace"} {
+				if tc.method == "" || tc.method == method {
+					t.Run(name+"/"+place+"/"+method, func(t *testing.T) { tc.run(t, s, method) })
+				}
+			}
+		}
+	}
+}
+
+func (c rolloutCase) run(t *testing.T, s scope, method string) {
+	w := c.world(t, s, method)
+	o := w.observed()
+	before := w.observed()
+	d, err := w.decide(o)
+	if diff := cmp.Diff(before, o); diff != "" {
+		t.Errorf("what was observed was changed:\n%s", diff)
+	}
+	if c.err != "" {
+		if err == nil || !strings.Contains(err.Error(), c.err) {
+			t.Fatalf("%s\nwant error %q\ngot %v", c.reason, c.err, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.reason, err)
+	}
+	got := rolloutCase{
+		want: images(d.Children), told: anywhere(told(d.Status)), keep: kept(d), resync: d.ResyncAfterSeconds,
+		wantRevisions: marked(o, d),
+	}
+	want := rolloutCase{want: c.want, told: c.told, keep: c.keep, resync: c.resync, wantRevisions: c.wantRevisions}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rolloutCase{})); diff != "" {
+		t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
+	}
+}
+
+func (c rolloutCase) world(t *testing.T, s scope, method string) *world {
+	t.Helper()
+	names := "a b c"
+	if c.names != "" {
+		names = c.names
+	}
+	strategy := "{method: " + method + "}"
+	if c.strategy != "" {
+		strategy = "{method: " + method + ", " + c.strategy + "}"
+	}
+	w := newWorld(t, s, strategy, strings.Fields(names)...)
+	for i, line := range c.revisions {
+		w.store(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
+	}
+	for _, word := range strings.Fields(c.children) {
+		w.add(t, s, word)
+	}
+	w.turn("v2")
+	if c.image != "" {
+		w.turn(c.image)
+	}
+	if c.edit != nil {
+		c.edit(w)
+	}
+	return w
+}
+
+// store adds a ControllerRevision, as "v1: a b".
+func (w *world) store(t *testing.T, s scope, line string, age time.Duration) {
+	t.Helper()
+	image, ids, _ := strings.Cut(line, ":")
+	w.turn(image)
+	v := New(w.config)
+	h, err := v.history(parent.Observed{Parent: w.parent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []childID
+	for _, name := range strings.Fields(ids) {
+		held = append(held, idOf(item(s, name), s.parent))
+	}
+	record, err := v.newRecord(w.parent, h.latest, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.SetCreationTimestamp(metav1.NewTime(start.Add(-age)))
+	w.revisions = w.put(w.revisions, record)
+	w.revisions[len(w.revisions)-1].SetCreationTimestamp(metav1.NewTime(start.Add(-age)))
+}
+
+func item(s scope, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(s.resource().Kind)
+	object.SetName(name)
+	if s.child != "" {
+		object.SetNamespace(s.child)
+	}
+	return object
+}
+
+// add adds a child as the host has made it, as "a=v1".
+func (w *world) add(t *testing.T, s scope, word string) {
+	t.Helper()
+	name, image, _ := strings.Cut(word, "=")
+	image, mark := image[:2], image[2:]
+	w.turn(image)
+	body := itemsHook(parent.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
+	v := New(w.config)
+	child := v.labelled(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
+	w.perform(w.changes(t, parent.Observed{}, parent.Desired{Children: []*unstructured.Unstructured{child}})[0])
+	made := w.children[len(w.children)-1]
+	setReady(made, "True")
+	switch mark {
+	case "!":
+		setReady(made, "False")
+	case "-":
+		made.SetDeletionTimestamp(&metav1.Time{Time: start})
+	case "~":
+		made.SetGeneration(2)
+	}
+}
+
+// anywhere leaves out kinds and namespaces, which differ between scopes, and the
+// hash of a revision's name.
+func anywhere(message string) string {
+	message, _, _ = strings.Cut(strings.NewReplacer("Item prod/", "", "Node ", "").Replace(message), " sets.test.example-")
+	return message
+}
+
+func kept(d parent.Desired) string {
+	var names []string
+	for key := range d.Keep {
+		names = append(names, key.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
+
+// marked are the desired revisions; those that stay as they are end in "=".
+func marked(o parent.Observed, d parent.Desired) []string {
+	lines := recorded(d.Revisions)
+	for i, r := range d.Revisions {
+		if slices.Contains(o.Revisions, r) {
+			lines[i] += " ="
+		}
+	}
+	return lines
+}
+
+func failing(image string) func(w *world) {
+	return func(w *world) {
+		answer := w.answer
+		w.answer = func(call parent.Call) (any, error) {
+			if valueAt(call.Request["parent"].(map[string]any), []string{"spec", "template", "image"}) == image {
+				return nil, errors.New("boom")
+			}
+			return answer(call)
+		}
+	}
+}
+
+func answering(change func(body map[string]any, call parent.Call)) func(w *world) {
+	return func(w *world) {
+		answer := w.answer
+		w.answer = func(call parent.Call) (any, error) {
+			body, err := answer(call)
+			change(body.(map[string]any), call)
+			return body, err
+		}
+	}
+}
+
+func limitHistory(n int32) func(w *world) {
+	return func(w *world) { w.config.Spec.RevisionHistoryLimit = &n }
+}
+
+const (
+	onLatest = "True OnLatestRevision: latest ControllerRevision:"
+	updating = "False RolloutProgressing: updating "
+	waiting  = "False RolloutWaiting: "
+	overdue  = "False ProgressDeadlineExceeded: "
+)
+
+func rolloutCases() map[string]rolloutCase {
+	all := map[string]rolloutCase{}
+	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), paceCases(), answerCases(), recordCases()} {
+		for name, c := range part {
+			if _, twice := all[name]; twice {
+				panic(fmt.Sprintf("%s is there twice", name))
+			}
+			all[name] = c
+		}
+	}
+	return all
+}

@@ -1,0 +1,116 @@
+package composite
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/apply"
+)
+
+// TestRolloutSimulation rolls out again and again, in every combination of scopes
+// and methods, with a host that is killed after any number of writes of each pass.
+func TestRolloutSimulation(t *testing.T) {
+	scopes := map[string]scope{"namespaced/namespaced": bothInNamespace, "cluster/namespaced": childInOne, "cluster/cluster": bothInNone}
+	limits := map[string]int{"": 1, ", maxUnavailable: 2": 2, ", maxUnavailable: 50%": 3}
+	for place, s := range scopes {
+		for _, method := range []string{"RollingRecreate", "RollingInPlace"} {
+			for limit, most := range limits {
+				t.Run(fmt.Sprintf("%s/%s/%d", place, method, most), func(t *testing.T) {
+					for seed := range uint64(6) {
+						strategy := fmt.Sprintf(`{method: %s, statusChecks: {conditions: [{type: Ready, status: "True"}]}%s}`, method, limit)
+						simulate(t, newWorld(t, s, strategy, "a", "b", "c", "d", "e", "f"), most, seed)
+					}
+				})
+			}
+		}
+	}
+}
+
+// simulate turns the parent a few times in the middle of its rollouts and then
+// waits for the end.
+func simulate(t *testing.T, w *world, most int, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1))
+	for w.pass(t) > 0 {
+		w.settle()
+	}
+	for _, image := range []string{"v2", "v3", "v2", "v1", "v4"} {
+		w.turn(image)
+		for range random.IntN(30) {
+			step(t, w, random, most)
+		}
+	}
+	for range 400 {
+		step(t, w, random, most)
+	}
+	finish(t, w)
+}
+
+// step is a pass that is cut short, or something that others do.
+func step(t *testing.T, w *world, random *rand.Rand, most int) {
+	t.Helper()
+	if random.IntN(2) == 0 {
+		child := w.children[random.IntN(len(w.children))]
+		if child.GetDeletionTimestamp() != nil {
+			w.children = remove(w.children, child)
+		} else {
+			setReady(child, "True")
+		}
+		return
+	}
+	o := w.observed()
+	d, err := w.decide(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, rest := w.writes(t, o, d)
+	random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+	writes := append(records, rest...)
+	for _, write := range writes[:random.IntN(len(writes)+1)] {
+		write()
+	}
+	if down := downs(w); len(down) > most {
+		t.Fatalf("%s are down at once, and %d may be: %s %q", down, most, images(w.children), recorded(w.revisions))
+	}
+}
+
+// downs are the children that are missing, going or not well.
+func downs(w *world) []string {
+	var down []string
+	for _, name := range valueAt(w.parent.Object, []string{"spec", "names"}).([]any) {
+		well := false
+		for _, child := range w.children {
+			if child.GetName() == name {
+				ready := failedCheck(w.config.Spec.ChildResources[0].UpdateStrategy.StatusChecks.Conditions, child) == ""
+				well = ready && child.GetDeletionTimestamp() == nil && observedGeneration(child) == child.GetGeneration()
+			}
+		}
+		if !well {
+			down = append(down, name.(string))
+		}
+	}
+	return down
+}
+
+// finish makes sure that the rollout is over and that nothing is left to write.
+func finish(t *testing.T, w *world) {
+	t.Helper()
+	for range 3 {
+		w.settle()
+		w.pass(t)
+	}
+	if n := w.pass(t); n != 0 {
+		t.Errorf("a pass after the end writes %d times", n)
+	}
+	image := valueAt(w.parent.Object, []string{"spec", "template", "image"})
+	for _, child := range w.children {
+		if got := valueAt(child.Object, []string{"spec", "image"}); got != image {
+			t.Errorf("%s is at %v, want %v", apply.KeyOf(child), got, image)
+		}
+	}
+	if got := told(w.parent.Object["status"].(map[string]any)); !strings.HasPrefix(got, "True OnLatestRevision") {
+		t.Errorf("in the end the condition is %q", got)
+	}
+}

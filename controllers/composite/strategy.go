@@ -1,0 +1,56 @@
+package composite
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// rollingStrategies are the update strategies of the kinds whose method is a
+// rolling one. Of several rules for one resource the last counts.
+func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy {
+	strategies := map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy{}
+	for _, child := range config.Children {
+		kind := child.Kind.GroupKind()
+		for i := range config.Spec.ChildResources {
+			rule := &config.Spec.ChildResources[i]
+			switch {
+			case !names(rule, child):
+			case rule.UpdateMethod().Rolling():
+				strategies[kind] = rule.UpdateStrategy
+			default:
+				delete(strategies, kind)
+			}
+		}
+	}
+	return strategies
+}
+
+func names(rule *v1alpha1.CompositeChildRule, child parent.ChildRule) bool {
+	return rule.APIVersion == child.GroupVersion().String() && rule.Resource == child.GroupVersionResource.Resource
+}
+
+// unavailable is how many children may be in the middle of an update before no
+// more of this strategy's are moved, of so many wanted ones.
+func unavailable(s *v1alpha1.ChildUpdateStrategy, wanted int) int {
+	if s.MaxUnavailable == nil {
+		return 1
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxUnavailable, wanted, false)
+	if err != nil {
+		return 1
+	}
+	return max(n, 1)
+}
+
+// partition is how many of the wanted children, from the last, keep their revision.
+func partition(s *v1alpha1.ChildUpdateStrategy) int {
+	if s.Partition == nil {
+		return 0
+	}
+	return int(*s.Partition)
+}
+
+func paused(s *v1alpha1.ChildUpdateStrategy) bool { return s.Paused != nil && *s.Paused }

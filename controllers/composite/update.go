@@ -1,0 +1,100 @@
+package composite
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// rollOut makes one desired state of the answers for all live revisions.
+func (v *Variant) rollOut(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+	h, err := v.history(observed)
+	if err != nil {
+		return parent.Desired{}, err
+	}
+	desired, wanted, err := v.readAll(observed, h, answers)
+	if err != nil {
+		return parent.Desired{}, err
+	}
+	r := &rollout{latest: h.latest, members: v.members(observed, h, desired.Children)}
+	v.setVersions(observed.Parent, r.members, wanted)
+	if err := v.compare(r.members, h.latest); err != nil {
+		return parent.Desired{}, err
+	}
+	r.run()
+	r.place(&desired)
+	r.tell(&desired, h, observed)
+	desired.Revisions, err = v.records(observed, h, r)
+	return desired, err
+}
+
+// readAll reads the answers: the latest one in full, and of the others their
+// children, by revision. A pass is due when any of them asks for it, and the
+// parent is finalized when all of them say so.
+func (v *Variant) readAll(observed parent.Observed, h *history, answers []parent.Answer) (parent.Desired, map[*revision][]*unstructured.Unstructured, error) {
+	desired, err := v.read(answers[0], observed, v.selected(observed.Parent))
+	if err != nil {
+		return desired, nil, err
+	}
+	wanted := map[*revision][]*unstructured.Unstructured{}
+	for i, r := range h.live()[1:] {
+		old, err := v.read(answers[i+1], observed, v.unselected(observed.Parent))
+		if err != nil {
+			return desired, nil, fmt.Errorf("ControllerRevision %s: %w (this is about the earlier state of the parent that some children are of: if that can't be mended, delete the ControllerRevision, and they stay as they are until it is their turn)", r.name, err)
+		}
+		wanted[r] = old.Children
+		desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, old.ResyncAfterSeconds)
+		desired.Finalized = desired.Finalized && old.Finalized
+	}
+	return desired, wanted, nil
+}
+
+// compare finds the members that are as a revision wants them. Where all are of
+// the latest one nobody asks.
+func (v *Variant) compare(members []*member, latest *revision) error {
+	if !slices.ContainsFunc(members, func(m *member) bool { return m.holder != latest }) {
+		return nil
+	}
+	for _, m := range members {
+		var errs [2]error
+		m.fresh, errs[0] = v.upToDate(m.observed, m.latest)
+		m.kept, errs[1] = v.upToDate(m.observed, m.old)
+		if err := errors.Join(errs[:]...); err != nil {
+			return fmt.Errorf("%s: %w", m.key, err)
+		}
+	}
+	return nil
+}
+
+func (v *Variant) upToDate(observed, desired *unstructured.Unstructured) (bool, error) {
+	if observed == nil || desired == nil {
+		return false, nil
+	}
+	return v.config.UpToDate(observed, desired)
+}
+
+// place puts the versions of old revisions where the latest one's stood. A child
+// that is there and of which there is no such version stays as it is.
+func (r *rollout) place(desired *parent.Desired) {
+	at := make(map[apply.Key]int, len(desired.Children))
+	for i, child := range desired.Children {
+		at[apply.KeyOf(child)] = i
+	}
+	for _, m := range r.members {
+		switch {
+		case m.holder == r.latest:
+		case m.old != nil:
+			desired.Children[at[m.key]] = m.old
+		default:
+			if desired.Keep == nil {
+				desired.Keep = map[apply.Key]bool{}
+			}
+			desired.Keep[m.key] = true
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// Package decorator is what makes a DecoratorController: which objects it
+// decorates, which of their children are its attachments, what its hooks are
+// asked, and what the answers mean.
+package decorator
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// Config is a DecoratorController and its resources.
+type Config struct {
+	// Definition is the object as hooks are shown it.
+	Definition map[string]any
+	Spec       v1alpha1.DecoratorControllerSpec
+	// Attachments are the resolved rules of the spec.
+	Attachments []parent.ChildRule
+}
+
+// Variant is the decorator's part of a reconcile. It keeps no state.
+type Variant struct {
+	definition     map[string]any
+	name           string
+	attachments    *parent.Placement
+	sync, finalize *hook
+}
+
+// hook is how one hook of the definition is asked and read.
+type hook struct {
+	name     string
+	relative bool
+	response parent.ResponseRules
+}
+
+// New makes the variant of one definition.
+func New(config Config) *Variant {
+	hooks := v1alpha1.DecoratorHooks{}
+	if config.Spec.Hooks != nil {
+		hooks = *config.Spec.Hooks
+	}
+	attaches := len(config.Attachments) > 0
+	definition := unstructured.Unstructured{Object: config.Definition}
+	return &Variant{
+		definition:  config.Definition,
+		name:        definition.GetName(),
+		attachments: parent.NewPlacement("attachments", config.Attachments),
+		sync:        newHook(v1alpha1.SyncHook, hooks.Sync, attaches),
+		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, attaches),
+	}
+}
+
+// newHook gives nil for a hook that the definition does not have. The rules are
+// those of section 2.5 of the specification, but that the list of attachments
+// must be there unless loose was asked for in so many words, or the definition
+// has no attachments.
+func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook {
+	if given == nil {
+		return nil
+	}
+	return &hook{
+		name:     string(name),
+		relative: given.WireVersion() == v1alpha1.HookV1,
+		response: parent.ResponseRules{
+			Fields:          []string{"labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"},
+			RefuseUnknown:   given.ResponseMode() == v1alpha1.ResponseStrict,
+			AllowAbsentList: given.MayOmitList() || !attaches,
+		},
+	}
+}
+
+// asked is the hook that a pass asks, or nil where the definition has none: one
+// that has a finalize hook alone leaves living objects as they are.
+func (v *Variant) asked(observed parent.Observed) *hook {
+	if observed.Finalizing {
+		return v.finalize
+	}
+	return v.sync
+}
+
+// Claim tells attachments by their owner and the marker (section 3.4 of the
+// specification). A decorator neither adopts nor releases.
+func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
+	return parent.Claim{Marked: v.marks}, nil
+}
+
+// Calls asks the sync hook, or the finalize hook (section 2.3 of the specification).
+func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
+	hook := v.asked(observed)
+	if hook == nil {
+		return nil, nil
+	}
+	namespace := observed.Parent.GetNamespace()
+	return []parent.Call{{
+		Hook: hook.name,
+		Request: map[string]any{
+			"controller":  v.definition,
+			"object":      observed.Parent.Object,
+			"attachments": parent.Grouped(observed.Children, v.attachments.Kinds(), namespace, hook.relative),
+			"related":     parent.Grouped(observed.Related, observed.RelatedKinds, namespace, hook.relative),
+			"finalizing":  observed.Finalizing,
+		},
+	}}, nil
+}

@@ -1,0 +1,60 @@
+package decorator
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// Desired reads the answer (section 2.3 of the specification). Where no hook was
+// asked everything stays as it is.
+func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+	hook := v.asked(observed)
+	if hook == nil {
+		return parent.Desired{Keep: keepAll(observed.Children)}, nil
+	}
+	response := parent.ReadResponse(answers[0], hook.response)
+	desired := parent.Desired{
+		Children:           v.attachments.Objects(response, observed.Parent, v.mark),
+		Labels:             entries(response, "labels"),
+		Annotations:        entries(response, "annotations"),
+		Status:             response.Map("status"),
+		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
+		Finalized:          response.Bool("finalized"),
+	}
+	return desired, response.Err()
+}
+
+func keepAll(children []*unstructured.Unstructured) map[apply.Key]bool {
+	keep := make(map[apply.Key]bool, len(children))
+	for _, child := range children {
+		keep[apply.KeyOf(child)] = true
+	}
+	return keep
+}
+
+// entries reads the labels or annotations that an object is to have; null
+// removes one, and what is not listed is left alone.
+func entries(response *parent.Response, field string) map[string]*string {
+	given := response.Map(field)
+	if len(given) == 0 {
+		return nil
+	}
+	read := make(map[string]*string, len(given))
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		value, ok := given[key].(string)
+		switch {
+		case ok:
+			read[key] = &value
+		case given[key] == nil:
+			read[key] = nil
+		default:
+			response.Fail("%s[%q]: must be a string, or null to remove it: put numbers and booleans in quotes", field, key)
+		}
+	}
+	return read
+}

@@ -1,0 +1,29 @@
+package decorator
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// marks says whether the definition made an attachment: others may make some for
+// the same object (section 3.4 of the specification).
+func (v *Variant) marks(attachment *unstructured.Unstructured) bool {
+	name, found, _ := unstructured.NestedString(attachment.Object, "metadata", "annotations", v1alpha1.DecoratorAnnotation)
+	return found && name == v.name
+}
+
+// mark gives a copy of a desired attachment with the definition's marker.
+func (v *Variant) mark(attachment *unstructured.Unstructured) (*unstructured.Unstructured, string) {
+	marked := parent.WithMetadata(attachment)
+	metadata := marked.Object["metadata"].(map[string]any)
+	given, _ := metadata["annotations"].(map[string]any)
+	annotations := make(map[string]any, len(given)+1)
+	for key, value := range given {
+		annotations[key] = value // Null ones too, which accessors would trip over.
+	}
+	annotations[v1alpha1.DecoratorAnnotation] = v.name
+	metadata["annotations"] = annotations
+	return marked, ""
+}

@@ -1,0 +1,68 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/decorator"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// decorator resolves a DecoratorController.
+func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
+	definition := &v1alpha1.DecoratorController{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+		return nil, err
+	}
+	spec := &definition.Spec
+	if spec.Hooks == nil || spec.Hooks.Sync == nil && spec.Hooks.Finalize == nil {
+		return nil, errors.New("spec.hooks.sync: is required")
+	}
+	hooks := spec.Hooks.Defined()
+	if err := unsupported(spec.DefinitionSettings, hooks, applyStrategies(len(spec.Attachments), func(i int) v1alpha1.ApplyStrategy {
+		return spec.Attachments[i].ApplyStrategy
+	})); err != nil {
+		return nil, err
+	}
+	targets, err := decorator.NewTargets(spec.Resources)
+	if err != nil {
+		return nil, err
+	}
+	parents, err := p.targetRules(targets)
+	if err != nil {
+		return nil, err
+	}
+	attachments, err := p.children("attachments", len(spec.Attachments), func(i int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod) {
+		return spec.Attachments[i].ResourceRule, spec.Attachments[i].UpdateMethod()
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := shownToHooks(object)
+	return &Plan{
+		Hooks: hooks, Settings: spec.DefinitionSettings,
+		Config: parent.Config{
+			Variant: decorator.New(decorator.Config{Definition: shown, Spec: *spec, Attachments: attachments}),
+			Parents: parents, Children: attachments,
+			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil, AppliesLast: true},
+			Customize:  p.customize(hooks, shown),
+		},
+	}, nil
+}
+
+// targetRules resolves the resources that are decorated.
+func (p Planner) targetRules(targets []*decorator.Targets) ([]parent.ParentRule, error) {
+	rules := make([]parent.ParentRule, len(targets))
+	for i, t := range targets {
+		resource, err := p.Find(t.APIVersion, t.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Field, err)
+		}
+		rules[i] = parent.ParentRule{Resource: resource, Selects: t.Selects, IgnoresStatus: t.IgnoresStatus}
+	}
+	return rules, nil
+}

@@ -1,0 +1,67 @@
+package mapping
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+const (
+	mapHook       = string(v1alpha1.MapHookName)
+	tombstoneHook = string(v1alpha1.TombstoneHook)
+	finalizeHook  = string(v1alpha1.FinalizeHook)
+)
+
+// asked is the hook that a group is a matter of, or "" where nobody is asked:
+// without a tombstone hook the outputs of an input that is gone are deleted.
+func (v *Variant) asked(g *group) string {
+	switch {
+	case g.input != nil:
+		return mapHook
+	case v.buried != nil:
+		return tombstoneHook
+	default:
+		return ""
+	}
+}
+
+// calls asks about every group by itself (section 9 of the specification).
+// Beyond the proposal the hooks are shown the related objects.
+func (v *Variant) calls(observed parent.Observed) []parent.Call {
+	pass := v.stampOf(observed)
+	related := v.related(observed)
+	var calls []parent.Call
+	for _, g := range groups(observed) {
+		hook := v.asked(g)
+		if hook == "" {
+			continue
+		}
+		request := v.request(observed.Parent, related)
+		request["mapKey"] = string(g.key)
+		request["outputs"] = parent.Grouped(g.outputs, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
+		if g.input != nil {
+			request["input"] = g.input.Object
+		}
+		calls = append(calls, parent.Call{Hook: hook, Subject: string(g.key), Request: request, Stamp: pass.with(g)})
+	}
+	return calls
+}
+
+// finalizeCall asks about a parent that is to be let go. As with a composite,
+// there is one question about all outputs at once. It is always asked anew.
+func (v *Variant) finalizeCall(observed parent.Observed) parent.Call {
+	request := v.request(observed.Parent, v.related(observed))
+	request["outputs"] = parent.Grouped(observed.Children, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
+	request["finalizing"] = true
+	return parent.Call{Hook: finalizeHook, Request: request}
+}
+
+// request is what all requests have.
+func (v *Variant) request(p *unstructured.Unstructured, related map[string]any) map[string]any {
+	return map[string]any{"controller": v.definition.Object, "parent": p.Object, "related": related}
+}
+
+func (v *Variant) related(observed parent.Observed) map[string]any {
+	return parent.Grouped(observed.Related, observed.RelatedKinds, observed.Parent.GetNamespace(), false)
+}

@@ -1,0 +1,71 @@
+package mapping
+
+import (
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// total is the counter of objects. A condition of that name is not counted.
+const total = "total"
+
+// countConditions adds an object to the counters of its conditions.
+func countConditions(count map[string]int64, object *unstructured.Unstructured) {
+	for name, is := range conditionsOf(object) {
+		if is {
+			count[name]++
+		} else {
+			count[name] += 0 // So that it is shown.
+		}
+	}
+}
+
+// conditionsOf tells which conditions an object has, by the names of their
+// counters, and whether they are True.
+func conditionsOf(object *unstructured.Unstructured) map[string]bool {
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	items, _ := value.([]any)
+	conditions := make(map[string]bool, len(items))
+	for _, item := range items {
+		condition, _ := item.(map[string]any)
+		kind, _ := condition["type"].(string)
+		if name := lowerCamel(kind); name != "" && name != total {
+			conditions[name] = conditions[name] || condition["status"] == "True"
+		}
+	}
+	return conditions
+}
+
+// lowerCamel gives podScheduled for PodScheduled, urlReady for URLReady and
+// exampleComReady for example.com/Ready.
+func lowerCamel(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, word := range words {
+		if i == 0 {
+			words[i] = lowerFirst(word)
+		} else {
+			words[i] = upperFirst(word)
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// lowerFirst lowers the first letter, or a whole initialism.
+func lowerFirst(word string) string {
+	letters := []rune(word)
+	for i := range letters {
+		startsWord := i > 0 && i+1 < len(letters) && unicode.IsLower(letters[i+1])
+		if !unicode.IsUpper(letters[i]) || startsWord {
+			break
+		}
+		letters[i] = unicode.ToLower(letters[i])
+	}
+	return string(letters)
+}
+
+func upperFirst(word string) string {
+	letters := []rune(word)
+	letters[0] = unicode.ToUpper(letters[0])
+	return string(letters)
+}

@@ -1,0 +1,75 @@
+package mapping
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// settled makes one desired state of what became of each group. What is wrong
+// with one of them holds up none of the others.
+func (v *Variant) settled(observed parent.Observed, verdicts []*verdict) parent.Desired {
+	desired := parent.Desired{Keep: map[apply.Key]bool{}}
+	owners := ownersOf(verdicts)
+	for _, g := range verdicts {
+		if g.problem != nil {
+			desired.Problems = append(desired.Problems, g.problem)
+		}
+		desired.Distrust = append(desired.Distrust, g.unfit...)
+		maps.Copy(desired.Keep, g.kept)
+		desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, g.resync)
+		for _, output := range g.wanted {
+			if owner := owners[apply.KeyOf(output)]; owner == g {
+				desired.Children = append(desired.Children, output)
+			} else {
+				desired.Problems = append(desired.Problems, g.contested(output, owner))
+			}
+		}
+	}
+	desired.Status = v.status(observed, nil, len(desired.Problems) == 0)
+	return desired
+}
+
+// ownersOf decides to which group each output belongs: to the one that has it,
+// as long as it wants or keeps it, and otherwise to the first that wants it.
+func ownersOf(verdicts []*verdict) map[apply.Key]*verdict {
+	owners := map[apply.Key]*verdict{}
+	for _, g := range verdicts {
+		for key := range g.kept {
+			owners[key] = g
+		}
+		has := keysOf(g.outputs)
+		for _, output := range g.wanted {
+			if key := apply.KeyOf(output); has[key] {
+				owners[key] = g
+			}
+		}
+	}
+	for _, g := range verdicts {
+		for _, output := range g.wanted {
+			if key := apply.KeyOf(output); owners[key] == nil {
+				owners[key] = g
+			}
+		}
+	}
+	return owners
+}
+
+// contested says which two inputs want the same output.
+func (v *verdict) contested(output *unstructured.Unstructured, owner *verdict) error {
+	return v.group.problem(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
+		"%s stays with input %s: name outputs such that no two inputs want the same one", apply.KeyOf(output), owner.key)})
+}
+
+// sooner gives the smaller of two times, of which 0 means never.
+func sooner(a, b float64) float64 {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}

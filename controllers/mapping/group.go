@@ -1,0 +1,54 @@
+package mapping
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// group is an input and the outputs that were made of it.
+type group struct {
+	key   mapKey
+	label string
+	// input is nil if it is gone, or no longer selected: then its outputs are
+	// what the proposal calls detached.
+	input   *unstructured.Unstructured
+	outputs []*unstructured.Unstructured
+}
+
+// groups gives the inputs in their order, then what is left of inputs that are
+// gone, in the order of their first outputs.
+func groups(observed parent.Observed) []*group {
+	var all []*group
+	byLabel := map[string]*group{}
+	add := func(g *group) *group {
+		all = append(all, g)
+		byLabel[g.label] = g
+		return g
+	}
+	for _, input := range observed.Inputs {
+		key := keyOf(input)
+		add(&group{key: key, label: key.label(), input: input})
+	}
+	for _, output := range observed.Children {
+		g := byLabel[labelOf(output)]
+		if g == nil {
+			g = add(&group{key: keyOn(output), label: labelOf(output)})
+		}
+		g.outputs = append(g.outputs, output)
+		if string(g.key) == g.label {
+			g.key = keyOn(output) // The first had lost its annotation; this one may not have.
+		}
+	}
+	return all
+}
+
+// keysOf gives the identities of objects, as a set.
+func keysOf(objects []*unstructured.Unstructured) map[apply.Key]bool {
+	keys := make(map[apply.Key]bool, len(objects))
+	for _, object := range objects {
+		keys[apply.KeyOf(object)] = true
+	}
+	return keys
+}

@@ -1,0 +1,86 @@
+package mapping
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// InputRules compiles a definition's spec.inputResources. Of found, which has one
+// element for each, no more than the resource needs to be set. What the rules
+// select they select on top of the parent's own selector, see SelectorOf.
+func InputRules(given []v1alpha1.MapInputRule, found []parent.InputRule) ([]parent.InputRule, error) {
+	rules := make([]parent.InputRule, len(given))
+	first := map[schema.GroupKind]int{}
+	for i, rule := range found {
+		if other, twice := first[rule.Kind.GroupKind()]; twice {
+			return nil, fmt.Errorf("spec.inputResources[%d]: %s stand at spec.inputResources[%d] already, in version %s: leave one of the two",
+				i, rule.GroupResource(), other, found[other].Kind.Version)
+		}
+		first[rule.Kind.GroupKind()] = i
+		selector, err := newInputSelector(given[i], rule)
+		if err != nil {
+			return nil, fmt.Errorf("spec.inputResources[%d].%w", i, err)
+		}
+		rule.Selects, rule.ByNamespace = selector.selects, selector.namespaces != nil
+		rules[i] = rule
+	}
+	return rules, nil
+}
+
+// inputSelector is what one rule selects.
+type inputSelector struct {
+	labels     labels.Selector
+	namespaces labels.Selector // nil if the rule has none
+}
+
+func newInputSelector(given v1alpha1.MapInputRule, rule parent.InputRule) (*inputSelector, error) {
+	if given.NamespaceSelector != nil && !rule.Namespaced {
+		return nil, fmt.Errorf("namespaceSelector: %s are in no namespace: leave it out", rule.GroupResource())
+	}
+	s := &inputSelector{labels: labels.Everything()}
+	if err := compile(&s.labels, "labelSelector", given.LabelSelector); err != nil {
+		return nil, err
+	}
+	if err := compile(&s.namespaces, "namespaceSelector", given.NamespaceSelector); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// selects says whether the rule selects an object for a parent. A parent in a
+// namespace stays there; for one in none the rule may select namespaces. What the
+// parent owns is no input of it, so that no map feeds on its outputs (section 9 of
+// the specification), and neither is the parent itself.
+func (s *inputSelector) selects(p, object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
+	home, namespace := p.GetNamespace(), object.GetNamespace()
+	switch {
+	case home != "" && home != namespace:
+		return false
+	case !s.labels.Empty() && !s.labels.Matches(labels.Set(object.GetLabels())):
+		return false
+	case home == "" && s.namespaces != nil && !s.namespaces.Matches(labelsOf(namespace)):
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(object)
+	return object.GetUID() != p.GetUID() && (owner == nil || owner.UID != p.GetUID())
+}
+
+// compile leaves the selector as it is where none is given.
+func compile(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
+	if given == nil {
+		return nil
+	}
+	compiled, err := metav1.LabelSelectorAsSelector(given)
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
+	}
+	*selector = compiled
+	return nil
+}

@@ -1,0 +1,94 @@
+// Package mapping is what makes a MapController: which objects are the inputs of
+// a parent, which of its children were made of which input, what the hooks are
+// asked about each, and what the answers mean together.
+package mapping
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// Config is a MapController and its resources.
+type Config struct {
+	// Definition is the object as hooks are shown it.
+	Definition map[string]any
+	Spec       v1alpha1.MapControllerSpec
+	// Inputs and Outputs are the resolved rules of the spec.
+	Inputs  []parent.InputRule
+	Outputs []parent.ChildRule
+}
+
+// Variant is the map's part of a reconcile. It keeps no state.
+type Variant struct {
+	definition               unstructured.Unstructured
+	outputs                  *parent.Placement
+	mapped, buried, finalize *parent.ResponseRules
+	inputNames, outputNames  map[schema.GroupKind]string
+}
+
+// New makes the variant of one definition, which must have a map hook.
+func New(config Config) *Variant {
+	hooks := v1alpha1.MapHooks{}
+	if config.Spec.Hooks != nil {
+		hooks = *config.Spec.Hooks
+	}
+	makes := len(config.Outputs) > 0
+	return &Variant{
+		definition:  unstructured.Unstructured{Object: config.Definition},
+		outputs:     parent.NewPlacement("outputs", config.Outputs),
+		mapped:      responseRules(hooks.Map, makes, "outputs", "resyncAfterSeconds"),
+		buried:      responseRules(hooks.Tombstone, makes, "outputs", "resyncAfterSeconds"),
+		finalize:    responseRules(hooks.Finalize, makes, "outputs", "status", "resyncAfterSeconds", "finalized"),
+		inputNames:  inputNames(config.Inputs),
+		outputNames: outputNames(config.Outputs),
+	}
+}
+
+// responseRules gives nil for a hook that the definition does not have. They are
+// those of section 2.5 of the specification for version v2, but that the list of
+// outputs must be there unless loose was asked for in so many words, or the
+// definition has no outputs.
+func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *parent.ResponseRules {
+	if given == nil {
+		return nil
+	}
+	return &parent.ResponseRules{
+		Fields:          fields,
+		RefuseUnknown:   given.Hook().ResponseMode() == v1alpha1.ResponseStrict,
+		AllowAbsentList: given.Hook().MayOmitList() || !makes,
+	}
+}
+
+// Claim tells outputs by their owner and the marks on them. A map neither adopts
+// nor releases.
+func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
+	return parent.Claim{Marked: v.marks}, nil
+}
+
+// Calls asks the map hook about each input, and the tombstone hook about each
+// group of outputs whose input is gone; or the finalize hook about all of them.
+// For a parent that is being deleted without a finalize hook there is nothing to
+// ask: its outputs go with it.
+func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
+	switch {
+	case observed.Finalizing && v.finalize != nil:
+		return []parent.Call{v.finalizeCall(observed)}, nil
+	case observed.Finalizing || observed.Deleting():
+		return nil, nil
+	}
+	return v.calls(observed), nil
+}
+
+// Desired puts the answers together.
+func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+	switch {
+	case observed.Finalizing && v.finalize != nil:
+		return v.finalized(observed, answers[0])
+	case observed.Finalizing || observed.Deleting():
+		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true)}, nil
+	}
+	return v.settled(observed, v.verdicts(observed, answers)), nil
+}

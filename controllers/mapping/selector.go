@@ -1,0 +1,37 @@
+package mapping
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// SelectorIndex names the index of parents by their selector for inputs. It is
+// not that of composites, for which an empty selector is none.
+const SelectorIndex = "spec.selector or all"
+
+// SelectorOf gives a parent's spec.selector for inputs, of which absent, null and
+// empty mean everything (section 9 of the specification). An error says what is
+// wrong with the parent.
+func SelectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
+	selector := labels.Everything()
+	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")
+	if value == nil {
+		return selector, nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("spec.selector: must have matchLabels or matchExpressions that tell the inputs, or be left out for all")
+	}
+	given := &metav1.LabelSelector{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, given); err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	if err := compile(&selector, "spec.selector", given); err != nil {
+		return nil, err
+	}
+	return selector, nil
+}

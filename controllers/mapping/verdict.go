@@ -1,0 +1,92 @@
+package mapping
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// verdict is what becomes of one group. What is neither wanted nor kept goes.
+type verdict struct {
+	*group
+	// wanted are the outputs that the input is to have, in the hook's order.
+	wanted []*unstructured.Unstructured
+	// kept are outputs of the group that stay as they are.
+	kept   map[apply.Key]bool
+	resync float64
+	// problem is why nobody knows: then all of the group is kept.
+	problem error
+	// unfit is the call whose answer does not fit.
+	unfit []parent.Call
+}
+
+// verdicts reads the answers, which are in the order of the groups that somebody
+// was asked about.
+func (v *Variant) verdicts(observed parent.Observed, answers []parent.Answer) []*verdict {
+	var all []*verdict
+	for _, g := range groups(observed) {
+		read := verdict{group: g}
+		if hook := v.asked(g); hook != "" {
+			read = v.read(hook, observed.Parent, g, answers[0])
+			answers = answers[1:]
+		}
+		all = append(all, &read)
+	}
+	return all
+}
+
+func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer parent.Answer) verdict {
+	if p.GetNamespace() == "" {
+		answer.Body = inNamespace(g.key.namespace(), answer.Body)
+	}
+	rules, finish := v.mapped, v.wants(g)
+	if hook == tombstoneHook {
+		rules, finish = v.buried, keeps(g)
+	}
+	response := parent.ReadResponse(answer, *rules)
+	objects := v.outputs.Objects(response, p, finish)
+	read := verdict{group: g, resync: response.Seconds("resyncAfterSeconds")}
+	switch err := response.Err(); {
+	case err != nil:
+		unknown := verdict{group: g, kept: keysOf(g.outputs), problem: g.problem(err)}
+		if answer.Err == nil {
+			unknown.unfit = []parent.Call{answer.Call}
+		}
+		return unknown
+	case hook == tombstoneHook:
+		read.kept = keysOf(objects)
+	default:
+		read.wanted = objects
+	}
+	return read
+}
+
+// wants marks the outputs of an input.
+func (v *Variant) wants(g *group) parent.Finish {
+	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
+		return v.mark(output, g.key, g.label), ""
+	}
+}
+
+// keeps refuses what was not sent: detached outputs can be kept or dropped, but
+// neither made nor edited (section 9 of the specification).
+func keeps(g *group) parent.Finish {
+	sent := keysOf(g.outputs)
+	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
+		if key := apply.KeyOf(output); !sent[key] {
+			return nil, fmt.Sprintf("%s was not sent: a tombstone hook can keep what it was sent, and add nothing to it", key)
+		}
+		return output, ""
+	}
+}
+
+// problem says of which input something is wrong.
+func (g *group) problem(err error) error {
+	if g.input == nil {
+		return fmt.Errorf("input %s, which is gone: %w", g.key, err)
+	}
+	return fmt.Errorf("input %s: %w", g.key, err)
+}

@@ -1,0 +1,91 @@
+package parent
+
+import (
+	"context"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// parentSource is a resource of parents and its cache.
+type parentSource struct {
+	ParentRule
+	cache *informer.Handle
+}
+
+// childSource is a resource of children and its cache.
+type childSource struct {
+	ChildRule
+	cache *informer.Handle
+}
+
+// openCaches opens the caches of all resources of the definition.
+func (r *Reconciler) openCaches() {
+	for _, rule := range r.config.Parents {
+		r.parents = append(r.parents, parentSource{ParentRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+	}
+	for _, rule := range r.config.Children {
+		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+		r.rules = append(r.rules, apply.Rule{
+			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
+		})
+	}
+	for _, rule := range r.config.Inputs {
+		r.inputSources = append(r.inputSources, inputSource{InputRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
+		if rule.ByNamespace && r.namespaces == nil {
+			r.namespaces = r.env.Pool.Open(namespaceResource)
+		}
+	}
+	if resource := r.config.Revisions; resource != nil {
+		r.revisions = &childSource{ChildRule: ChildRule{Resource: *resource}, cache: r.env.Pool.Open(resource.GroupVersionResource)}
+	}
+}
+
+// caches are all that are open, but for those of related objects.
+func (r *Reconciler) caches() []*informer.Handle {
+	var all []*informer.Handle
+	for _, source := range r.parents {
+		all = append(all, source.cache)
+	}
+	for _, source := range r.children {
+		all = append(all, source.cache)
+	}
+	for _, source := range r.inputSources {
+		all = append(all, source.cache)
+	}
+	if r.revisions != nil {
+		all = append(all, r.revisions.cache)
+	}
+	if r.namespaces != nil {
+		all = append(all, r.namespaces)
+	}
+	return all
+}
+
+// Close lets go of the caches. No pass may be under way.
+func (r *Reconciler) Close() {
+	for _, cache := range r.caches() {
+		cache.Close()
+	}
+	r.related.close()
+}
+
+// WaitForSync returns when all caches are filled, and gives false if ctx ended before.
+func (r *Reconciler) WaitForSync(ctx context.Context) bool {
+	for _, cache := range r.caches() {
+		if !cache.WaitForSync(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// Err says why some resource can't be read at present, or nil.
+func (r *Reconciler) Err() error {
+	for _, cache := range r.caches() {
+		if err := cache.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package parent
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// collect gives the objects that the rules ask for, each once, and their kinds.
+func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var objects []*unstructured.Unstructured
+	var kinds []schema.GroupVersionKind
+	seen := map[types.UID]bool{}
+	for i := range rules {
+		rule := &rules[i]
+		if !slices.Contains(kinds, rule.resource.Kind) {
+			kinds = append(kinds, rule.resource.Kind)
+		}
+		found, err := r.find(rule)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, object := range found {
+			if !seen[object.GetUID()] {
+				seen[object.GetUID()] = true
+				objects = append(objects, object)
+			}
+		}
+	}
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return compareKeys(apply.KeyOf(a), apply.KeyOf(b)) })
+	return objects, kinds, nil
+}
+
+// find looks one rule up.
+func (r *relations) find(rule *relatedRule) ([]*unstructured.Unstructured, error) {
+	cache := r.caches[rule.resource.GroupVersionResource]
+	if cache == nil || !cache.HasSynced() || rule.namespaces != nil && !r.namespaces.HasSynced() {
+		return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, rule.resource.GroupVersionResource.Resource)
+	}
+	switch {
+	case rule.names != nil:
+		return r.named(cache, rule)
+	case rule.namespaces == nil:
+		return cache.Select(rule.namespace, rule.selector)
+	}
+	selected, err := r.namespaces.Select("", rule.namespaces)
+	if err != nil {
+		return nil, err
+	}
+	var found []*unstructured.Unstructured
+	for _, namespace := range selected {
+		in, err := cache.Select(namespace.GetName(), rule.selector)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, in...)
+	}
+	return found, nil
+}
+
+// named gets objects by name: directly, where the namespace is known.
+func (r *relations) named(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for name := range rule.names {
+		if rule.namespace == "" && rule.resource.Namespaced {
+			all, err := cache.Named(name)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, all...)
+		} else if object := cache.Get(rule.namespace, name); object != nil {
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
