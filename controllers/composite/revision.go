@@ -2,7 +2,7 @@ package composite
 
 import (
 	"cmp"
-	"crypto/sha1" // #nosec G505 -- it makes names, which are metacontroller's.
+	"crypto/sha1" // It makes names, which are metacontroller's; nothing rests on its strength.
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -64,6 +64,6 @@ func (v *Variant) revisionName(p *unstructured.Unstructured, patch map[string]an
 		return "", fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
 	}
 	prefix := v.config.Parent.GroupVersionResource.Resource + "." + cmp.Or(v.config.Parent.Group, "core")
-	hash := sha1.Sum(append([]byte(p.GetUID()), text...)) // #nosec G401 -- the same.
+	hash := sha1.Sum(append([]byte(p.GetUID()), text...))
 	return fmt.Sprintf("%s-%x", prefix[:min(len(prefix), maxRevisionPrefix)], hash), nil
 }

@@ -45,7 +45,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	variant := composite.New(composite.Config{
 		Definition: shown, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
 	})
-	revisions, err := p.revisions(variant)
+	revisions, err := p.revisions(variant, parents.Resource)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +66,12 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 
 // revisions gives the resource that holds how far rollouts are, or nil if the
 // definition has none.
-func (p Planner) revisions(variant *composite.Variant) (*discovery.Resource, error) {
+func (p Planner) revisions(variant *composite.Variant, parents discovery.Resource) (*discovery.Resource, error) {
 	if !variant.Rolling() {
 		return nil, nil
+	}
+	if !parents.Namespaced && p.RevisionNamespace == "" {
+		return nil, errors.New("rolling updates of cluster-scoped parents need a namespace for their ControllerRevisions: set --namespace")
 	}
 	found, err := p.Find(v1alpha1.GroupVersion.String(), "controllerrevisions")
 	if err != nil {

@@ -21,35 +21,36 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if !p.manages(p.observed, desired) {
 		return nil
 	}
+	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
+		if err := p.confirmAlive(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
 	changes, err := apply.Diff(apply.Input{
-		Owner: p.owner(), Observed: kept(p.observed.Children, desired.Keep, false),
-		Desired: kept(desired.Children, desired.Keep, false), Rules: p.rules,
+		Owner: p.owner(), Rules: p.rules,
+		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
 	})
 	if err != nil {
 		return err
 	}
-	changes = p.unlessResting(ctx, changes)
-	if changes, err = p.withOwnership(ctx, changes); err != nil {
-		return err
-	}
-	return p.execute(ctx, changes)
+	return p.execute(ctx, append(p.ownership(), p.unlessResting(ctx, changes)...))
 }
 
-// kept gives the objects that are among those to keep, or those that are not.
-func kept(objects []*unstructured.Unstructured, keep map[apply.Key]bool, among bool) []*unstructured.Unstructured {
-	if len(keep) == 0 && !among {
+// except gives the objects that are not to be kept as they are.
+func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
+	if len(keep) == 0 {
 		return objects
 	}
-	var result []*unstructured.Unstructured
+	var others []*unstructured.Unstructured
 	for _, object := range objects {
-		if keep[apply.KeyOf(object)] == among {
-			result = append(result, object)
+		if !keep[apply.KeyOf(object)] {
+			others = append(others, object)
 		}
 	}
-	return result
+	return others
 }
 
 // execute writes changes and gives what went wrong with any of them.
@@ -71,13 +72,8 @@ func (p *pass) owner() metav1.OwnerReference {
 	return *metav1.NewControllerRef(p.parent, p.source.Kind)
 }
 
-// withOwnership puts adoptions and releases before the other changes.
-func (p *pass) withOwnership(ctx context.Context, changes []apply.Change) ([]apply.Change, error) {
-	if len(p.observed.Adopt) > 0 {
-		if err := p.confirmAlive(ctx); err != nil {
-			return nil, err
-		}
-	}
+// ownership are the adoptions and releases of children.
+func (p *pass) ownership() []apply.Change {
 	var ownership []apply.Change
 	for _, object := range p.observed.Release {
 		ownership = append(ownership, apply.Release(object, p.owner(), p.resourceOf(object)))
@@ -85,7 +81,7 @@ func (p *pass) withOwnership(ctx context.Context, changes []apply.Change) ([]app
 	for _, object := range p.observed.Adopt {
 		ownership = append(ownership, apply.Adopt(object, p.owner(), p.resourceOf(object)))
 	}
-	return append(ownership, changes...), nil
+	return ownership
 }
 
 // confirmAlive is the uncached look before adopting (section 3.4 of the
@@ -172,5 +168,5 @@ func (r *Reconciler) resourceOf(object *unstructured.Unstructured) schema.GroupV
 			return r.children[i].GroupVersionResource
 		}
 	}
-	return r.revisions.GroupVersionResource
+	return schema.GroupVersionResource{} // Nothing is observed but children of declared kinds.
 }

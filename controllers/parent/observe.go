@@ -48,7 +48,7 @@ func (p *pass) observe(ctx context.Context) error {
 		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
 	}
 	if p.revisions != nil {
-		p.observed.Revisions = p.claim(p.revisions, revisionClaim(claim, p.source), created)
+		p.observeRevisions(claim, created)
 	}
 	if p.observed.Inputs, err = p.inputs(); err != nil {
 		return err

@@ -26,7 +26,9 @@ type pass struct {
 	rule     Claim // by which the parent owns children
 	observed Observed
 	stamp    uint64
-	mu       sync.Mutex
+	// adoptRevisions are those of observed.Revisions that have no owner yet.
+	adoptRevisions []*unstructured.Unstructured
+	mu             sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
 	renew time.Time
 	// fickle is set once the outcome may differ another time though nothing

@@ -2,6 +2,7 @@ package parent
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 
@@ -165,7 +166,8 @@ func (r *relations) drop(key controller.Key) {
 	}
 }
 
-// places are where a rule is found from an object that it might match.
+// places are where a rule is found from an object that it might match: by name,
+// by a label, or by a label of the namespace if the rule names nothing closer.
 func (r *relatedRule) places() []place {
 	gvr := r.resource.GroupVersionResource
 	var places []place
@@ -175,15 +177,36 @@ func (r *relatedRule) places() []place {
 		}
 		return places
 	}
-	for _, pair := range informer.Pairs(r.selector) {
-		places = append(places, place{gvr, r.namespace, pair})
+	pairs := informer.Pairs(r.selector)
+	byNamespace := r.namespaces != nil && slices.Contains(pairs, "*")
+	if !byNamespace {
+		for _, pair := range pairs {
+			places = append(places, place{gvr, r.namespace, pair})
+		}
 	}
 	if r.namespaces != nil {
 		for _, pair := range informer.Pairs(r.namespaces) {
 			places = append(places, place{namespaceResource, "selected", pair})
+			if byNamespace {
+				places = append(places, place{gvr, "", ofNamespace + pair})
+			}
 		}
 	}
 	return places
+}
+
+// ofNamespace begins a token that is a label of an object's namespace.
+const ofNamespace = "namespace "
+
+// tokens are those under which rules stand that might match an object.
+func (r *relations) tokens(object *unstructured.Unstructured) []string {
+	tokens := append(informer.PairsOf(object.GetLabels()), "/"+object.GetName())
+	if r.namespaces != nil && object.GetNamespace() != "" {
+		for _, pair := range informer.PairsOf(r.labelsOf(object.GetNamespace())) {
+			tokens = append(tokens, ofNamespace+pair)
+		}
+	}
+	return tokens
 }
 
 // event enqueues the parents that asked for an object, as it was or as it is.
@@ -193,17 +216,21 @@ func (r *relations) event(gvr schema.GroupVersionResource, e informer.Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, object := range []*unstructured.Unstructured{e.Old, e.New} {
-		if object == nil {
-			continue
-		}
-		tokens := append(informer.PairsOf(object.GetLabels()), "/"+object.GetName())
-		for _, token := range tokens {
-			for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
-				for key := range r.index[place{gvr, namespace, token}] {
-					if slices.ContainsFunc(r.parents[key].rules, func(rule relatedRule) bool { return rule.matches(object, r.labelsOf) }) {
-						r.queue(key)
-					}
+	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
+		r.askedFor(gvr, e.Old)
+	}
+	if e.New != nil {
+		r.askedFor(gvr, e.New)
+	}
+}
+
+// askedFor enqueues the parents that asked for an object; the lock is held.
+func (r *relations) askedFor(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
+	for _, token := range r.tokens(object) {
+		for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
+			for key := range r.index[place{gvr, namespace, token}] {
+				if slices.ContainsFunc(r.parents[key].rules, func(rule relatedRule) bool { return rule.matches(object, r.labelsOf) }) {
+					r.queue(key)
 				}
 			}
 		}

@@ -2,33 +2,36 @@ package parent
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// revisionClaim narrows the claim on children to ControllerRevisions of the
-// parent's resource (section 3.9 of the specification). Its selector is nil, so
-// that nothing is adopted or released, if the parent's labels can't be told.
-func revisionClaim(claim Claim, source *parentSource) Claim {
-	if claim.Selector == nil {
-		return Claim{}
+// observeRevisions collects the parent's ControllerRevisions (section 3.9 of the
+// specification). Those of the parent's resource that it owns are its own,
+// whatever their other labels: they outlive a change of the selector. Orphans
+// are adopted that the selector matches too.
+func (p *pass) observeRevisions(claim Claim, created []*unstructured.Unstructured) {
+	mark := labels.Set{v1alpha1.RevisionGroupLabel: p.source.Group, v1alpha1.RevisionResourceLabel: p.source.GroupVersionResource.Resource}.AsSelector()
+	var adoptable Claim
+	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
+		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
-	group, err := labels.NewRequirement(v1alpha1.RevisionGroupLabel, selection.Equals, []string{source.Group})
-	if err != nil {
-		return Claim{}
+	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
+	for _, revision := range slices.Concat(c.owned, c.release) {
+		if mark.Matches(labels.Set(revision.GetLabels())) {
+			p.observed.Revisions = append(p.observed.Revisions, revision)
+		}
 	}
-	resource, err := labels.NewRequirement(v1alpha1.RevisionResourceLabel, selection.Equals, []string{source.GroupVersionResource.Resource})
-	if err != nil {
-		return Claim{}
-	}
-	return Claim{Selector: claim.Selector.Add(*group, *resource)}
+	p.adoptRevisions = c.adopt
+	p.observed.Revisions = append(p.observed.Revisions, c.adopt...)
+	sortByName(p.observed.Revisions)
 }
 
 // writeRevisions makes the parent's ControllerRevisions the desired ones. They
@@ -38,7 +41,12 @@ func (p *pass) writeRevisions(ctx context.Context, desired Desired) error {
 	if p.revisions == nil || desired.Revisions == nil {
 		return nil
 	}
-	return p.execute(ctx, revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource))
+	var changes []apply.Change
+	for _, revision := range p.adoptRevisions {
+		changes = append(changes, apply.Adopt(revision, p.owner(), p.revisions.GroupVersionResource))
+	}
+	changes = append(changes, revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)...)
+	return p.execute(ctx, changes)
 }
 
 // revisionChanges compares by name. A revision is desired whole; one that is to

@@ -1,0 +1,102 @@
+package memcluster
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Client gives access to the cluster. Every write that it is asked for is told to
+// record, failed ones included, one after the other; record may be nil.
+func (c *Cluster) Client(record func(Write)) dynamic.Interface {
+	return &client{cluster: c, record: record}
+}
+
+type client struct {
+	cluster *Cluster
+	record  func(Write)
+}
+
+// Resource gives the endpoint of a resource.
+func (c *client) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return &endpoint{client: c, resource: resource}
+}
+
+// IsWatchListSemanticsUnSupported has informers list before they watch.
+func (c *client) IsWatchListSemanticsUnSupported() bool { return true }
+
+// endpoint is a resource in one namespace or, if that is empty, in all or none.
+type endpoint struct {
+	*client
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+func (e *endpoint) Namespace(namespace string) dynamic.ResourceInterface {
+	return &endpoint{client: e.client, resource: e.resource, namespace: namespace}
+}
+
+func (e *endpoint) Create(_ context.Context, object *unstructured.Unstructured, _ metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy()}
+	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.create(t, r) })
+}
+
+func (e *endpoint) Update(_ context.Context, object *unstructured.Unstructured, _ metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy()}
+	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent) })
+}
+
+func (e *endpoint) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
+	return e.Update(ctx, object, options, statusSubresource)
+}
+
+func (e *endpoint) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	r := request{verb: Patch, name: name, patchType: kind, patch: data}
+	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.patch(t, r) })
+}
+
+func (e *endpoint) Delete(_ context.Context, name string, options metav1.DeleteOptions, subresources ...string) error {
+	r := request{verb: Delete, name: name, options: options}
+	_, err := e.write(r, subresources, func(t *table, r *request) error { return e.cluster.remove(t, r) })
+	return err
+}
+
+func (e *endpoint) DeleteCollection(ctx context.Context, options metav1.DeleteOptions, list metav1.ListOptions) error {
+	found, err := e.List(ctx, list)
+	if err != nil {
+		return err
+	}
+	for i := range found.Items {
+		if err := e.Namespace(found.Items[i].GetNamespace()).Delete(ctx, found.Items[i].GetName(), options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *endpoint) Apply(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions, ...string) (*unstructured.Unstructured, error) {
+	return nil, e.unserved("server-side apply")
+}
+
+func (e *endpoint) ApplyStatus(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+	return nil, e.unserved("server-side apply")
+}
+
+func (e *endpoint) unserved(what string) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s: a cluster in memory does not serve %s", e.resource.Resource, what))
+}
+
+// table gives the endpoint's table. The lock is held.
+func (e *endpoint) table() (*table, error) {
+	t := e.cluster.tables[e.resource]
+	if t == nil {
+		return nil, apierrors.NewNotFound(e.resource.GroupResource(), "")
+	}
+	return t, nil
+}

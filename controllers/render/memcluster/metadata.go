@@ -1,0 +1,104 @@
+package memcluster
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+var errFinalizer = errors.New("no new finalizers can be added if the object is being deleted")
+
+// uidOf gives an object's UID: kind, namespace and name, and a number from the
+// second object of that name on. It can be used as a label.
+func uidOf(kind string, key types.NamespacedName, made int) types.UID {
+	parts := []string{strings.ToLower(kind)}
+	if key.Namespace != "" {
+		parts = append(parts, key.Namespace)
+	}
+	parts = append(parts, key.Name)
+	if made > 1 {
+		parts = append(parts, fmt.Sprint(made))
+	}
+	uid := strings.Join(parts, ".")
+	if len(validation.IsValidLabelValue(uid)) > 0 {
+		sum := sha1.Sum([]byte(uid))
+		uid = parts[0] + "." + hex.EncodeToString(sum[:8])
+	}
+	return types.UID(uid)
+}
+
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// set sets a top-level field, or removes it.
+func set(object *unstructured.Unstructured, field string, value any) {
+	if value == nil {
+		delete(object.Object, field)
+		return
+	}
+	object.Object[field] = runtime.DeepCopyJSONValue(value)
+}
+
+// changesSpec says whether the generation counts the change: anything but
+// metadata and status.
+func changesSpec(before, after *unstructured.Unstructured) bool {
+	rest := func(object *unstructured.Unstructured) map[string]any {
+		fields := maps.Clone(object.Object)
+		delete(fields, "metadata")
+		delete(fields, "status")
+		return fields
+	}
+	return !equality.Semantic.DeepEqual(rest(before), rest(after))
+}
+
+func addsFinalizer(before, after *unstructured.Unstructured) bool {
+	if before.GetDeletionTimestamp() == nil {
+		return false
+	}
+	return slices.ContainsFunc(after.GetFinalizers(), func(f string) bool { return !slices.Contains(before.GetFinalizers(), f) })
+}
+
+func conflict(t *table, r *request, why string) error {
+	return apierrors.NewConflict(t.GroupResource(), r.name, errors.New(why))
+}
+
+// conform does to an object what the resource's schema does. A null in an object
+// is an absent field, as for any schema that does not allow it.
+func (t *table) conform(object *unstructured.Unstructured) {
+	for path, value := range t.Defaults {
+		fields := strings.Split(path, ".")
+		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
+			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...) // A parent that is no object has no default.
+		}
+	}
+	for _, path := range t.Drops {
+		unstructured.RemoveNestedField(object.Object, strings.Split(path, ".")...)
+	}
+	dropNulls(object.Object)
+}
+
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, item any) bool { return item == nil })
+		for _, item := range v {
+			dropNulls(item)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package memcluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	e.cluster.mu.Lock()
+	defer e.cluster.mu.Unlock()
+	t, err := e.table()
+	if err != nil {
+		return nil, err
+	}
+	object := t.objects[types.NamespacedName{Namespace: e.namespace, Name: name}]
+	if object == nil {
+		return nil, apierrors.NewNotFound(e.resource.GroupResource(), name)
+	}
+	return object.DeepCopy(), nil
+}
+
+func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	matches, err := e.matcher(options)
+	if err != nil {
+		return nil, err
+	}
+	e.cluster.mu.Lock()
+	defer e.cluster.mu.Unlock()
+	t, err := e.table()
+	if err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	list.SetAPIVersion(t.Kind.GroupVersion().String())
+	list.SetKind(t.Kind.Kind + "List")
+	list.SetResourceVersion(strconv.FormatInt(e.cluster.version, 10))
+	for _, object := range t.sorted() {
+		if matches(object) {
+			list.Items = append(list.Items, *object.DeepCopy())
+		}
+	}
+	return list, nil
+}
+
+// sorted gives the objects by namespace and name.
+func (t *table) sorted() []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(t.objects))
+	for _, object := range t.objects {
+		all = append(all, object)
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all
+}
+
+// matcher gives what a list's or a watch's selectors say of an object.
+func (e *endpoint) matcher(options metav1.ListOptions) (func(*unstructured.Unstructured) bool, error) {
+	byLabel, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	byField, err := fields.ParseSelector(options.FieldSelector)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return func(o *unstructured.Unstructured) bool {
+		identity := fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
+		return (e.namespace == "" || o.GetNamespace() == e.namespace) && byLabel.Matches(labels.Set(o.GetLabels())) && byField.Matches(identity)
+	}, nil
+}

@@ -1,0 +1,55 @@
+package memcluster
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refusal has the cluster refuse writes, as a real one sometimes does.
+type Refusal struct {
+	// Verb and Resource, the plural, say which writes. Name narrows them down,
+	// unless it is empty.
+	Verb     Verb
+	Resource string
+	Name     string
+	// Reason is what the writer is told.
+	Reason metav1.StatusReason
+	// Times is how often.
+	Times int
+}
+
+// Refuse makes a refusal count for the writes to come.
+func (c *Cluster) Refuse(r Refusal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusals = append(c.refusals, &r)
+}
+
+// refused gives the error of the first refusal that a write falls under.
+func (c *Cluster) refused(t *table, r *request) error {
+	for _, refusal := range c.refusals {
+		if refusal.Times > 0 && refusal.Verb == r.told() && refusal.Resource == t.GroupVersionResource.Resource && (refusal.Name == "" || refusal.Name == r.name) {
+			refusal.Times--
+			return refusal.err(t, r.name)
+		}
+	}
+	return nil
+}
+
+func (r *Refusal) err(t *table, name string) error {
+	switch r.Reason {
+	case metav1.StatusReasonConflict:
+		return apierrors.NewConflict(t.GroupResource(), name, errors.New("the object has been modified"))
+	case metav1.StatusReasonForbidden:
+		return apierrors.NewForbidden(t.GroupResource(), name, errors.New("refused as asked for"))
+	case metav1.StatusReasonInvalid:
+		return apierrors.NewInvalid(t.Kind.GroupKind(), name, nil)
+	case metav1.StatusReasonNotFound:
+		return apierrors.NewNotFound(t.GroupResource(), name)
+	default:
+		return apierrors.NewInternalError(fmt.Errorf("%s %s: refused as asked for", t.GroupVersionResource.Resource, name))
+	}
+}

@@ -1,0 +1,151 @@
+package memcluster
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// create stores a new object.
+func (c *Cluster) create(t *table, r *request) error {
+	switch {
+	case r.name == "":
+		return apierrors.NewBadRequest("metadata.name is required")
+	case r.before != nil:
+		return apierrors.NewAlreadyExists(t.GroupResource(), r.name)
+	case r.sent.GetResourceVersion() != "":
+		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	object := r.sent.DeepCopy()
+	if t.HasStatus {
+		delete(object.Object, "status")
+	}
+	t.made[r.key]++
+	object.SetNamespace(r.key.Namespace)
+	object.SetUID(uidOf(t.Kind.Kind, r.key, t.made[r.key]))
+	object.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
+	object.SetDeletionTimestamp(nil)
+	object.SetGeneration(0)
+	if t.Generation {
+		object.SetGeneration(1)
+	}
+	t.conform(object)
+	r.after = c.store(t, watch.Added, object)
+	return nil
+}
+
+// update replaces an object by what was sent, but for what is not the client's to say.
+func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) error {
+	before := r.before
+	switch {
+	case before == nil:
+		return apierrors.NewNotFound(t.GroupResource(), r.name)
+	case sent.GetUID() != "" && sent.GetUID() != before.GetUID():
+		return conflict(t, r, "the UID in the precondition is another")
+	case sent.GetResourceVersion() != "" && sent.GetResourceVersion() != before.GetResourceVersion():
+		return conflict(t, r, "the object has been modified; please apply your changes to the latest version and try again")
+	case addsFinalizer(before, sent):
+		return apierrors.NewForbidden(t.GroupResource(), r.name, errFinalizer)
+	}
+	after := next(t, r, sent)
+	t.conform(after)
+	if equality.Semantic.DeepEqual(before.Object, after.Object) {
+		r.after = before
+		return nil
+	}
+	if t.Generation && !r.status && changesSpec(before, after) {
+		after.SetGeneration(before.GetGeneration() + 1)
+	}
+	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
+		r.after = c.drop(t, after)
+		return nil
+	}
+	r.after = c.store(t, watch.Modified, after)
+	return nil
+}
+
+// next is what an update makes of the object, before the schema has its say.
+func next(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
+	if r.status {
+		after := r.before.DeepCopy()
+		set(after, "status", sent.Object["status"])
+		return after
+	}
+	after := sent.DeepCopy()
+	if t.HasStatus {
+		set(after, "status", r.before.DeepCopy().Object["status"])
+	}
+	after.SetNamespace(r.key.Namespace)
+	after.SetUID(r.before.GetUID())
+	after.SetResourceVersion(r.before.GetResourceVersion())
+	after.SetGeneration(r.before.GetGeneration())
+	after.SetCreationTimestamp(r.before.GetCreationTimestamp())
+	after.SetDeletionTimestamp(r.before.GetDeletionTimestamp())
+	after.SetDeletionGracePeriodSeconds(r.before.GetDeletionGracePeriodSeconds())
+	return after
+}
+
+// remove deletes an object, or marks it as being deleted while finalizers hold it.
+func (c *Cluster) remove(t *table, r *request) error {
+	before := r.before
+	if before == nil {
+		return apierrors.NewNotFound(t.GroupResource(), r.name)
+	}
+	if p := r.options.Preconditions; p != nil {
+		if p.UID != nil && *p.UID != before.GetUID() || p.ResourceVersion != nil && *p.ResourceVersion != before.GetResourceVersion() {
+			return conflict(t, r, "the precondition of the deletion does not hold")
+		}
+	}
+	after := before.DeepCopy()
+	after.SetFinalizers(withPropagation(before.GetFinalizers(), r.options.PropagationPolicy))
+	if len(after.GetFinalizers()) == 0 {
+		c.drop(t, after)
+		return nil
+	}
+	if before.GetDeletionTimestamp() == nil {
+		now, none := metav1.NewTime(c.clock.Now()), int64(0)
+		after.SetDeletionTimestamp(&now)
+		after.SetDeletionGracePeriodSeconds(&none)
+		if t.Generation {
+			after.SetGeneration(before.GetGeneration() + 1)
+		}
+	}
+	if !equality.Semantic.DeepEqual(before.Object, after.Object) {
+		r.after = c.store(t, watch.Modified, after)
+	}
+	return nil
+}
+
+// withPropagation gives the finalizers of an object that is deleted in a way that
+// is the garbage collector's work.
+func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []string {
+	finalizer := map[metav1.DeletionPropagation]string{
+		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
+		metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
+	}
+	if policy == nil || finalizer[*policy] == "" || slices.Contains(finalizers, finalizer[*policy]) {
+		return finalizers
+	}
+	return append(slices.Clone(finalizers), finalizer[*policy])
+}
+
+// store keeps a new version of an object.
+func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Unstructured) *unstructured.Unstructured {
+	version := c.next()
+	object.SetResourceVersion(strconv.FormatInt(version, 10))
+	t.objects[keyOf(object)] = object
+	t.happened(kind, object, version)
+	return object
+}
+
+// drop forgets an object.
+func (c *Cluster) drop(t *table, object *unstructured.Unstructured) *unstructured.Unstructured {
+	delete(t.objects, keyOf(object))
+	t.happened(watch.Deleted, object, c.next())
+	return object
+}

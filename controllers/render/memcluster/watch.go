@@ -1,0 +1,140 @@
+package memcluster
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Watched waits until a number of resources are watched, and gives those that are,
+// in no order.
+func (c *Cluster) Watched(ctx context.Context, number int) ([]schema.GroupVersionResource, error) {
+	for {
+		watched, joined := c.watched()
+		if len(watched) >= number {
+			return watched, nil
+		}
+		select {
+		case <-joined:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (c *Cluster) watched() (watched []schema.GroupVersionResource, joined <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gvr, t := range c.tables {
+		if len(t.watchers) > 0 {
+			watched = append(watched, gvr)
+		}
+	}
+	return watched, c.joined
+}
+
+// watcher sends a table's history, as it grows, to one client.
+type watcher struct {
+	cluster *Cluster
+	table   *table
+	matches func(*unstructured.Unstructured) bool
+	after   int64 // the version of the last change that was looked at
+	results chan watch.Event
+	pending chan struct{}
+	stopped chan struct{}
+	once    sync.Once
+}
+
+// Watch begins after the version that a list gave. A selector on labels is
+// judged by what an object is at each event.
+func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	matches, err := e.matcher(options)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strconv.ParseInt("0"+options.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	e.cluster.mu.Lock()
+	defer e.cluster.mu.Unlock()
+	t, err := e.table()
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{
+		cluster: e.cluster, table: t, matches: matches, after: after,
+		results: make(chan watch.Event), pending: make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	t.watchers[w] = true
+	close(e.cluster.joined)
+	e.cluster.joined = make(chan struct{})
+	go w.run(ctx)
+	return w, nil
+}
+
+// ResultChan gives the events. It is closed when the watch ends.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.results }
+
+// Stop ends the watch. It may be called more than once.
+func (w *watcher) Stop() { w.once.Do(func() { close(w.stopped) }) }
+
+// poke says that the history has grown.
+func (w *watcher) poke() {
+	select {
+	case w.pending <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.results)
+	defer w.leave()
+	for {
+		for _, event := range w.news() {
+			select {
+			case w.results <- event:
+			case <-ctx.Done():
+				return
+			case <-w.stopped:
+				return
+			}
+		}
+		select {
+		case <-w.pending:
+		case <-ctx.Done():
+			return
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+// news gives the events that have not been looked at.
+func (w *watcher) news() []watch.Event {
+	w.cluster.mu.Lock()
+	defer w.cluster.mu.Unlock()
+	var events []watch.Event
+	for _, change := range w.table.log {
+		if change.version <= w.after {
+			continue
+		}
+		w.after = change.version
+		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
+			events = append(events, watch.Event{Type: change.event.Type, Object: object.DeepCopy()})
+		}
+	}
+	return events
+}
+
+func (w *watcher) leave() {
+	w.cluster.mu.Lock()
+	defer w.cluster.mu.Unlock()
+	delete(w.table.watchers, w)
+}
