@@ -36,7 +36,7 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err != nil {
 		return err
 	}
-	return p.execute(ctx, append(p.ownership(), p.unlessResting(ctx, changes)...))
+	return p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
 }
 
 // except gives the objects that are not to be kept as they are.
@@ -102,6 +102,7 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 // note remembers a write until the caches show it, and logs it.
 func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
+	p.futile.note(outcome)
 	if outcome.Err != nil {
 		return
 	}

@@ -127,12 +127,16 @@ func recent(times []time.Time, now time.Time) []time.Time {
 	return times
 }
 
-// unlessResting drops the changes of children that are left alone, and notes the
-// shortest time until one of them no longer is.
-func (p *pass) unlessResting(ctx context.Context, changes []apply.Change) []apply.Change {
+// worthwhile drops the changes that are known to have no effect, and those of
+// children that are left alone, and notes the shortest time until one of them no
+// longer is.
+func (p *pass) worthwhile(ctx context.Context, changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(changes, func(change apply.Change) bool {
-		if !rewrites(change) {
+		switch {
+		case !rewrites(change):
 			return false
+		case p.futile.is(change):
+			return true
 		}
 		resting := p.breaker.resting(change.Key)
 		p.rest = sooner(p.rest, resting)

@@ -57,7 +57,7 @@ func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Uns
 		return parent, nil
 	}
 	updated, err := r.patchMetadata(ctx, parent, source, map[string]any{"finalizers": finalizers})
-	if err == nil && !r.concerns(source, updated) {
+	if err == nil && (!r.concerns(source, updated) || updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0) {
 		return nil, errGone
 	}
 	return updated, err

@@ -11,7 +11,7 @@ func (p *pass) writeMetadata(ctx context.Context, desired Desired) error {
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", p.parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", p.parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.held(p.parent) {
+	if desired.Finalized && p.observed.Finalizing && p.held(p.parent) {
 		metadata["finalizers"] = without(p.parent.GetFinalizers(), p.config.Finalizing.Name)
 	}
 	if len(metadata) == 0 {

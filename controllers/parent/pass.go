@@ -74,8 +74,10 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 		// If no event ever shows what was created, it is to be looked for.
 		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
-	if err != nil {
-		result.RequeueAfter = sooner(result.RequeueAfter, retryAfter(err))
+	switch {
+	case errors.Is(err, controller.ErrLater):
+		return controller.Result{RequeueAfter: retryAfter(err)}, err
+	case err != nil:
 		return result, err
 	}
 	if !p.wrote && p.rest == 0 && !p.fickle.Load() && !desired.TimeDependent {

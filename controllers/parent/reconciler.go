@@ -102,6 +102,7 @@ type Reconciler struct {
 	breaker      *breaker
 	blocked      *blocked
 	pace         *pace
+	futile       *futile
 	status       *StatusWriter
 }
 
@@ -113,7 +114,7 @@ const ownManager = "libretto"
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock),
+		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(),
 		status: NewStatusWriter(env.Client, env.Clock),
 	}
 	r.openCaches()

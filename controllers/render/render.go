@@ -126,6 +126,10 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 		r.close()
 		return nil, err
 	}
+	if err := s.followAll(ctx, r.pool); err != nil {
+		r.close()
+		return nil, fmt.Errorf("%s: %w", config.Definition, err)
+	}
 	if !reconciler.WaitForSync(ctx) {
 		r.close()
 		return nil, fmt.Errorf("%s: listing its resources: %w", config.Definition, context.Cause(ctx))

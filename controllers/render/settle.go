@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,14 +27,8 @@ func (s *Session) settle(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	watched, err := s.cluster.Watched(ctx, s.running.pool.Len())
-	if err != nil {
-		return fmt.Errorf("the caches do not begin to watch: %w", err)
-	}
-	for _, resource := range watched {
-		if err := s.follow(ctx, resource); err != nil {
-			return fmt.Errorf("the cache of %s does not follow: %w", resource.Resource, err)
-		}
+	if err := s.followAll(ctx, s.running.pool); err != nil {
+		return err
 	}
 	for i, rule := range s.running.config.Parents {
 		if err := s.haunt(ctx, rule, i == 0); err != nil {
@@ -43,9 +38,23 @@ func (s *Session) settle(ctx context.Context) error {
 	return nil
 }
 
+// followAll waits until all caches hold what the cluster holds.
+func (s *Session) followAll(ctx context.Context, pool *informer.Pool) error {
+	watched, err := s.cluster.Watched(ctx, pool.Len())
+	if err != nil {
+		return fmt.Errorf("the caches do not begin to watch: %w", err)
+	}
+	for _, resource := range watched {
+		if err := s.follow(ctx, pool, resource); err != nil {
+			return fmt.Errorf("the cache of %s does not follow: %w", resource.Resource, err)
+		}
+	}
+	return nil
+}
+
 // follow waits until the cache of a resource holds what the cluster holds.
-func (s *Session) follow(ctx context.Context, resource schema.GroupVersionResource) error {
-	cache := s.running.pool.Open(resource)
+func (s *Session) follow(ctx context.Context, pool *informer.Pool, resource schema.GroupVersionResource) error {
+	cache := pool.Open(resource)
 	defer cache.Close()
 	changed := make(chan struct{}, 1)
 	err := cache.Watch(func(informer.Event) {
@@ -61,8 +70,8 @@ func (s *Session) follow(ctx context.Context, resource schema.GroupVersionResour
 	if err != nil {
 		return err
 	}
-	if !cache.WaitForSync(ctx) {
-		return context.Cause(ctx)
+	if err := listed(ctx, cache); err != nil {
+		return err
 	}
 	for !maps.Equal(versionsOf(cache.List()), want) {
 		select {
@@ -70,6 +79,18 @@ func (s *Session) follow(ctx context.Context, resource schema.GroupVersionResour
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+	return nil
+}
+
+// listed waits until a cache has been filled. Its watch has begun, so that it is a
+// matter of letting others run; the caches' own wait looks ten times a second.
+func listed(ctx context.Context, cache *informer.Handle) error {
+	for !cache.HasSynced() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		runtime.Gosched()
 	}
 	return nil
 }

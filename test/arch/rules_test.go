@@ -73,9 +73,9 @@ var rules = []rule{
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/...", imports: []string{
-		"controllers/api/...", "controllers/parent/...", "controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
+		"controllers/definition", "controllers/api/...", "controllers/parent/...", "controllers/render/...",
 		"engines", "scripts/...", "apply/...", "runtime/...",
-	}, inTests: realHooks, why: outermost},
+	}, inTests: realHooks, why: "it runs the real reconciler on an in-memory cluster, planned as a host would plan it"},
 
 	{packages: "test/arch", why: "it reads the code and runs none of it"},
 	{packages: "test/...", imports: []string{

@@ -1,0 +1,41 @@
+package parent
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+)
+
+// futile remembers updates that left a child as it was, because the API server
+// drops or rewrites all that was to change, so that they are not sent again as
+// long as the child and what is wanted of it stay the same.
+type futile struct {
+	mu      sync.Mutex
+	updates map[apply.Key]*unstructured.Unstructured // what was sent
+}
+
+func newFutile() *futile { return &futile{updates: map[apply.Key]*unstructured.Unstructured{}} }
+
+// is says whether a change is known to have no effect.
+func (f *futile) is(change apply.Change) bool {
+	if change.Action != apply.ActionUpdate {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sent := f.updates[change.Key]
+	return sent != nil && sent.GetUID() == change.Object.GetUID() && apply.Equal(sent.Object, change.Object.Object)
+}
+
+// note remembers an outcome; whatever had an effect is forgotten.
+func (f *futile) note(outcome apply.Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if outcome.NoEffect() {
+		f.updates[outcome.Change.Key] = outcome.Change.Object
+	} else {
+		delete(f.updates, outcome.Change.Key)
+	}
+}

@@ -1,0 +1,149 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"sigs.k8s.io/yaml"
+)
+
+// testCase is one file.
+type testCase struct {
+	file         string
+	archive      *txtar.Archive
+	comment      string
+	knownFailure string // why, if it is known to fail
+	rewritten    bool   // by the first engine
+	annotated    bool   // shows the annotation of the last applied state
+	definition   *unstructured.Unstructured
+	objects      []*unstructured.Unstructured
+	resources    *resources
+	hooks        map[string]map[string]string // hook, then extension
+	steps        []step
+}
+
+// hookNames are the names that hook files may begin with.
+var hookNames = []string{"sync", "finalize", "customize", "map", "tombstone"}
+
+func readCase(file string) (*testCase, error) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &testCase{file: file, archive: archive, resources: standardResources(), hooks: map[string]map[string]string{}}
+	c.readComment()
+	for _, f := range archive.Files {
+		if err := c.read(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	if c.definition == nil {
+		return nil, errors.New("definition.yaml is missing")
+	}
+	if len(c.steps) == 0 && len(c.objects) > 0 {
+		c.steps = []step{{"pass": refOf(c.objects[0])}}
+	}
+	return c, nil
+}
+
+// readComment takes the lines with a meaning out of the comment.
+func (c *testCase) readComment() {
+	var said []string
+	for line := range strings.Lines(string(c.archive.Comment)) {
+		if reason, ok := strings.CutPrefix(line, "known-failure:"); ok {
+			c.knownFailure = strings.TrimSpace(reason)
+		} else if strings.TrimSpace(line) == "shows: last-applied" {
+			c.annotated = true
+		} else {
+			said = append(said, line)
+		}
+	}
+	c.comment = strings.TrimSpace(strings.Join(said, ""))
+}
+
+func (c *testCase) read(f txtar.File) (err error) {
+	switch hook, extension, _ := strings.Cut(path.Base(f.Name), "."); {
+	case f.Name == "definition.yaml":
+		c.definition, err = readObject(f.Data)
+	case f.Name == "objects.yaml":
+		c.objects, err = readObjects(f.Data)
+	case f.Name == "resources.yaml":
+		err = c.resources.read(f.Data)
+	case f.Name == "steps.yaml":
+		err = yaml.UnmarshalStrict(f.Data, &c.steps)
+	case f.Name == "expected.yaml":
+	case slices.Contains(hookNames, hook):
+		if c.hooks[hook] == nil {
+			c.hooks[hook] = map[string]string{}
+		}
+		c.hooks[hook]["."+extension] = string(f.Data)
+	default:
+		err = errors.New("no part of a case has this name")
+	}
+	return err
+}
+
+// file gives a part's text, or "".
+func (c *testCase) part(name string) string {
+	i := slices.IndexFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return string(c.archive.Files[i].Data)
+}
+
+func readObject(data []byte) (*unstructured.Unstructured, error) {
+	objects, err := readObjects(data)
+	if err == nil && len(objects) != 1 {
+		err = fmt.Errorf("has %d objects where one is needed", len(objects))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return objects[0], nil
+}
+
+// readObjects reads YAML documents. Objects without a namespace are put into
+// default when they are stored, if their kind has one.
+func readObjects(data []byte) ([]*unstructured.Unstructured, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var objects []*unstructured.Unstructured
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		fields, err := readFields(document)
+		if err != nil {
+			return nil, err
+		}
+		if len(fields) > 0 {
+			objects = append(objects, &unstructured.Unstructured{Object: fields})
+		}
+	}
+}
+
+// readFields reads YAML with whole numbers as int64, as clients of the API server do.
+func readFields(document []byte) (map[string]any, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	err = json.Unmarshal(text, &fields)
+	return fields, err
+}
