@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -236,13 +237,11 @@ func (r *Reconciler) retire(ctx context.Context, previous, next *instance) {
 	if previous == nil {
 		return
 	}
-	for _, rule := range previous.plan.Config.Parents {
-		if !slices.ContainsFunc(next.plan.Config.Parents, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == rule.Kind.GroupKind() }) {
-			if err := previous.reconciler.Release(ctx); err != nil {
-				r.config.Environment.Log.Error(err, "finalizers of former parents are left", "definition", previous.plan.Config.Definition)
-			}
-			break
-		}
+	err := previous.reconciler.Release(ctx, func(kind schema.GroupKind) bool {
+		return !slices.ContainsFunc(next.plan.Config.Parents, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == kind })
+	})
+	if err != nil {
+		r.config.Environment.Log.Error(err, "finalizers of former parents are left", "definition", previous.plan.Config.Definition)
 	}
 	previous.close()
 }
@@ -260,8 +259,8 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) 
 	h.next.close()
 	h.next = nil
 	r.config.Host.Stop(key.String())
-	if gone && h.running != nil && h.running.plan.Config.Finalizing.Enabled {
-		if err := h.running.reconciler.Release(ctx); err != nil {
+	if gone {
+		if err := r.release(ctx, h); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -80,25 +81,59 @@ func (r *Reconciler) manages(observed Observed, desired Desired) bool {
 	}
 }
 
-// Release takes the finalizer off every parent, because the definition is gone
-// and nobody would do it later.
-func (r *Reconciler) Release(ctx context.Context) error {
+// Release takes the finalizer off every parent of the kinds that are no longer
+// the definition's, because nobody would do it later.
+func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
 	var errs []error
 	for i := range r.parents {
 		source := &r.parents[i]
-		for _, parent := range source.cache.List() {
-			parent = r.ahead.newest(parent)
-			if !r.held(parent) {
-				continue
-			}
-			finalizers := without(parent.GetFinalizers(), r.config.Finalizing.Name)
-			_, err := r.patchMetadata(ctx, parent, source, map[string]any{"finalizers": finalizers})
-			if err != nil && !errors.Is(err, errGone) {
-				errs = append(errs, fmt.Errorf("%s %s/%s: %w", parent.GetKind(), parent.GetNamespace(), parent.GetName(), err))
-			}
+		if former(source.Kind.GroupKind()) {
+			errs = append(errs, r.releaseAll(ctx, source, source.cache.List()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// releaseAll takes the finalizer off those of the parents that have it.
+func (r *Reconciler) releaseAll(ctx context.Context, source *parentSource, parents []*unstructured.Unstructured) error {
+	var errs []error
+	for _, parent := range parents {
+		parent = r.ahead.newest(parent)
+		if !r.held(parent) {
+			continue
+		}
+		finalizers := without(parent.GetFinalizers(), r.config.Finalizing.Name)
+		_, err := r.patchMetadata(ctx, parent, source, map[string]any{"finalizers": finalizers})
+		if err != nil && !errors.Is(err, errGone) {
+			errs = append(errs, fmt.Errorf("%s %s/%s: %w", parent.GetKind(), parent.GetNamespace(), parent.GetName(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ReleaseListed is Release for a definition that does not run and so has no
+// caches: it lists the parents of the rules.
+func ReleaseListed(ctx context.Context, config Config, env Environment) error {
+	r := &Reconciler{config: config, env: env, ahead: newAhead(env.Clock)}
+	var errs []error
+	for _, rule := range config.Parents {
+		list, err := env.Client.Resource(rule.GroupVersionResource).List(ctx, metav1.ListOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("%s: %w", rule.GroupResource(), err))
+		}
+		if err == nil {
+			errs = append(errs, r.releaseAll(ctx, &parentSource{ParentRule: rule}, pointers(list.Items)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func pointers(items []unstructured.Unstructured) []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, len(items))
+	for i := range items {
+		objects[i] = &items[i]
+	}
+	return objects
 }
 
 // patchMetadata merges fields into the parent's metadata, if the parent is still

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -35,7 +34,7 @@ func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, 
 			}
 		}
 	}
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return compareKeys(apply.KeyOf(a), apply.KeyOf(b)) })
+	sortByKey(objects)
 	return objects, kinds, nil
 }
 

@@ -57,6 +57,7 @@ func (m *memory) stamp(o Observed, revision string) uint64 {
 	}
 	list([]*unstructured.Unstructured{o.Parent})
 	list(o.Children)
+	list(o.Release)
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)

@@ -25,6 +25,7 @@ func TestStamp(t *testing.T) {
 		"Fewer":         {"A child that is gone counts.", Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
 		"AnotherObject": {"Another object of the same name and version counts.", Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false},
 		"OtherRole":     {"It counts whether an object is a child or is related.", Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
+		"Release":       {"A child to release counts, though no hook is shown it.", Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
 		"Finalizing":    {"It counts which hook is asked.", Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
 		"Script":        {"A new revision of the scripts counts.", base, "r2", false},
 	}

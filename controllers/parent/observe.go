@@ -83,7 +83,9 @@ func (p *pass) observeRelated(ctx context.Context) error {
 // claim gives the objects of one resource that are the parent's, sorted, and
 // notes those that it is about to adopt and to release.
 func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
-	c := claimChildren(p.parent, claim, p.candidates(child, claim, created))
+	candidates := p.candidates(child, claim, created)
+	sortByName(candidates)
+	c := claimChildren(p.parent, claim, candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
 	mine := append(c.owned, c.adopt...)
@@ -115,12 +117,35 @@ func (p *pass) candidates(child *childSource, claim Claim, created []*unstructur
 }
 
 func sortByName(objects []*unstructured.Unstructured) {
-	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	type name struct{ namespace, name string }
+	sortBy(objects, func(o *unstructured.Unstructured) name { return name{o.GetNamespace(), o.GetName()} }, func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 }
 
-// compareKeys orders by kind, namespace and name.
-func compareKeys(a, b apply.Key) int {
-	return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+// sortByKey sorts objects by kind, namespace and name.
+func sortByKey(objects []*unstructured.Unstructured) {
+	sortBy(objects, apply.KeyOf, func(a, b apply.Key) int {
+		return cmp.Or(
+			cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Version, b.Kind.Version), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// sortBy makes the key of each object only once: to look it up in an object takes
+// longer than to compare it.
+func sortBy[K any](objects []*unstructured.Unstructured, key func(*unstructured.Unstructured) K, compare func(a, b K) int) {
+	type keyed struct {
+		key    K
+		object *unstructured.Unstructured
+	}
+	all := make([]keyed, len(objects))
+	for i, object := range objects {
+		all[i] = keyed{key(object), object}
+	}
+	slices.SortFunc(all, func(a, b keyed) int { return compare(a.key, b.key) })
+	for i := range all {
+		objects[i] = all[i].object
+	}
 }

@@ -80,7 +80,7 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	case err != nil:
 		return result, err
 	}
-	if !p.wrote && p.rest == 0 && !p.fickle.Load() && !desired.TimeDependent {
+	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.fickle.Load() && !desired.TimeDependent {
 		p.memory.remember(p.key, p.stamp, result)
 	}
 	return result, nil

@@ -35,6 +35,7 @@ const (
 	variant      = "it is three pure functions over the one reconcile core; what it shares with another variant belongs in the core"
 	onlyTests    = "it is there for tests, so that it may use all that they use"
 	outermost    = "it puts definitions to work with the variants; whoever needs both of its neighbours is cmd"
+	rendered     = "it runs a definition's plan as the host does, so that there is one way from a definition to a reconciler"
 )
 
 // rules are tried in order; the first that matches a package is its rule. Nobody is
@@ -72,10 +73,11 @@ var rules = []rule{
 		"controllers/api/...", "controllers/parent/...", "controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
+	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
+		why: "it stands in for an API server, which knows nothing of those who use it"},
 	{packages: "controllers/render/...", imports: []string{
-		"controllers/definition", "controllers/api/...", "controllers/parent/...", "controllers/render/...",
-		"engines", "scripts/...", "apply/...", "runtime/...",
-	}, inTests: realHooks, why: "it runs the real reconciler on an in-memory cluster, planned as a host would plan it"},
+		"controllers/api/...", "controllers/parent/...", "controllers/definition", "engines", "scripts/...", "apply/...", "runtime/...",
+	}, inTests: realHooks, why: rendered},
 
 	{packages: "test/arch", why: "it reads the code and runs none of it"},
 	{packages: "test/...", imports: []string{

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-
 	"sigs.k8s.io/yaml"
 )
 
@@ -94,7 +93,7 @@ func (c *testCase) read(f txtar.File) (err error) {
 	return err
 }
 
-// file gives a part's text, or "".
+// part gives the text of a part, or "".
 func (c *testCase) part(name string) string {
 	i := slices.IndexFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 	if i < 0 {
