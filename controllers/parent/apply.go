@@ -149,8 +149,6 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 		return fmt.Errorf("%s: %w: one of that name is still being deleted", change.Key, controller.ErrLater)
 	case owner == nil && p.rule.Selector == nil:
 		err = fmt.Errorf("AlreadyOwned: %s exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", change.Key)
-	case owner == nil && p.rule.Selector == nil:
-		err = fmt.Errorf("AlreadyOwned: %s exists and has no owner, and nothing is taken over here: let the hook choose another name, or delete the object", change.Key)
 	case owner == nil:
 		err = fmt.Errorf("AlreadyOwned: %s exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", change.Key)
 	case owner.UID == p.parent.GetUID() && p.rule.Marked != nil && !p.rule.Marked(live):

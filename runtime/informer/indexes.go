@@ -1,6 +1,9 @@
 package informer
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -62,14 +65,14 @@ func scoped(namespace, pair string) string { return namespace + "/" + pair }
 
 // Orphans gives the objects without a controllerRef that a selector matches, in
 // one namespace, or in all if it is empty. Its cost grows with the orphans that
-// share one label with the selector, not with all there are.
+// have the rarest of the selector's labels, not with all there are.
 func (h *Handle) Orphans(namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	return h.matching(orphanIndex, namespace, selector)
 }
 
 // Select gives the objects that a selector matches, in one namespace, or in all
-// if it is empty. Its cost grows with the objects that share one label with the
-// selector. The index that it needs is made at the first call for a resource.
+// if it is empty. Its cost grows with the objects that have the rarest of the
+// selector's labels. The index that it needs is made at the first call for a resource.
 func (h *Handle) Select(namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	if namespace == "" && selector.Empty() {
 		return h.List(), nil
@@ -89,11 +92,14 @@ func (h *Handle) Named(name string) ([]*unstructured.Unstructured, error) {
 	return h.ByIndex(nameIndex, name), nil
 }
 
-// matching looks a selector up in an index of label values.
+// matching looks a selector up in an index of label values: where there is a
+// choice, by a label that was not found on many objects before.
 func (h *Handle) matching(index, namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for _, pair := range Pairs(selector) {
-		for _, candidate := range h.ByIndex(index, scoped(namespace, pair)) {
+	for _, pair := range h.shared.leastCrowded(index, namespace, alternatives(selector)) {
+		candidates := h.ByIndex(index, scoped(namespace, pair))
+		h.shared.noteCrowd(index, namespace, pair, len(candidates))
+		for _, candidate := range candidates {
 			if selector.Matches(labels.Set(candidate.GetLabels())) {
 				found = append(found, candidate)
 			}
@@ -102,32 +108,77 @@ func (h *Handle) matching(index, namespace string, selector labels.Selector) []*
 	return found
 }
 
+// crowd is how many objects under one value of an index are worth remembering.
+const crowd = 100
+
+// crowded is a value of an index that many objects have.
+type crowded struct{ index, value string }
+
+// noteCrowd remembers how many objects have a value, if they are many.
+func (s *shared) noteCrowd(index, namespace, pair string, size int) {
+	if key := (crowded{index, scoped(namespace, pair)}); size > crowd {
+		s.crowds.Store(key, size)
+	} else {
+		s.crowds.Delete(key)
+	}
+}
+
+// leastCrowded gives the alternative with the fewest objects, as far as is known,
+// and of those that are alike the one with the fewest pairs.
+func (s *shared) leastCrowded(index, namespace string, alternatives [][]string) []string {
+	if len(alternatives) == 0 {
+		return nil
+	}
+	size := func(pairs []string) (sum int) {
+		for _, pair := range pairs {
+			if known, ok := s.crowds.Load(crowded{index, scoped(namespace, pair)}); ok {
+				sum += known.(int)
+			}
+		}
+		return sum
+	}
+	return slices.MinFunc(alternatives, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(len(a), len(b)))
+	})
+}
+
 // Pairs gives labels, as "key=value", of which every object that the selector
 // matches has exactly one: those of its most telling requirement. It gives "*"
 // if no requirement names values, and nothing if the selector matches nothing.
 // The same pairs index objects by label and parents by selector.
 func Pairs(selector labels.Selector) []string {
+	all := alternatives(selector)
+	if len(all) == 0 {
+		return nil
+	}
+	return slices.MinFunc(all, func(a, b []string) int { return cmp.Compare(len(a), len(b)) })
+}
+
+// alternatives gives the pairs of each requirement that names values. Any of them
+// is enough to find what the selector matches.
+func alternatives(selector labels.Selector) [][]string {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
 		return nil
 	}
-	best := []string{anyLabel}
+	var all [][]string
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.Equals, selection.DoubleEquals, selection.In:
 		default:
 			continue
 		}
-		values := r.ValuesUnsorted()
-		if best[0] != anyLabel && len(values) >= len(best) {
-			continue
+		pairs := r.ValuesUnsorted()
+		for i, value := range pairs {
+			pairs[i] = r.Key() + "=" + value
 		}
-		best = make([]string, len(values))
-		for i, value := range values {
-			best[i] = r.Key() + "=" + value
-		}
+		slices.Sort(pairs)
+		all = append(all, slices.Compact(pairs)) // A value may be listed twice.
 	}
-	return best
+	if len(all) == 0 {
+		return [][]string{{anyLabel}}
+	}
+	return all
 }
 
 // PairsOf gives the values of Pairs under which a selector may stand that

@@ -20,6 +20,7 @@ func TestPairs(t *testing.T) {
 		"Fewest":      {"Of several requirements the one with the fewest values tells most.", "app in (a,b),tier=x", []string{"tier=x"}},
 		"Existence":   {"A requirement that names no value is found among all.", "app", []string{"*"}},
 		"NotEqual":    {"An exclusion names no value that must be there.", "app!=web", []string{"*"}},
+		"Twice":       {"A value that is listed twice is looked up once, or its objects were found twice.", "app in (a,a)", []string{"app=a"}},
 		"Everything":  {"The empty selector is found among all.", "", []string{"*"}},
 		"MixedExists": {"Requirements without values do not hide those with.", "a,b=c,!d", []string{"b=c"}},
 	}
@@ -72,4 +73,39 @@ func labelled(namespace string, set map[string]string) *unstructured.Unstructure
 	o.SetNamespace(namespace)
 	o.SetLabels(set)
 	return o
+}
+
+func TestLeastCrowded(t *testing.T) {
+	type note struct {
+		namespace, pair string
+		size            int
+	}
+	cases := map[string]struct {
+		reason   string
+		notes    []note
+		selector string
+		want     []string
+	}{
+		"Unknown":   {"While nothing is known, the fewest values tell most.", nil, "app in (a,b),tier=x", []string{"tier=x"}},
+		"Crowded":   {"A label that many objects have is not looked up if there is another.", []note{{"ns", "app=web", 5000}}, "app=web,tier=x", []string{"tier=x"}},
+		"Sum":       {"The values of one requirement count together.", []note{{"ns", "app=a", 500}, {"ns", "app=b", 500}, {"ns", "tier=x", 900}}, "app in (a,b),tier=x", []string{"tier=x"}},
+		"Alone":     {"A selector that has nothing else is looked up by it all the same.", []note{{"ns", "app=web", 5000}}, "app=web", []string{"app=web"}},
+		"Elsewhere": {"What another namespace holds does not matter.", []note{{"other", "app=web", 5000}}, "app=web,tier=x", []string{"app=web"}},
+		"Left":      {"A crowd that has gone is forgotten.", []note{{"ns", "app=web", 5000}, {"ns", "app=web", 3}}, "app=web,tier=x", []string{"app=web"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var s shared
+			for _, n := range tc.notes {
+				s.noteCrowd("orphan", n.namespace, n.pair, n.size)
+			}
+			selector, err := labels.Parse(tc.selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.leastCrowded("orphan", "ns", alternatives(selector))); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
 }

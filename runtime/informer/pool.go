@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -37,6 +37,7 @@ type shared struct {
 	done     chan struct{}
 	users    int
 	failure  atomic.Pointer[failure]
+	crowds   sync.Map // of crowded to the number of objects there were
 }
 
 // failure is why a list or watch failed, and how far the cache was then.
@@ -96,7 +97,7 @@ func (p *Pool) start(resource schema.GroupVersionResource) *shared {
 		done:     make(chan struct{}),
 	}
 	// Both can only fail for an informer that runs already.
-	_ = s.informer.SetTransform(trim)
+	_ = s.informer.SetTransform(s.trimmer())
 	_ = s.informer.SetWatchErrorHandlerWithContext(s.failed)
 	p.log.V(1).Info("watching", "resource", resource.String())
 	go func() {
@@ -122,10 +123,26 @@ func (p *Pool) release(resource schema.GroupVersionResource, s *shared) {
 	}
 }
 
-// trim drops what no hook needs and what is half of a typical object's memory.
-func trim(obj any) (any, error) {
-	if object, err := meta.Accessor(obj); err == nil && object.GetManagedFields() != nil {
-		object.SetManagedFields(nil)
+// trimmer gives what every object goes through before anybody sees it: it drops
+// what no hook needs and what is half of a typical object's memory, and shares
+// what the object has in common with others and with its former self. An informer
+// does so in one goroutine.
+func (s *shared) trimmer() cache.TransformFunc {
+	sharer := newSharer()
+	return func(obj any) (any, error) {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return obj, nil
+		}
+		if u.GetManagedFields() != nil {
+			u.SetManagedFields(nil)
+		}
+		var before map[string]any
+		key := cache.NewObjectName(u.GetNamespace(), u.GetName()).String()
+		if known, exists, err := s.informer.GetIndexer().GetByKey(key); err == nil && exists {
+			before = object(known).Object
+		}
+		sharer.object(u.Object, before)
+		return obj, nil
 	}
-	return obj, nil
 }

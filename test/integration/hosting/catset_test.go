@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
 )
 
 // TestCatSet takes the steps of make demo.
@@ -22,30 +23,30 @@ func TestCatSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.ns = "demo" // as examples/catset/catset.yaml says
-	w.start()
+	w.Namespace = "demo" // as examples/catset/catset.yaml says
+	w.Start()
 	kubectl := func(args ...string) {
 		t.Helper()
-		if _, err := w.c.Kubectl(t.Context(), args...); err != nil {
+		if _, err := w.Cluster.Kubectl(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kubectl("apply", "-k", filepath.Join(root, "examples/catset"))
 	t.Cleanup(func() {
 		// The namespaces stay: their deletion takes longer than all of this, and a second run would meet it.
-		if _, err := w.c.Kubectl(context.Background(), "delete", "-n=demo", "catset/nginx", "cc/catset-controller"); err != nil {
+		if _, err := w.Cluster.Kubectl(context.Background(), "delete", "-n=demo", "catset/nginx", "cc/catset-controller"); err != nil {
 			t.Error(err)
 		}
 	})
-	w.mustCondition("catset-controller", "Ready", "True")
+	w.MustCondition("catset-controller", "Ready", "True")
 	kubectl("apply", "-f", filepath.Join(root, "examples/catset/catset.yaml"))
 	w.mustPods(3)
 
 	kubectl("scale", "catset", "nginx", "-n", "demo", "--replicas=5")
 	uids := w.mustPods(5)
 
-	w.remove(pods, "demo", "nginx-1")
-	w.gone(pods, "nginx-1", uids["nginx-1"])
+	w.Remove(world.Pods, "demo", "nginx-1")
+	w.Gone(world.Pods, "nginx-1", uids["nginx-1"])
 	uids = w.mustPods(5)
 
 	script := read(t, filepath.Join(root, "examples/catset/sync.js"))
@@ -57,7 +58,7 @@ func TestCatSet(t *testing.T) {
 		w.patchHooks(strings.Replace(script, from, to, 1))
 	}
 	edit("labels: { ...metadata.labels }", `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "first" }) }`)
-	w.must(pods, "nginx-0", func(o *unstructured.Unstructured) error {
+	w.Must(world.Pods, "nginx-0", func(o *unstructured.Unstructured) error {
 		if o.GetLabels()["role"] != "first" || o.GetUID() == uids["nginx-0"] {
 			return fmt.Errorf("labels %v: the edited script has had no effect", o.GetLabels())
 		}
@@ -66,27 +67,27 @@ func TestCatSet(t *testing.T) {
 	uids = w.mustPods(5)
 
 	edit("export function sync(request) {", "export function sync(request {")
-	w.mustCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
+	w.MustCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
 	for name, uid := range w.mustPods(5) {
 		if uids[name] != uid {
 			t.Errorf("%s was touched by a script that does not load", name)
 		}
 	}
-	w.remove(pods, "demo", "nginx-4")
-	w.gone(pods, "nginx-4", uids["nginx-4"])
+	w.Remove(world.Pods, "demo", "nginx-4")
+	w.Gone(world.Pods, "nginx-4", uids["nginx-4"])
 	w.mustPods(5)
 
 	w.patchHooks(script)
-	w.mustCondition("catset-controller", "ScriptsReady", "True")
+	w.MustCondition("catset-controller", "ScriptsReady", "True")
 }
 
 // mustPods waits until just the Pods nginx-0 and so on are there, each Ready, and gives their UIDs.
-func (w *world) mustPods(count int) map[string]types.UID {
-	w.t.Helper()
+func (w *host) mustPods(count int) map[string]types.UID {
+	w.T.Helper()
 	uids := map[string]types.UID{}
-	cluster.Eventually(w.t, soon, func() error {
+	cluster.Eventually(w.T, world.Soon, func() error {
 		clear(uids)
-		list, err := w.in(pods).List(w.t.Context(), metav1.ListOptions{})
+		list, err := w.In(world.Pods).List(w.T.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -119,12 +120,12 @@ func ready(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-func (w *world) patchHooks(script string) {
-	w.t.Helper()
-	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, quote(script))
-	_, err := w.c.Dynamic().Resource(configMaps).Namespace("catset").Patch(w.t.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+func (w *host) patchHooks(script string) {
+	w.T.Helper()
+	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, world.Quote(script))
+	_, err := w.Cluster.Dynamic().Resource(world.ConfigMaps).Namespace("catset").Patch(w.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
 )
 
 // copies makes spec.count ConfigMaps <thing>-<n> with spec.text, and says so in the status.
@@ -53,24 +54,24 @@ func hasCount(want int64) func(*unstructured.Unstructured) error {
 func TestChildrenFollowTheHook(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, childRule("InPlace"))
-	w.mustCondition(name, "Ready", "True")
+	w.MustCondition(name, "Ready", "True")
 	w.thing("a", "count: 3\ntext: one")
-	child := w.must(configMaps, "a-2", hasText("one"))
+	child := w.Must(world.ConfigMaps, "a-2", hasText("one"))
 	owner := metav1.GetControllerOf(child)
 	if owner == nil || owner.Kind != "Thing" || owner.Name != "a" || owner.BlockOwnerDeletion == nil || !*owner.BlockOwnerDeletion {
 		t.Errorf("owner %v, want Thing a, controlling and blocking", owner)
 	}
-	w.must(w.things, "a", hasCount(3))
+	w.Must(w.things, "a", hasCount(3))
 
-	w.patch(w.things, "a", `{"spec": {"count": 1}}`)
-	w.gone(configMaps, "a-1", "")
-	w.gone(configMaps, "a-2", "")
-	w.must(w.things, "a", hasCount(1))
+	w.Patch(w.things, "a", `{"spec": {"count": 1}}`)
+	w.Gone(world.ConfigMaps, "a-1", "")
+	w.Gone(world.ConfigMaps, "a-2", "")
+	w.Must(w.things, "a", hasCount(1))
 
-	kept := w.get(configMaps, "a-0")
-	w.remove(configMaps, w.ns, "a-0")
-	w.gone(configMaps, "a-0", kept.GetUID())
-	w.must(configMaps, "a-0", hasText("one"))
+	kept := w.Get(world.ConfigMaps, "a-0")
+	w.Remove(world.ConfigMaps, w.Namespace, "a-0")
+	w.Gone(world.ConfigMaps, "a-0", kept.GetUID())
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
 }
 
 func TestUpdateMethods(t *testing.T) {
@@ -87,27 +88,26 @@ func TestUpdateMethods(t *testing.T) {
 	w := newWorld(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := *w
-			w.t = t
+			w := w.in(t)
 			definition := w.definition("-"+toLower(name), copies, childRule(tc.method)+"\ngenerateSelector: false")
-			w.mustCondition(definition, "Ready", "True")
+			w.MustCondition(definition, "Ready", "True")
 			thing := "m" + toLower(name)
 			w.thing(thing, "count: 1\ntext: old")
-			before := w.must(configMaps, thing+"-0", hasText("old"))
-			w.must(w.things, thing, hasCount(1))
-			w.patch(w.things, thing, `{"spec": {"text": "new"}}`)
+			before := w.Must(world.ConfigMaps, thing+"-0", hasText("old"))
+			w.Must(w.things, thing, hasCount(1))
+			w.Patch(w.things, thing, `{"spec": {"text": "new"}}`)
 			if !tc.updated {
-				w.must(w.things, thing, hasCount(1)) // of the new generation: the pass is over
-				w.must(configMaps, thing+"-0", hasText("old"))
+				w.Must(w.things, thing, hasCount(1)) // of the new generation: the pass is over
+				w.Must(world.ConfigMaps, thing+"-0", hasText("old"))
 			} else {
-				after := w.must(configMaps, thing+"-0", hasText("new"))
+				after := w.Must(world.ConfigMaps, thing+"-0", hasText("new"))
 				if replaced := after.GetUID() != before.GetUID(); replaced != tc.replaced {
 					t.Errorf("replaced: %v, want %v", replaced, tc.replaced)
 				}
 			}
-			w.remove(w.things, w.ns, thing)
-			w.gone(configMaps, thing+"-0", "")
-			w.remove(composites, "", definition)
+			w.Remove(w.things, w.Namespace, thing)
+			w.Gone(world.ConfigMaps, thing+"-0", "")
+			w.Remove(world.Composites, "", definition)
 		})
 	}
 }
@@ -116,45 +116,45 @@ func TestOthersFieldsSurvive(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 1\ntext: one")
-	w.must(configMaps, "a-0", hasText("one"))
-	w.patch(configMaps, "a-0", `{"data": {"other": "writer"}, "metadata": {"annotations": {"other": "writer"}}}`)
-	w.patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	child := w.must(configMaps, "a-0", hasText("two"))
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.Patch(world.ConfigMaps, "a-0", `{"data": {"other": "writer"}, "metadata": {"annotations": {"other": "writer"}}}`)
+	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
+	child := w.Must(world.ConfigMaps, "a-0", hasText("two"))
 	if got, _, _ := unstructured.NestedString(child.Object, "data", "other"); got != "writer" || child.GetAnnotations()["other"] != "writer" {
 		t.Errorf("what another writer added is gone: %v", child.Object)
 	}
-	w.patch(configMaps, "a-0", `{"data": {"text": "drifted"}}`)
-	w.must(configMaps, "a-0", hasText("two"))
+	w.Patch(world.ConfigMaps, "a-0", `{"data": {"text": "drifted"}}`)
+	w.Must(world.ConfigMaps, "a-0", hasText("two"))
 }
 
 func TestAdoptAndRelease(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
-	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, labels: {thing: a}}, data: {text: found}}`)
-	orphan := w.get(configMaps, "a-0")
+	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, labels: {thing: a}}, data: {text: found}}`)
+	orphan := w.Get(world.ConfigMaps, "a-0")
 	w.thing("a", "count: 1\ntext: one")
-	adopted := w.must(configMaps, "a-0", hasText("one"))
+	adopted := w.Must(world.ConfigMaps, "a-0", hasText("one"))
 	if adopted.GetUID() != orphan.GetUID() || metav1.GetControllerOf(adopted) == nil {
 		t.Errorf("%v was not adopted as it is", adopted.Object)
 	}
 
 	// An orphan that comes later finds its parent too, which does not want it.
-	w.must(w.things, "a", hasCount(1))
-	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: stray, labels: {thing: a}}}`)
-	w.gone(configMaps, "stray", "")
+	w.Must(w.things, "a", hasCount(1))
+	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: stray, labels: {thing: a}}}`)
+	w.Gone(world.ConfigMaps, "stray", "")
 
 	// A child that no longer matches is let go, and another is made: here its name is taken, which is told.
-	w.patch(configMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
-	w.must(configMaps, "a-0", func(o *unstructured.Unstructured) error {
+	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
+	w.Must(world.ConfigMaps, "a-0", func(o *unstructured.Unstructured) error {
 		if metav1.GetControllerOf(o) != nil {
 			return fmt.Errorf("still owned")
 		}
 		return nil
 	})
-	w.mustEvent("a", "AlreadyOwned", "ConfigMap "+w.ns+"/a-0", "do not match the parent's selector")
+	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-0", "do not match the parent's selector")
 	// The way out that the event names works.
-	w.patch(configMaps, "a-0", `{"metadata": {"labels": {"thing": "a"}}}`)
-	w.must(configMaps, "a-0", func(o *unstructured.Unstructured) error {
+	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "a"}}}`)
+	w.Must(world.ConfigMaps, "a-0", func(o *unstructured.Unstructured) error {
 		if metav1.GetControllerOf(o) == nil {
 			return fmt.Errorf("not owned")
 		}
@@ -165,9 +165,9 @@ func TestAdoptAndRelease(t *testing.T) {
 func TestSomebodyElsesObject(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
-	w.apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
-	other := w.get(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "some")
-	w.apply(fmt.Sprintf(`
+	w.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
+	other := w.Get(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "some")
+	w.Apply(fmt.Sprintf(`
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -176,9 +176,9 @@ metadata:
   ownerReferences: [{apiVersion: v1, kind: Secret, name: some, uid: %s, controller: true}]
 data: {text: theirs}`, other.GetUID()))
 	w.thing("a", "count: 1\ntext: ours")
-	w.mustEvent("a", "AlreadyOwned", "ConfigMap "+w.ns+"/a-0", "belongs to Secret some")
-	w.mustEvent("a", "SyncError", "AlreadyOwned")
-	if err := hasText("theirs")(w.get(configMaps, "a-0")); err != nil {
+	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-0", "belongs to Secret some")
+	w.MustEvent("a", "SyncError", "AlreadyOwned")
+	if err := hasText("theirs")(w.Get(world.ConfigMaps, "a-0")); err != nil {
 		t.Error(err)
 	}
 }
@@ -188,9 +188,9 @@ func TestGeneratedSelector(t *testing.T) {
 	w.definition("", `
 export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name + "-only"}}]});`,
 		childRule("InPlace")+"\ngenerateSelector: true")
-	w.apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a}, spec: {}}`, w.group))
-	child := w.must(configMaps, "a-only", nil)
-	parent := w.get(w.things, "a")
+	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a}, spec: {}}`, w.Group))
+	child := w.Must(world.ConfigMaps, "a-only", nil)
+	parent := w.Get(w.things, "a")
 	if got := child.GetLabels()["controller-uid"]; got != string(parent.GetUID()) {
 		t.Errorf("label controller-uid %q, want the parent's UID %s", got, parent.GetUID())
 	}
@@ -199,22 +199,22 @@ export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigM
 func TestManyChildrenAreCreatedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
-	mark := w.mark()
+	mark := w.Mark()
 	w.thing("a", "count: 60\ntext: one")
-	w.must(w.things, "a", hasCount(60))
-	w.settled()
-	creations := w.requests(mark).Verbs("create").Of("", "configmaps")
+	w.Must(w.things, "a", hasCount(60))
+	w.Settled()
+	creations := w.Requests(mark).Verbs("create").Of("", "configmaps")
 	if len(creations) != 60 {
 		t.Errorf("%d requests to create 60 children:\n%s", len(creations), creations)
 	}
-	if statuses := w.requests(mark).Of(w.group, "things").Writes(); len(statuses) > 10 {
+	if statuses := w.Requests(mark).Of(w.Group, "things").Writes(); len(statuses) > 10 {
 		t.Errorf("%d writes of the status on the way:\n%s", len(statuses), statuses)
 	}
 }
 
 func TestClusterScopedBuiltInParent(t *testing.T) {
 	w := newWorld(t)
-	w.apply(fmt.Sprintf(`
+	w.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %[1]s}
@@ -232,9 +232,9 @@ spec:
             return {status: parent.status, children: [
               {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "made", namespace: parent.metadata.name}, data: {text: found.join()}}]};
           }
-`, w.ns))
-	w.must(configMaps, "made", hasText(w.ns+"/made"))
-	if events, err := w.c.Kubectl(t.Context(), "get", "namespace", w.ns, "-o", "jsonpath={.status.phase}"); err != nil || events != "Active" {
+`, w.Namespace))
+	w.Must(world.ConfigMaps, "made", hasText(w.Namespace+"/made"))
+	if events, err := w.Cluster.Kubectl(t.Context(), "get", "namespace", w.Namespace, "-o", "jsonpath={.status.phase}"); err != nil || events != "Active" {
 		t.Errorf("namespace is %q (%v)", events, err)
 	}
 }
@@ -243,31 +243,31 @@ func TestDeletingParentIsLeftToTheGarbageCollector(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 1\ntext: one")
-	w.must(configMaps, "a-0", hasText("one"))
-	w.patch(w.things, "a", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
-	w.must(w.things, "a", hasCount(1))
-	w.remove(w.things, w.ns, "a")
-	w.patch(w.things, "a", `{"spec": {"count": 2}}`)
-	w.must(w.things, "a", hasCount(1)) // The status is still written, of the new generation.
-	if w.get(configMaps, "a-1") != nil {
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.Patch(w.things, "a", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+	w.Must(w.things, "a", hasCount(1))
+	w.Remove(w.things, w.Namespace, "a")
+	w.Patch(w.things, "a", `{"spec": {"count": 2}}`)
+	w.Must(w.things, "a", hasCount(1)) // The status is still written, of the new generation.
+	if w.Get(world.ConfigMaps, "a-1") != nil {
 		t.Error("a child was created for a parent that is being deleted")
 	}
-	w.patch(w.things, "a", `{"metadata": {"finalizers": null}}`)
-	w.gone(configMaps, "a-0", "")
+	w.Patch(w.things, "a", `{"metadata": {"finalizers": null}}`)
+	w.Gone(world.ConfigMaps, "a-0", "")
 }
 
 func TestStatusThatTheSchemaPrunes(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", `export const sync = () => ({status: {count: 1, unknown: "dropped"}, children: []});`, childRule(""))
 	w.thing("a", "")
-	w.must(w.things, "a", hasCount(1))
-	w.settled()
-	mark, before := w.mark(), w.passes(name, "success")
+	w.Must(w.things, "a", hasCount(1))
+	w.Settled()
+	mark, before := w.Mark(), w.Passes(name, "success")
 	for n := range 5 {
-		w.patch(w.things, "a", fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n))
-		w.mustPass(name, before, float64(n+1))
+		w.Patch(w.things, "a", fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n))
+		w.MustPass(name, before, float64(n+1))
 	}
-	if writes := w.requests(mark).Writes(); len(writes) > 0 {
+	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
 		t.Errorf("a status that the schema prunes is written again and again:\n%s", writes)
 	}
 }
@@ -276,13 +276,13 @@ func TestResyncs(t *testing.T) {
 	w := newWorld(t)
 	period := w.definition("-period", `export const sync = () => ({children: []});`, "resyncPeriodSeconds: 1")
 	w.thing("a", "")
-	w.mustPass(period, 0, 4)
-	w.remove(composites, "", period)
+	w.MustPass(period, 0, 4)
+	w.Remove(world.Composites, "", period)
 
 	after := w.definition("-after", `export const sync = () => ({children: [], resyncAfterSeconds: 0.2});`, "resyncPeriodSeconds: 3600")
-	w.mustPass(after, 0, 6)
-	cluster.Eventually(t, soon, func() error {
-		metrics, err := w.libretto.Metrics(t.Context())
+	w.MustPass(after, 0, 6)
+	cluster.Eventually(t, world.Soon, func() error {
+		metrics, err := w.Libretto().Metrics(t.Context())
 		if err != nil {
 			return err
 		}

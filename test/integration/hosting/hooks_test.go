@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/world"
 )
 
 func toLower(s string) string { return strings.ToLower(s) }
@@ -33,25 +35,24 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 	}
 	w := newWorld(t)
 	definition := w.definition("", answering, childRule("InPlace"))
-	w.mustCondition(definition, "Ready", "True")
+	w.MustCondition(definition, "Ready", "True")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := *w
-			w.t = t
+			w := w.in(t)
 			good := strings.ReplaceAll(good, "NAME", name)
-			w.thing(name, "answer: "+quote(good))
-			child := w.must(configMaps, name, nil)
-			w.patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, quote(tc.answer)))
-			w.mustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
-			if after := w.get(configMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
+			w.thing(name, "answer: "+world.Quote(good))
+			child := w.Must(world.ConfigMaps, name, nil)
+			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(tc.answer)))
+			w.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
+			if after := w.Get(world.ConfigMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
 				t.Errorf("the child is gone or was replaced: %v", after)
 			}
 			// It recovers by itself once the answer is right again.
-			w.patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, quote(`{"children": []}`)))
-			w.gone(configMaps, name, "")
+			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(`{"children": []}`)))
+			w.Gone(world.ConfigMaps, name, "")
 		})
 	}
-	if w.libretto.Ended() {
+	if w.Libretto().Ended() {
 		t.Error("the process has died")
 	}
 }
@@ -66,20 +67,20 @@ export function sync({parent}) {
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name, labels: {thing: parent.metadata.name}}}]};
 }`, childRule("InPlace"))
 	w.thing("bad", "bad: true")
-	event := w.mustEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
-	if event.Type != "Warning" || event.Source.Component != "metacontroller" || event.Namespace != w.ns {
-		t.Errorf("event %s of %s in %s, want a Warning of metacontroller in %s", event.Type, event.Source.Component, event.Namespace, w.ns)
+	event := w.MustEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
+	if event.Type != "Warning" || event.Source.Component != "metacontroller" || event.Namespace != w.Namespace {
+		t.Errorf("event %s of %s in %s, want a Warning of metacontroller in %s", event.Type, event.Source.Component, event.Namespace, w.Namespace)
 	}
 	w.thing("good", "")
-	w.must(configMaps, "good", nil)
-	w.patch(w.things, "bad", `{"spec": {"bad": false}}`)
-	w.must(configMaps, "bad", nil)
+	w.Must(world.ConfigMaps, "good", nil)
+	w.Patch(w.things, "bad", `{"spec": {"bad": false}}`)
+	w.Must(world.ConfigMaps, "bad", nil)
 }
 
 func TestEndlessHookIsStopped(t *testing.T) {
 	w := newWorld(t)
-	name := w.ns
-	w.apply(fmt.Sprintf(`
+	name := w.Namespace
+	w.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s}
@@ -89,12 +90,12 @@ spec:
   hooks:
     sync:
       script: {engine: JavaScript, timeout: 300ms, inline: "export function sync({parent}) { while (parent.spec.endless); return {children: []}; }"}
-`, name, w.group))
+`, name, w.Group))
 	w.thing("endless", "endless: true")
-	w.mustEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
-	before := w.passes(name, "success")
+	w.MustEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
+	before := w.Passes(name, "success")
 	w.thing("quick", "endless: false")
-	w.mustPass(name, before, 1)
+	w.MustPass(name, before, 1)
 }
 
 func TestWebhook(t *testing.T) {
@@ -119,7 +120,7 @@ func TestWebhook(t *testing.T) {
 			request.Controller.GetName(), name, name)
 	}))
 	defer server.Close()
-	w.apply(fmt.Sprintf(`
+	w.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s}
@@ -127,24 +128,24 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things}
   childResources: [{apiVersion: v1, resource: configmaps}]
   hooks: {sync: {webhook: {url: "%s/sync", timeout: 500ms}}}
-`, w.ns, w.group, server.URL))
+`, w.Namespace, w.Group, server.URL))
 	w.thing("a", "")
-	w.must(configMaps, "a", nil)
-	w.must(w.things, "a", func(o *unstructured.Unstructured) error {
-		if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said != w.ns {
+	w.Must(world.ConfigMaps, "a", nil)
+	w.Must(w.things, "a", func(o *unstructured.Unstructured) error {
+		if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said != w.Namespace {
 			return fmt.Errorf("said %q, want the definition's name", said)
 		}
 		return nil
 	})
-	w.mustCondition(w.ns, "ScriptsReady", "True", "NoScripts")
+	w.MustCondition(w.Namespace, "ScriptsReady", "True", "NoScripts")
 
 	slow.Store(1)
-	w.patch(w.things, "a", `{"metadata": {"annotations": {"n": "1"}}}`)
-	w.mustEvent("a", "SyncError", "HookTimedOut: sync hook: ")
+	w.Patch(w.things, "a", `{"metadata": {"annotations": {"n": "1"}}}`)
+	w.MustEvent("a", "SyncError", "HookTimedOut: sync hook: ")
 	server.CloseClientConnections()
 	server.Listener.Close()
-	w.mustEvent("a", "SyncError", "HookFailed: sync hook: ")
-	if w.get(configMaps, "a") == nil {
+	w.MustEvent("a", "SyncError", "HookFailed: sync hook: ")
+	if w.Get(world.ConfigMaps, "a") == nil {
 		t.Error("the child is gone though nobody said so")
 	}
 }
@@ -154,20 +155,20 @@ func TestStatusLeadsToAnotherPass(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: Math.min((parent.status?.count ?? 0) + 1, 5)}});`, "")
 	w.thing("a", "")
-	w.must(w.things, "a", hasCount(5))
-	w.settled()
+	w.Must(w.things, "a", hasCount(5))
+	w.Settled()
 }
 
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	w := newWorld(t)
 	script := func(text string) string {
-		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, w.ns, quote(text))
+		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, w.Namespace, world.Quote(text))
 	}
 	saying := func(text string) string {
 		return script(fmt.Sprintf("export const sync = () => ({\n  status: {said: %q},\n  children: [],\n});\n", text))
 	}
-	w.apply(saying("one"))
-	w.apply(fmt.Sprintf(`
+	w.Apply(saying("one"))
+	w.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %[1]s}
@@ -175,14 +176,14 @@ spec:
   parentResource: {apiVersion: %[2]s/v1, resource: things}
   scriptSources: [{configMap: {namespace: %[1]s, name: hooks}}]
   hooks: {sync: {script: {path: sync.js}}}
-`, w.ns, w.group))
+`, w.Namespace, w.Group))
 	for n := range 20 {
 		w.thing(fmt.Sprintf("t%d", n), "")
 	}
 	said := func(want string) {
 		t.Helper()
 		for n := range 20 {
-			w.must(w.things, fmt.Sprintf("t%d", n), func(o *unstructured.Unstructured) error {
+			w.Must(w.things, fmt.Sprintf("t%d", n), func(o *unstructured.Unstructured) error {
 				if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != want {
 					return fmt.Errorf("%s said %q, want %q", o.GetName(), got, want)
 				}
@@ -191,20 +192,20 @@ spec:
 		}
 	}
 	said("one")
-	mark, start := w.mark(), time.Now()
-	w.apply(saying("two"))
+	mark, start := w.Mark(), time.Now()
+	w.Apply(saying("two"))
 	said("two")
 	t.Logf("20 parents follow an edited script after %s", time.Since(start).Round(time.Millisecond))
-	if reads := w.requests(mark).Verbs("list", "watch", "get"); len(reads) > 0 {
+	if reads := w.Requests(mark).Verbs("list", "watch", "get"); len(reads) > 0 {
 		t.Errorf("an edit of a script makes libretto read:\n%s", reads)
 	}
 
-	w.apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
-	w.mustCondition(w.ns, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
-	w.mustEvent(w.ns, "ScriptInvalid", "sync.js:4:1")
-	w.mustCondition(w.ns, "Ready", "True")
+	w.Apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
+	w.MustCondition(w.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
+	w.MustEvent(w.Namespace, "ScriptInvalid", "sync.js:4:1")
+	w.MustCondition(w.Namespace, "Ready", "True")
 	w.thing("late", "")
-	w.must(w.things, "late", func(o *unstructured.Unstructured) error {
+	w.Must(w.things, "late", func(o *unstructured.Unstructured) error {
 		if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != "two" {
 			return fmt.Errorf("said %q, want two: the last good script serves", got)
 		}
@@ -212,8 +213,8 @@ spec:
 	})
 	said("two")
 
-	w.apply(saying("three"))
+	w.Apply(saying("three"))
 	said("three")
-	w.mustCondition(w.ns, "ScriptsReady", "True")
-	w.mustEvent(w.ns, "ScriptReloaded")
+	w.MustCondition(w.Namespace, "ScriptsReady", "True")
+	w.MustEvent(w.Namespace, "ScriptReloaded")
 }

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
 )
 
-func (w *world) openWatches(group, resource string) cluster.Requests {
-	w.t.Helper()
-	open, err := w.c.OpenWatches(w.t.Context(), agent, group, resource)
+func (w *host) openWatches(group, resource string) cluster.Requests {
+	w.T.Helper()
+	open, err := w.Cluster.OpenWatches(w.T.Context(), world.Agent, group, resource)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return open
 }
@@ -25,7 +26,7 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 	w := newWorld(t)
 	counted := func(group, resource string) int {
 		t.Helper()
-		n, err := w.c.Watches(t.Context(), group, resource)
+		n, err := w.Cluster.Watches(t.Context(), group, resource)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,12 +38,12 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 		names = append(names, w.definition(fmt.Sprintf("-%d", n), copies, childRule("InPlace")))
 	}
 	for _, name := range names {
-		w.mustCondition(name, "Ready", "True")
+		w.MustCondition(name, "Ready", "True")
 	}
 	if got := counted("", "configmaps") - maps; got != 1 {
 		t.Errorf("the API server counts %d more watches on configmaps, want 1", got)
 	}
-	for group, resource := range map[string]string{"": "configmaps", w.group: "things"} {
+	for group, resource := range map[string]string{"": "configmaps", w.Group: "things"} {
 		if open := w.openWatches(group, resource); len(open) != 1 {
 			t.Errorf("%d watches on %s are open, want 1:\n%s", len(open), resource, open)
 		}
@@ -50,20 +51,20 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 
 	// All but one go, and then the last: the watches end with it.
 	for _, name := range names[1:] {
-		w.remove(composites, "", name)
+		w.Remove(world.Composites, "", name)
 	}
-	cluster.Eventually(t, soon, func() error {
-		if started := w.passes(names[9], "success"); started != 0 {
+	cluster.Eventually(t, world.Soon, func() error {
+		if started := w.Passes(names[9], "success"); started != 0 {
 			return fmt.Errorf("%s still runs", names[9])
 		}
 		return nil
 	})
-	if open := w.openWatches(w.group, "things"); len(open) != 1 {
+	if open := w.openWatches(w.Group, "things"); len(open) != 1 {
 		t.Errorf("%d watches are open while one definition needs them, want 1", len(open))
 	}
-	w.remove(composites, "", names[0])
-	for group, resource := range map[string]string{"": "configmaps", w.group: "things"} {
-		cluster.Eventually(t, soon, func() error {
+	w.Remove(world.Composites, "", names[0])
+	for group, resource := range map[string]string{"": "configmaps", w.Group: "things"} {
+		cluster.Eventually(t, world.Soon, func() error {
 			if open := w.openWatches(group, resource); len(open) != 0 {
 				return fmt.Errorf("%s is still watched:\n%s", resource, open)
 			}
@@ -74,42 +75,42 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 
 func TestCRDThatComesLateAndGoes(t *testing.T) {
 	w := newWorldWithoutThings(t)
-	w.start()
+	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
-	w.mustCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
-	w.mustCondition(name, "Ready", "False")
-	w.mustEvent(name, "CreateError", "things")
+	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
+	w.MustCondition(name, "Ready", "False")
+	w.MustEvent(name, "CreateError", "things")
 
 	start := time.Now()
-	w.apply(w.thingCRD())
-	w.mustCondition(name, "Ready", "True")
+	w.Apply(w.thingCRD())
+	w.MustCondition(name, "Ready", "True")
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("a late CRD was picked up after %s, want 2 s at most", took)
 	} else {
 		t.Logf("a late CRD was picked up after %s", took.Round(time.Millisecond))
 	}
 	w.thing("a", "count: 1\ntext: one")
-	w.must(configMaps, "a-0", hasText("one"))
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
 
-	w.remove(crds, "", "things."+w.group)
-	w.mustCondition(name, "Accepted", "False", "ResourceNotFound")
-	cluster.Eventually(t, soon, func() error {
-		if open := w.openWatches(w.group, "things"); len(open) != 0 {
+	w.Remove(world.CRDs, "", "things."+w.Group)
+	w.MustCondition(name, "Accepted", "False", "ResourceNotFound")
+	cluster.Eventually(t, world.Soon, func() error {
+		if open := w.openWatches(w.Group, "things"); len(open) != 0 {
 			return fmt.Errorf("still watched:\n%s", open)
 		}
 		return nil
 	})
-	cluster.Eventually(t, soon, func() error {
-		_, err := w.c.Dynamic().Resource(crds).Get(t.Context(), "things."+w.group, metav1.GetOptions{})
+	cluster.Eventually(t, world.Soon, func() error {
+		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the definition is still being deleted (%v)", err)
 		}
 		return nil
 	})
-	w.apply(w.thingCRD())
-	w.mustCondition(name, "Ready", "True")
+	w.Apply(w.thingCRD())
+	w.MustCondition(name, "Ready", "True")
 	w.thing("b", "count: 1\ntext: two")
-	w.must(configMaps, "b-0", hasText("two"))
+	w.Must(world.ConfigMaps, "b-0", hasText("two"))
 }
 
 func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
@@ -119,102 +120,96 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 		w.thing(fmt.Sprintf("t%d", n), "count: 3\ntext: same")
 	}
 	for n := range 5 {
-		w.must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
+		w.Must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
 	}
-	w.settled()
-	mark, before := w.mark(), w.passes(name, "success")
+	w.Settled()
+	mark, before := w.Mark(), w.Passes(name, "success")
 	for n := range 5 {
-		w.patch(w.things, fmt.Sprintf("t%d", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
-		w.patch(configMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		w.Patch(w.things, fmt.Sprintf("t%d", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		w.Patch(world.ConfigMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	}
-	w.mustPass(name, before, 5)
-	w.settled()
-	if requests := w.requests(mark); len(requests) > 0 {
+	w.MustPass(name, before, 5)
+	w.Settled()
+	if requests := w.Requests(mark); len(requests) > 0 {
 		t.Errorf("passes that change nothing made requests:\n%s", requests)
 	}
 }
 
 func TestRestartWritesNothing(t *testing.T) {
 	w := newWorldWithoutThings(t)
-	w.apply(w.thingCRD())
-	ctx := t.Context()
-	first, err := w.c.StartLibretto(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Apply(w.thingCRD())
+	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 5\ntext: one")
-	w.must(w.things, "a", hasCount(5))
-	w.mustCondition(name, "Ready", "True")
-	w.settled()
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	mark := w.mark()
-	w.start()
-	w.mustPass(name, 0, 1)
-	w.settled()
-	if writes := w.requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != composites.Group }); len(writes) > 0 {
+	w.Must(w.things, "a", hasCount(5))
+	w.MustCondition(name, "Ready", "True")
+	w.Settled()
+	w.Kill()
+	mark := w.Mark()
+	w.Start()
+	w.MustPass(name, 0, 1)
+	w.Settled()
+	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != world.Composites.Group }); len(writes) > 0 {
 		t.Errorf("a restart with nothing changed writes:\n%s", writes)
 	}
-	w.patch(w.things, "a", `{"spec": {"count": 6}}`)
-	w.must(configMaps, "a-5", hasText("one"))
+	w.Patch(w.things, "a", `{"spec": {"count": 6}}`)
+	w.Must(world.ConfigMaps, "a-5", hasText("one"))
 }
 
 func TestEditedDefinition(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, childRule("OnDelete"))
 	w.thing("a", "count: 1\ntext: one")
-	w.must(configMaps, "a-0", hasText("one"))
-	w.mustCondition(name, "Ready", "True")
-	mark := w.mark()
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.MustCondition(name, "Ready", "True")
+	mark := w.Mark()
 
 	// A new method takes effect on what is there, and no cache is filled anew.
-	w.patch(w.things, "a", `{"spec": {"text": "two"}}`)
+	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
 	w.definition("", copies, childRule("InPlace"))
-	w.must(configMaps, "a-0", hasText("two"))
-	if reads := w.requests(mark).Verbs("list", "watch"); len(reads) > 0 {
+	w.Must(world.ConfigMaps, "a-0", hasText("two"))
+	if reads := w.Requests(mark).Verbs("list", "watch"); len(reads) > 0 {
 		t.Errorf("an edit of a definition makes libretto read:\n%s", reads)
 	}
 
 	// A spec that can't be built leaves the old one at work.
 	w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: none.example.com/v1, resource: nothings}]")
-	w.mustCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
-	w.mustCondition(name, "Ready", "False", "EarlierSpecServes")
-	w.patch(w.things, "a", `{"spec": {"text": "three"}}`)
-	w.must(configMaps, "a-0", hasText("three"))
+	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
+	w.MustCondition(name, "Ready", "False", "EarlierSpecServes")
+	w.Patch(w.things, "a", `{"spec": {"text": "three"}}`)
+	w.Must(world.ConfigMaps, "a-0", hasText("three"))
 
 	w.definition("", copies, childRule("InPlace"))
-	w.mustCondition(name, "Ready", "True")
+	w.MustCondition(name, "Ready", "True")
 }
 
 func TestParentWithoutStatusSubresource(t *testing.T) {
 	w := newWorldWithoutThings(t)
-	crd := w.parse(w.thingCRD())
+	crd := w.Parse(w.thingCRD())
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	unstructured.RemoveNestedField(versions[0].(map[string]any), "subresources")
 	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.c.Apply(t.Context(), w.ns, crd); err != nil {
+	if err := w.Cluster.Apply(t.Context(), w.Namespace, crd); err != nil {
 		t.Fatal(err)
 	}
-	w.start()
+	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
-	w.mustEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
-	w.mustCondition(name, "Ready", "True", "NoStatusSubresource")
+	w.MustEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
+	w.MustCondition(name, "Ready", "True", "NoStatusSubresource")
 	w.thing("a", "count: 1\ntext: one")
-	w.must(configMaps, "a-0", hasText("one"))
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
 
-	w.apply(w.thingCRD())
-	w.mustCondition(name, "Ready", "True", "Running")
-	w.must(w.things, "a", hasCount(1))
+	w.Apply(w.thingCRD())
+	w.MustCondition(name, "Ready", "True", "Running")
+	w.Must(w.things, "a", hasCount(1))
 }
 
 func TestUnsupportedIsRefusedByName(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: ServerSideApply}]")
-	w.mustCondition(name, "Accepted", "False", "Unsupported", "server-side apply", "use DynamicApply")
+	w.MustCondition(name, "Accepted", "False", "Unsupported", "server-side apply", "use DynamicApply")
 }
 
 func TestCountOfParents(t *testing.T) {
@@ -223,8 +218,8 @@ func TestCountOfParents(t *testing.T) {
 	for n := range 3 {
 		w.thing(fmt.Sprintf("t%d", n), "count: 0\ntext: none")
 	}
-	cluster.Eventually(t, soon, func() error {
-		out, err := w.c.Kubectl(t.Context(), "get", "cc", name, "--no-headers")
+	cluster.Eventually(t, world.Soon, func() error {
+		out, err := w.Cluster.Kubectl(t.Context(), "get", "cc", name, "--no-headers")
 		if err != nil {
 			return err
 		}

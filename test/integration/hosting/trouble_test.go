@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
 )
 
 func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
@@ -27,7 +28,7 @@ func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
 	defer cancel()
 	var stderr bytes.Buffer
 	command := exec.CommandContext(ctx, binary, "serve", "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
@@ -44,9 +45,9 @@ func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
 func TestParentThatMatchesItself(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent, children}) => ({children: [], status: {count: Object.keys(Object.values(children)[0]).length}});`,
-		fmt.Sprintf("childResources: [{apiVersion: %s/v1, resource: things}]", w.group))
-	w.apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {thing: a}}, spec: {selector: {matchLabels: {thing: a}}}}`, w.group))
-	parent := w.must(w.things, "a", hasCount(0))
+		fmt.Sprintf("childResources: [{apiVersion: %s/v1, resource: things}]", w.Group))
+	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {thing: a}}, spec: {selector: {matchLabels: {thing: a}}}}`, w.Group))
+	parent := w.Must(w.things, "a", hasCount(0))
 	if metav1.GetControllerOf(parent) != nil || parent.GetDeletionTimestamp() != nil {
 		t.Errorf("the parent has become its own child: %v", parent.Object)
 	}
@@ -55,7 +56,7 @@ func TestParentThatMatchesItself(t *testing.T) {
 func TestTwoVersionsOfOneChildAreRefused(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, "childResources: [{apiVersion: autoscaling/v1, resource: horizontalpodautoscalers}, {apiVersion: autoscaling/v2, resource: horizontalpodautoscalers}]")
-	w.mustCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
+	w.MustCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
 }
 
 func TestDefinitionMadeAnew(t *testing.T) {
@@ -66,17 +67,17 @@ func TestDefinitionMadeAnew(t *testing.T) {
 	name := w.definition("", saying(0), "")
 	w.thing("a", "")
 	for n := range 15 {
-		w.must(w.things, "a", hasCount(int64(n)))
-		w.remove(composites, "", name)
+		w.Must(w.things, "a", hasCount(int64(n)))
+		w.Remove(world.Composites, "", name)
 		w.definition("", saying(n+1), "")
 	}
-	w.must(w.things, "a", hasCount(15))
+	w.Must(w.things, "a", hasCount(15))
 }
 
 func TestMissingRightsAreTold(t *testing.T) {
 	w := newWorldWithoutThings(t)
-	w.apply(w.thingCRD())
-	w.apply(fmt.Sprintf(`
+	w.Apply(w.thingCRD())
+	w.Apply(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: %[1]s}
@@ -88,25 +89,25 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, w.ns, w.group))
-	w.start("--kubeconfig", w.kubeconfigAs(w.ns))
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, w.Namespace, w.Group))
+	w.Start("--kubeconfig", w.kubeconfigAs(w.Namespace))
 	name := w.definition("", copies, childRule("InPlace"))
-	w.mustCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
+	w.MustCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
 }
 
 // kubeconfigAs writes a kubeconfig that acts as a user.
-func (w *world) kubeconfigAs(user string) string {
-	w.t.Helper()
-	config, err := clientcmd.LoadFromFile(w.c.Kubeconfig)
+func (w *host) kubeconfigAs(user string) string {
+	w.T.Helper()
+	config, err := clientcmd.LoadFromFile(w.Cluster.Kubeconfig)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	for _, auth := range config.AuthInfos {
 		auth.Impersonate = user
 	}
-	path := filepath.Join(w.t.TempDir(), "kubeconfig")
+	path := filepath.Join(w.T.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return path
 }
@@ -115,19 +116,19 @@ func (w *world) kubeconfigAs(user string) string {
 func TestNameThatBecomesFree(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
-	w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, finalizers: [example.com/hold]}, data: {text: theirs}}`)
+	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, finalizers: [example.com/hold]}, data: {text: theirs}}`)
 	w.thing("a", "count: 1\ntext: ours")
-	w.mustEvent("a", "AlreadyOwned", "has no owner")
-	w.remove(configMaps, w.ns, "a-0")
-	cluster.Eventually(t, soon, func() error {
-		if !strings.Contains(w.libretto.Log(), "still being deleted") && w.passes(w.ns, "later") < 5 {
+	w.MustEvent("a", "AlreadyOwned", "has no owner")
+	w.Remove(world.ConfigMaps, w.Namespace, "a-0")
+	cluster.Eventually(t, world.Soon, func() error {
+		if !strings.Contains(w.Libretto().Log(), "still being deleted") && w.Passes(w.Namespace, "later") < 5 {
 			return fmt.Errorf("no pass has found the object to be on its way out")
 		}
 		return nil
 	})
 	start := time.Now()
-	w.patch(configMaps, "a-0", `{"metadata": {"finalizers": null}}`)
-	w.must(configMaps, "a-0", hasText("ours"))
+	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"finalizers": null}}`)
+	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("the name was free and taken only %s later", took)
 	}
@@ -137,14 +138,14 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 1\ntext: ours")
-	w.must(configMaps, "a-0", hasText("ours"))
+	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
 	rewrites := 0
-	cluster.Eventually(t, soon, func() error {
-		if w.get(configMaps, "a-0") != nil && hasText("ours")(w.get(configMaps, "a-0")) == nil {
-			w.patch(configMaps, "a-0", `{"data": {"text": "theirs"}}`)
+	cluster.Eventually(t, world.Soon, func() error {
+		if w.Get(world.ConfigMaps, "a-0") != nil && hasText("ours")(w.Get(world.ConfigMaps, "a-0")) == nil {
+			w.Patch(world.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
 			rewrites++
 		}
-		metrics, err := w.libretto.Metrics(t.Context())
+		metrics, err := w.Libretto().Metrics(t.Context())
 		if err != nil {
 			return err
 		}
@@ -153,9 +154,9 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 		}
 		return nil
 	})
-	event := w.mustEvent("a", "HotLoop", "ConfigMap "+w.ns+"/a-0", "data.text", `"ours"`, `"theirs"`, cluster.UserAgent)
+	event := w.MustEvent("a", "HotLoop", "ConfigMap "+w.Namespace+"/a-0", "data.text", `"ours"`, `"theirs"`, cluster.UserAgent)
 	t.Logf("after %d rewrites: %s", rewrites, event.Message)
-	if err := hasText("theirs")(w.get(configMaps, "a-0")); err != nil {
+	if err := hasText("theirs")(w.Get(world.ConfigMaps, "a-0")); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,6 +165,6 @@ func TestStatusThatNeverSettles(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")
 	w.thing("a", "")
-	w.mustEvent("a", "HotLoop", "the hook's status has differed 60 times")
-	w.settled()
+	w.MustEvent("a", "HotLoop", "the hook's status has differed 60 times")
+	w.Settled()
 }

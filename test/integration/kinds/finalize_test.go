@@ -1,0 +1,301 @@
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// teardown makes spec.count ConfigMaps, and takes them down one by one, the last first. With spec.hold it never ends.
+const teardown = `
+export function sync({PARENT: {metadata: {name}, spec}}) {
+  return {CHILDREN: Array.from({length: spec.count}, (_, n) => (
+    {apiVersion: "v1", kind: "ConfigMap", metadata: {name: name + "-" + n, labels: {thing: name}}, data: {text: "made"}}))};
+}
+export function finalize({PARENT: {spec}, CHILDREN: observed}) {
+  if (spec.broken) { throw new Error("broken"); }
+  const left = Object.values(observed["ConfigMap.v1"]).sort((a, b) => a.metadata.name < b.metadata.name ? -1 : 1);
+  return {CHILDREN: spec.hold ? left : left.slice(0, -1), finalized: !spec.hold && left.length === 0};
+}`
+
+// scriptFor puts the names that a kind's hooks have for parent and children into a script.
+func scriptFor(kind, script string) string {
+	if kind == decorator {
+		return strings.NewReplacer("PARENT", "object", "CHILDREN", "attachments").Replace(script)
+	}
+	return strings.NewReplacer("PARENT", "parent", "CHILDREN", "children").Replace(script)
+}
+
+func finalizerOf(kind, name string) string {
+	return "metacontroller.io/" + strings.ToLower(kind) + "-" + name
+}
+
+func held(finalizer string, want bool) func(*unstructured.Unstructured) error {
+	return func(o *unstructured.Unstructured) error {
+		if got := slices.Contains(o.GetFinalizers(), finalizer); got != want {
+			return fmt.Errorf("%s has finalizers %q, want %s among them: %v", o.GetName(), o.GetFinalizers(), finalizer, want)
+		}
+		return nil
+	}
+}
+
+// finalizing is a definition with a finalize hook.
+type finalizing struct {
+	*scene
+	kind, set, name string
+}
+
+func (f *finalizing) finalizer() string { return finalizerOf(f.kind, f.name) }
+
+// define applies the definition with the named hooks.
+func (f *finalizing) define(names ...string) {
+	f.T.Helper()
+	f.name = f.scene.define(f.kind, "-"+f.set, f.parentsAre(f.kind, f.set), hooks(scriptFor(f.kind, teardown), names...))
+}
+
+// parent applies a Thing of the definition, and waits until it is held and has its children.
+func (f *finalizing) parent(name string, count int, more string) *unstructured.Unstructured {
+	f.T.Helper()
+	f.object("Thing", name, "set: "+f.set, fmt.Sprintf("count: %d\nselector: {matchLabels: {thing: %q}}\n%s", count, name, more))
+	for n := range count {
+		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", name, n), nil)
+	}
+	return f.Must(f.resource("Thing"), name, held(f.finalizer(), true))
+}
+
+// delete deletes a Thing with a propagation policy.
+func (f *finalizing) delete(name string, policy metav1.DeletionPropagation) {
+	f.T.Helper()
+	if err := f.In(f.resource("Thing")).Delete(f.T.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// deletions are the ConfigMaps that libretto deleted, in order.
+func (f *finalizing) deletions(since cluster.Mark) []string {
+	f.T.Helper()
+	var names []string
+	for _, r := range f.Requests(since).Verbs("delete").Of("", "configmaps").In(f.Namespace) {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+func TestFinalize(t *testing.T) {
+	scenarios := map[string]func(*finalizing){
+		"first":      finalizerComesFirst,
+		"ordered":    teardownIsOrdered,
+		"foreground": foregroundDeletion,
+		"orphan":     orphanDeletion,
+		"optout":     optOut,
+		"unhooked":   hookRemoved,
+		"undefined":  definitionDeleted,
+		"stuck":      definitionDeletedUnderDeletingParent,
+		"failing":    failingHookHolds,
+	}
+	w := newScene(t)
+	for _, kind := range []string{composite, decorator} {
+		for name, run := range scenarios {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				w := w.with(t)
+				f := &finalizing{scene: w, kind: kind, set: name + "-" + strings.ToLower(kind[:1])}
+				f.define("sync", "finalize")
+				run(f)
+				w.Remove(definitionsOf(kind), "", f.name)
+			})
+		}
+	}
+}
+
+func finalizerComesFirst(f *finalizing) {
+	mark := f.Mark()
+	f.parent(f.set, 2, "")
+	order := f.Requests(mark).Writes().In(f.Namespace).Filter(func(r cluster.Request) bool { return r.Subresource == "" })
+	if len(order) != 3 || order[0].Resource != "things" || order[1].Verb != "create" || order[2].Verb != "create" {
+		f.T.Errorf("writes are\n%s\nwant the parent with its finalizer first, then two children created", order)
+	}
+}
+
+func teardownIsOrdered(f *finalizing) {
+	parent := f.parent(f.set, 4, "")
+	mark := f.Mark()
+	f.delete(f.set, metav1.DeletePropagationBackground)
+	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	want := []string{f.set + "-3", f.set + "-2", f.set + "-1", f.set + "-0"}
+	if got := f.deletions(mark); !slices.Equal(got, want) {
+		f.T.Errorf("children were deleted in the order %q, want %q", got, want)
+	}
+	if left := f.names(world.ConfigMaps, "thing="+f.set); len(left) > 0 {
+		f.T.Errorf("the parent is gone before its children %q", left)
+	}
+}
+
+// What the garbage collector does for a deletion in the foreground, nobody else does.
+func foregroundDeletion(f *finalizing) {
+	parent := f.parent(f.set, 3, "")
+	mark := f.Mark()
+	f.delete(f.set, metav1.DeletePropagationForeground)
+	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.mustNames(world.ConfigMaps, "thing="+f.set)
+	if deleted := f.deletions(mark); len(deleted) > 0 {
+		f.T.Errorf("%q were deleted while the garbage collector was at it", deleted)
+	}
+}
+
+func orphanDeletion(f *finalizing) {
+	parent := f.parent(f.set, 2, "")
+	mark := f.Mark()
+	f.delete(f.set, metav1.DeletePropagationOrphan)
+	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	for n := range 2 {
+		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", f.set, n), ownedBy(nil))
+	}
+	if deleted := f.deletions(mark); len(deleted) > 0 {
+		f.T.Errorf("%q were deleted though the deletion is to leave orphans", deleted)
+	}
+}
+
+func optOut(f *finalizing) {
+	parent := f.parent(f.set, 2, "")
+	f.Patch(f.resource("Thing"), f.set, `{"metadata": {"labels": {"set": "none"}}}`)
+	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
+	f.mustNames(world.ConfigMaps, "thing="+f.set)
+
+	// It is nobody's, until it comes back.
+	mark := f.Mark()
+	f.Patch(f.resource("Thing"), f.set, `{"spec": {"count": 1}}`)
+	f.parent(f.set+"-witness", 1, "")
+	if writes := f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }); len(writes) > 0 {
+		f.T.Errorf("a parent that has opted out is written:\n%s", writes)
+	}
+	f.Patch(f.resource("Thing"), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
+	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
+}
+
+func hookRemoved(f *finalizing) {
+	f.parent(f.set, 1, "")
+	mark := f.Mark()
+	if _, err := f.Cluster.Dynamic().Resource(definitionsOf(f.kind)).Patch(f.T.Context(), f.name, "application/merge-patch+json",
+		[]byte(`{"spec": {"hooks": {"finalize": null}}}`), metav1.PatchOptions{}); err != nil {
+		f.T.Fatal(err)
+	}
+	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
+	f.Patch(f.resource("Thing"), f.set, `{"spec": {"count": 2}}`)
+	f.Must(world.ConfigMaps, f.set+"-1", nil)
+	if deleted := f.deletions(mark); len(deleted) > 0 {
+		f.T.Errorf("%q were deleted", deleted)
+	}
+}
+
+func definitionDeleted(f *finalizing) {
+	for n := range 5 {
+		f.parent(fmt.Sprintf("%s-%d", f.set, n), 1, "")
+	}
+	mark := f.Mark()
+	f.Remove(definitionsOf(f.kind), "", f.name)
+	for n := range 5 {
+		name := fmt.Sprintf("%s-%d", f.set, n)
+		parent := f.Must(f.resource("Thing"), name, held(f.finalizer(), false))
+		f.Must(world.ConfigMaps, name+"-0", ownedBy(parent))
+	}
+	if deleted := f.deletions(mark); len(deleted) > 0 {
+		f.T.Errorf("%q were deleted with the definition", deleted)
+	}
+}
+
+func definitionDeletedUnderDeletingParent(f *finalizing) {
+	parent := f.parent(f.set, 1, "hold: true")
+	f.delete(f.set, metav1.DeletePropagationBackground)
+	f.Must(f.resource("Thing"), f.set, func(o *unstructured.Unstructured) error {
+		if o.GetDeletionTimestamp() == nil {
+			return fmt.Errorf("%s is not being deleted", o.GetName())
+		}
+		return nil
+	})
+	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.Remove(definitionsOf(f.kind), "", f.name)
+	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.Gone(world.ConfigMaps, f.set+"-0", "")
+}
+
+// A finalize hook that fails leaves everything as it is, and is asked again.
+func failingHookHolds(f *finalizing) {
+	parent := f.parent(f.set, 1, "hold: true")
+	f.delete(f.set, metav1.DeletePropagationBackground)
+	f.Patch(f.resource("Thing"), f.set, `{"spec": {"broken": true}}`)
+	f.MustEvent(f.set, "SyncError", "HookFailed: finalize hook: ", "broken")
+	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
+	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.Patch(f.resource("Thing"), f.set, `{"spec": {"hold": false, "broken": false}}`)
+	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+}
+
+// The deletion of a CRD deletes its objects, which are finalized like others.
+func TestFinalizeAndCRDDeleted(t *testing.T) {
+	w := newScene(t)
+	for _, kind := range []string{composite, decorator} {
+		f := &finalizing{scene: w, kind: kind, set: strings.ToLower(kind[:1])}
+		f.define("sync", "finalize")
+		f.parent(f.set, 2, "")
+	}
+	mark := w.Mark()
+	w.Remove(world.CRDs, "", "things."+w.Group)
+	cluster.Eventually(t, world.Soon, func() error {
+		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("the CRD is still being deleted (%v)", err)
+		}
+		return nil
+	})
+	got := (&finalizing{scene: w}).deletions(mark)
+	slices.Sort(got)
+	if want := []string{"c-0", "c-1", "d-0", "d-1"}; !slices.Equal(got, want) {
+		t.Errorf("%q were taken down, want %q", got, want)
+	}
+}
+
+// A definition that no longer runs, because a resource of its spec has gone, must not leave undeletable parents either.
+func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
+	w := newScene(t)
+	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	f := &finalizing{scene: w, kind: composite, set: "s"}
+	f.name = w.define(composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group),
+		hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
+	f.parent("a", 0, "")
+	w.Remove(world.CRDs, "", "gizmos."+w.Group)
+	w.mustCondition(composite, f.name, "Ready", "False", "NotAccepted")
+	w.Remove(world.Composites, "", f.name)
+	w.Must(w.resource("Thing"), "a", held(f.finalizer(), false))
+}
+
+// A kind that a decorator no longer has is let go, and only that one: the finalizer of the others is not taken off in between.
+func TestFinalizeAndTargetDropped(t *testing.T) {
+	w := newScene(t)
+	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", w.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", w.Group)
+	script := hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
+	name := w.define(decorator, "", "resources: ["+things+", "+gizmos+"]", script)
+	finalizer := finalizerOf(decorator, name)
+	w.object("Thing", "kept", "", "")
+	w.object("Gizmo", "dropped", "", "")
+	w.Must(w.resource("Thing"), "kept", held(finalizer, true))
+	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, true))
+	w.Remove(w.resource("Thing"), w.Namespace, "kept")
+
+	w.define(decorator, "", "resources: ["+things+"]", script)
+	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, false))
+	if kept := w.Get(w.resource("Thing"), "kept"); kept == nil {
+		t.Error("a parent that is still the decorator's went without being finalized")
+	}
+	w.define(decorator, "", "resources: ["+things+"]", hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
+	w.Gone(w.resource("Thing"), "kept", "")
+}

@@ -1,0 +1,55 @@
+package rolling
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+// killTime is how long a rollout may take in which libretto is killed again and again.
+const killTime = 2 * time.Minute
+
+// TestKilledAfterEveryWrite rolls out with a libretto that lives for so many writes, of which it never learns what
+// became of the last, and then another one.
+func TestKilledAfterEveryWrite(t *testing.T) {
+	gate := newGate(t, cluster.Get(t).Config)
+	s := newStageWithoutLibretto(t)
+	s.start("--kubeconfig", gate.path)
+	for _, c := range []cell{{method: inPlace}, {clusterParent: true, method: recreate}} {
+		d := s.define(c.code(), c, settings{})
+		for _, lives := range []int{1, 2, 3} {
+			t.Run(fmt.Sprintf("%s-%d", c, lives), func(t *testing.T) { dieAfter(d.in(t), gate, lives) })
+		}
+	}
+}
+
+func dieAfter(d *definition, gate *gate, lives int) {
+	d.T.Helper()
+	c := d.begun(fmt.Sprint("lives", lives), 3)
+	j := c.journal()
+	d.T.Cleanup(gate.open)
+	gate.arm(lives)
+	c.upgrade("v2")
+	deaths := 0
+	cluster.Eventually(d.T, killTime, func() error {
+		if gate.shut() {
+			c.Kill()
+			gate.arm(lives)
+			c.start("--kubeconfig", gate.path)
+			deaths++
+		}
+		c.healAll()
+		return c.ended()
+	})
+	d.T.Logf("libretto died %d times", deaths)
+	if deaths < 3 {
+		d.T.Errorf("libretto died %d times only: the rollout has gone past the gate", deaths)
+	}
+	gate.open()
+	c.Restart() // The gate may have kept back the answer to the very last write.
+	c.mustBeQuiet()
+	j.mustUpdate(1, 1, 1)
+	j.mustBound(1)
+}
