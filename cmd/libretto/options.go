@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // options are the flags of serve, under the names that Kubernetes' components use.
@@ -73,6 +74,9 @@ func (o *options) check() error {
 		if value <= 0 {
 			return fmt.Errorf("--%s must be more than 0", name)
 		}
+	}
+	if _, err := labels.Parse(o.targetSelector); err != nil {
+		return fmt.Errorf("--target-label-selector: %w", err)
 	}
 	if o.reloadSpread < 0 {
 		return errors.New("--reload-spread must not be negative")

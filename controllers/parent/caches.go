@@ -87,5 +87,5 @@ func (r *Reconciler) Err() error {
 			return err
 		}
 	}
-	return nil
+	return r.related.err()
 }

@@ -14,18 +14,18 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 	key := controller.Key{Name: "p"}
 	cases := map[string]struct {
 		reason string
-		pass   pass
+		pass   *pass
 		want   bool
 	}{
-		"Quiet":   {"A pass that wrote nothing need not be made again.", pass{}, true},
-		"Wrote":   {"One that wrote may see something new.", pass{wrote: true}, false},
-		"Resting": {"One that left a child alone has to come back to it.", pass{rest: time.Second}, false},
-		"Renewed": {"One that used an answer that expires has to ask again then.", pass{renew: now.Add(time.Second)}, false},
+		"Quiet":   {"A pass that wrote nothing need not be made again.", &pass{}, true},
+		"Wrote":   {"One that wrote may see something new.", &pass{wrote: true}, false},
+		"Resting": {"One that left a child alone has to come back to it.", &pass{rest: time.Second}, false},
+		"Renewed": {"One that used an answer that expires has to ask again then.", &pass{renew: now.Add(time.Second)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
-			p := &tc.pass
+			p := tc.pass
 			p.Reconciler = &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}
 			p.key, p.parent = key, object("p")
 			if _, err := p.conclude(Desired{}, nil); err != nil {

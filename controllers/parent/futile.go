@@ -29,6 +29,13 @@ func (f *futile) is(change apply.Change) bool {
 	return sent != nil && sent.GetUID() == change.Object.GetUID() && apply.Equal(sent.Object, change.Object.Object)
 }
 
+// forget drops what is known of a child that is gone.
+func (f *futile) forget(key apply.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.updates, key)
+}
+
 // note remembers an outcome; whatever had an effect is forgotten.
 func (f *futile) note(outcome apply.Outcome) {
 	f.mu.Lock()

@@ -110,6 +110,18 @@ func (r *relations) forget(key controller.Key) {
 	r.drop(key)
 }
 
+// err says why some related resource can't be read at present, or nil.
+func (r *relations) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cache := range r.caches {
+		if err := cache.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // close lets go of all caches.
 func (r *relations) close() {
 	r.mu.Lock()

@@ -118,6 +118,9 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	if e.Replay {
 		return
 	}
+	if e.New == nil {
+		r.futile.forget(apply.KeyOf(e.Old))
+	}
 	if key, waits := r.blocked.take(apply.KeyOf(e.Object())); waits {
 		queue.EnqueueSoon(key, gather)
 	}

@@ -126,6 +126,31 @@ func (w *World) Remove(resource schema.GroupVersionResource, namespace, name str
 	}
 }
 
+// CRD defines a kind in an API group, with a status subresource and with a spec and a status of any shape. Its resource
+// is its name in lower case with an s.
+func CRD(group, kind, scope string) string {
+	return fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[3]ss.%[1]s}
+spec:
+  group: %[1]s
+  scope: %[4]s
+  names: {kind: %[2]s, plural: %[3]ss, singular: %[3]s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`, group, kind, strings.ToLower(kind), scope)
+}
+
 // Quote makes text a string of JSON, and so of YAML.
 func Quote(text string) string {
 	data, err := json.Marshal(text)

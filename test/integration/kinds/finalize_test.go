@@ -146,7 +146,8 @@ func foregroundDeletion(f *finalizing) {
 	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
 	f.mustNames(world.ConfigMaps, "thing="+f.set)
 	if deleted := f.deletions(mark); len(deleted) > 0 {
-		f.T.Errorf("%q were deleted while the garbage collector was at it", deleted)
+		all, err := f.Cluster.Requests(f.T.Context(), mark, "")
+		f.T.Errorf("%q were deleted while the garbage collector was at it (%v):\n%s", deleted, err, all.Writes().In(f.Namespace).Filter(func(r cluster.Request) bool { return r.Resource != "events" }))
 	}
 }
 

@@ -62,9 +62,11 @@ func newStage(t *testing.T) *stage {
 func newStageWithoutLibretto(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{world.New(t)}
-	err := s.Cluster.Apply(t.Context(), s.Namespace,
-		s.crd("Crew", "Namespaced"), s.crd("GlobalCrew", "Cluster"), s.crd("Part", "Namespaced"), s.crd("GlobalPart", "Cluster"))
-	if err != nil {
+	var crds []*unstructured.Unstructured
+	for kind, scope := range map[string]string{"Crew": "Namespaced", "GlobalCrew": "Cluster", "Part": "Namespaced", "GlobalPart": "Cluster"} {
+		crds = append(crds, s.Parse(world.CRD(s.Group, kind, scope)))
+	}
+	if err := s.Cluster.Apply(t.Context(), s.Namespace, crds...); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -77,31 +79,6 @@ func (s *stage) start(flags ...string) {
 
 // in is the same stage for a subtest.
 func (s *stage) in(t *testing.T) *stage { return &stage{s.For(t)} }
-
-// crd defines a kind with a spec and a status of any shape.
-func (s *stage) crd(kind, scope string) *unstructured.Unstructured {
-	s.T.Helper()
-	return s.Parse(fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[3]s.%[1]s}
-spec:
-  group: %[1]s
-  scope: %[4]s
-  names: {kind: %[2]s, plural: %[3]s, singular: %[5]s}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, s.Group, kind, s.resource(kind).Resource, scope, strings.ToLower(kind)))
-}
 
 func (s *stage) resource(kind string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: strings.ToLower(kind) + "s"}
