@@ -25,10 +25,17 @@ func (v *Variant) SelectorIndex() string {
 // one, or the parent's spec.selector.
 func (v *Variant) Claim(p *unstructured.Unstructured) (parent.Claim, error) {
 	if v.generate {
-		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())})}, nil
+		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: unmarked}, nil
 	}
 	selector, err := selectorOf(p)
-	return parent.Claim{Selector: selector}, err
+	return parent.Claim{Selector: selector, Marked: unmarked}, err
+}
+
+// unmarked says that no decorator and no map has made the object for the same
+// parent: what they made is theirs to update, release and delete.
+func unmarked(child *unstructured.Unstructured) bool {
+	annotations := child.GetAnnotations()
+	return annotations[v1alpha1.DecoratorAnnotation] == "" && annotations[v1alpha1.MapAnnotation] == ""
 }
 
 func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {

@@ -138,7 +138,6 @@ func TestChildGivenToAnotherParent(t *testing.T) {
 
 // A decorator's attachments on a parent are no business of a composite's that has children of the same kind, and the other way round.
 func TestCompositeAndDecoratorOnOneParent(t *testing.T) {
-	t.Skip("open: a composite takes a decorator's attachments of its own child kinds for its children, and releases or deletes them")
 	w := newScene(t)
 	w.wantingThings()
 	w.define(decorator, "-d", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), "attachments: [{apiVersion: v1, resource: configmaps}]",
