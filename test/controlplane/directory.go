@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // maxSocketPath is the longest path of a unix socket that both Linux (107 bytes) and macOS (103) can bind.
@@ -86,10 +87,11 @@ func (d *directory) close() {
 		}
 		return
 	}
-	// etcd still runs and may make a file in the moment in which its directory is being removed.
-	for range 10 {
+	// etcd still runs and may make a file in the moment in which its directory is being removed, several times on a busy machine.
+	for range 250 {
 		if os.RemoveAll(d.path) == nil {
 			return
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
