@@ -2,7 +2,7 @@ package composite
 
 import "fmt"
 
-// wait is why a member keeps an old revision for now.
+// wait is why a member still keeps an old revision.
 type wait struct {
 	member *member
 	// others are the members that it waits for. Without any it is held back on purpose.

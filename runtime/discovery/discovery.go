@@ -32,7 +32,7 @@ type Resource struct {
 	HasStatus bool
 }
 
-// NotFoundError says that the API server has no such resource, for now.
+// NotFoundError says that the API server has no such resource at present.
 type NotFoundError struct{ APIVersion, Resource string }
 
 // Error names the resource and the usual reasons.

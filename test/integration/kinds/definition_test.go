@@ -49,7 +49,7 @@ func TestConditions(t *testing.T) {
 		w.MustEvent(name, "CreateError", field, "gizmos")
 	}
 	all(missing)
-	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
 	all(func(kind, name, _ string) { w.mustCondition(kind, name, "Accepted", "True") })
 	all(func(kind, name, _ string) { w.ready(kind, name) })
 	w.Remove(world.CRDs, "", "gizmos."+w.Group)

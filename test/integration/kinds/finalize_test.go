@@ -282,7 +282,7 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 // A definition that no longer runs, because a resource of its spec has gone, must not leave undeletable parents either.
 func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 	w := newScene(t)
-	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
 	f := &finalizing{scene: w, kind: composite, set: "s"}
 	f.name = w.define(composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group),
 		hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
@@ -296,7 +296,7 @@ func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 // A kind that a decorator no longer has is let go, and only that one: the finalizer of the others is not taken off in between.
 func TestFinalizeAndTargetDropped(t *testing.T) {
 	w := newScene(t)
-	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
 	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", w.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", w.Group)
 	script := hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
 	name := w.define(decorator, "", "resources: ["+things+", "+gizmos+"]", script)

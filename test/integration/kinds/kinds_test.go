@@ -41,7 +41,7 @@ type scene struct{ *world.World }
 func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
 	w := &scene{world.New(t)}
-	w.Apply(crd(w.Group, "Thing", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
 	w.Start(flags...)
 	return w
 }
@@ -52,30 +52,6 @@ func (w *scene) with(t *testing.T) *scene { return &scene{w.For(t)} }
 // definitionsOf is the resource of a kind of definition.
 func definitionsOf(kind string) schema.GroupVersionResource {
 	return world.Composites.GroupVersion().WithResource(strings.ToLower(kind) + "s")
-}
-
-// crd defines a kind in an API group, with a spec and a status of any shape.
-func crd(group, kind, scope string) string {
-	return fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[3]ss.%[1]s}
-spec:
-  group: %[1]s
-  scope: %[4]s
-  names: {kind: %[2]s, plural: %[3]ss, singular: %[3]s}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-`, group, kind, strings.ToLower(kind), scope)
 }
 
 // hooks gives the hooks of a definition, all of version v2 and exported by one script.

@@ -47,7 +47,7 @@ func (w *scene) mapped(parents, script string, names ...string) string {
 func newMapScene(t *testing.T) *scene {
 	t.Helper()
 	w := newScene(t)
-	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
 	return w
 }
 
@@ -339,7 +339,7 @@ export const map = ({input: {apiVersion, kind, metadata}}) => ({outputs: [{apiVe
 // TestMapOfClusterParent takes inputs of namespaces with a label, and makes outputs beside them.
 func TestMapOfClusterParent(t *testing.T) {
 	w := newMapScene(t)
-	w.Apply(crd(w.Group, "Realm", "Cluster"))
+	w.Apply(world.CRD(w.Group, "Realm", "Cluster"))
 	here, there := w.Namespace, w.Cluster.Namespace(t)
 	inputs := fmt.Sprintf("inputResources: [{apiVersion: %s/v1, resource: gizmos, namespaceSelector: {matchLabels: {realm: %s}}}]", w.Group, here)
 	w.define(mapping, "", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: realms}", w.Group), inputs,

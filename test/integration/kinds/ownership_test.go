@@ -21,7 +21,7 @@ const rounds = 10
 // TestOneOrphanTwoDefinitions has two definitions want an orphan that becomes adoptable for both at once.
 func TestOneOrphanTwoDefinitions(t *testing.T) {
 	w := newScene(t)
-	w.Apply(crd(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
 	children := "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]"
 	for set, plural := range map[string]string{"left": "things", "right": "things", "other": "gizmos"} {
 		w.define(composite, "-"+set, children, hooks(wanting, "sync"), "resyncPeriodSeconds: 3600",
