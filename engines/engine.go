@@ -116,6 +116,10 @@ type Response struct {
 	// TimeDependent says that the answer may differ for an equal request,
 	// because the program read the clock or is not of this process.
 	TimeDependent bool
+	// Unread are the top-level fields of the request that the program did not look
+	// at, so that it would have answered the same whatever they held. Nil says
+	// nothing: every field may matter.
+	Unread []string
 	// Logs are the lines that the program wrote, in order, cut at 64 KiB.
 	Logs []string
 }

@@ -30,7 +30,7 @@ func (v *Variant) history(observed parent.Observed) (*history, error) {
 	if at >= 0 {
 		h.latest = stored[at]
 		h.old = slices.Delete(stored, at, at+1)
-	} else if h.latest, err = v.newRevision(observed.Parent, patch); err != nil {
+	} else if h.latest, err = v.newRevision(observed.Parent, patch, stored); err != nil {
 		return nil, err
 	}
 	h.holder = v.holders(h)

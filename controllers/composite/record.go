@@ -2,6 +2,7 @@ package composite
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,6 +97,7 @@ func (v *Variant) newRecord(p *unstructured.Unstructured, r *revision, held []ch
 	set[v1alpha1.RevisionGroupLabel] = v.config.Parent.Group
 	set[v1alpha1.RevisionResourceLabel] = v.config.Parent.GroupVersionResource.Resource
 	record.SetLabels(set)
+	record.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
 	setClaims(record, held)
 	return record, nil
 }

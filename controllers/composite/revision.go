@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
@@ -23,6 +25,20 @@ type revision struct {
 	stored *unstructured.Unstructured
 	// claims are the children that the stored one names.
 	claims []childID
+	// number counts the parent's revisions. Those that metacontroller made have none.
+	number int
+}
+
+// numberAnnotation tells apart the ages of ControllerRevisions of one second, the
+// precision of creation times.
+const numberAnnotation = v1alpha1.GroupName + "/revision"
+
+func numberOf(stored *unstructured.Unstructured) int {
+	n, err := strconv.Atoi(stored.GetAnnotations()[numberAnnotation])
+	if err != nil {
+		return 0 // It decides about an order and nothing else.
+	}
+	return n
 }
 
 // created orders revisions by age. One that is not stored yet is the newest.
@@ -35,7 +51,7 @@ func (r *revision) created() int64 {
 
 // newestFirst orders revisions of one age by name, so that it is always the same.
 func newestFirst(a, b *revision) int {
-	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(a.name, b.name))
+	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(b.number, a.number), cmp.Compare(a.name, b.name))
 }
 
 func readRevisions(observed parent.Observed) ([]*revision, error) {
@@ -46,15 +62,20 @@ func readRevisions(observed parent.Observed) ([]*revision, error) {
 			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
 		}
 		claims := claimsOf(stored, observed.Parent.GetNamespace())
-		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, claims: claims})
+		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, claims: claims, number: numberOf(stored)})
 	}
 	slices.SortFunc(revisions, newestFirst)
 	return revisions, nil
 }
 
-func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any) (*revision, error) {
+// newRevision is the one after all others.
+func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any, others []*revision) (*revision, error) {
 	name, err := v.revisionName(p, patch)
-	return &revision{name: name, patch: patch}, err
+	number := 0
+	for _, r := range others {
+		number = max(number, r.number)
+	}
+	return &revision{name: name, patch: patch, number: number + 1}, err
 }
 
 // revisionName is made as in section 0 of the specification.

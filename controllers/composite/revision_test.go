@@ -132,6 +132,44 @@ func TestRevisionLabels(t *testing.T) {
 	}
 }
 
+// TestRevisionOrder has revisions as newestFirst orders them.
+func TestRevisionOrder(t *testing.T) {
+	made := func(name, at, number string) *unstructured.Unstructured {
+		stored := &unstructured.Unstructured{Object: parse(t, fmt.Sprintf(`{metadata: {name: %s, creationTimestamp: %q}, parentPatch: {}}`, name, at))}
+		if number != "" {
+			stored.SetAnnotations(map[string]string{numberAnnotation: number})
+		}
+		return stored
+	}
+	const early, late = "2026-03-01T00:00:00Z", "2026-03-01T00:00:01Z"
+	cases := map[string]struct {
+		reason string
+		stored []*unstructured.Unstructured
+		want   []string
+	}{
+		"Time":      {"The newest comes first.", []*unstructured.Unstructured{made("a", early, ""), made("b", late, "")}, []string{"b", "a"}},
+		"Second":    {"Of one second, the one that was made last.", []*unstructured.Unstructured{made("a", early, "9"), made("b", early, "10")}, []string{"b", "a"}},
+		"Unknown":   {"What metacontroller made is older.", []*unstructured.Unstructured{made("a", early, ""), made("b", early, "1")}, []string{"b", "a"}},
+		"Names":     {"In the end the name decides, so that it is always the same.", []*unstructured.Unstructured{made("b", early, ""), made("a", early, "none")}, []string{"a", "b"}},
+		"TimeLeads": {"Numbers decide nothing else.", []*unstructured.Unstructured{made("a", early, "2"), made("b", late, "1")}, []string{"b", "a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			revisions, err := readRevisions(parent.Observed{Parent: &unstructured.Unstructured{}, Revisions: tc.stored})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, r := range revisions {
+				got = append(got, r.name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestNewRevision shows the whole object, for both scopes of parents.
 func TestNewRevision(t *testing.T) {
 	cases := map[string]struct {
@@ -158,6 +196,7 @@ func TestNewRevision(t *testing.T) {
 					"labels": map[string]any{
 						"controller-uid": "u1", "metacontroller.k8s.io/apiGroup": "test.example", "metacontroller.k8s.io/resource": "sets",
 					},
+					"annotations": map[string]any{"metacontroller.k8s.io/revision": "1"},
 				},
 				"parentPatch": map[string]any{"spec": map[string]any{"template": map[string]any{"image": "v1"}}},
 				"children":    []any{map[string]any{"apiGroup": "test.example", "kind": tc.in.resource().Kind.Kind, "names": []any{tc.name}}},

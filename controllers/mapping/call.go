@@ -29,7 +29,7 @@ func (v *Variant) asked(g *group) string {
 // calls asks about every group by itself (section 9 of the specification).
 // Beyond the proposal the hooks are shown the related objects.
 func (v *Variant) calls(observed parent.Observed) []parent.Call {
-	pass := v.stampOf(observed)
+	pass := v.stampsOf(observed)
 	related := v.related(observed)
 	var calls []parent.Call
 	for _, g := range groups(observed) {
@@ -43,7 +43,7 @@ func (v *Variant) calls(observed parent.Observed) []parent.Call {
 		if g.input != nil {
 			request["input"] = g.input.Object
 		}
-		calls = append(calls, parent.Call{Hook: hook, Subject: string(g.key), Request: request, Stamp: pass.with(g)})
+		calls = append(calls, parent.Call{Hook: hook, Subject: string(g.key), Request: request, Stamps: pass.with(g)})
 	}
 	return calls
 }

@@ -4,48 +4,58 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
-// stamp stands for what all requests of a pass have in common. It is empty where
-// something in them has no version, as then nothing can be known to be the same.
-type stamp string
+// stamps are those of the fields that all requests of a pass have in common.
+type stamps map[string]string
 
-// stampOf makes the stamp of a pass, of the definition, the parent and the
-// related objects. The parent's status is no part of it: the map writes it
-// itself, and what an input is mapped to must not depend on it.
-func (v *Variant) stampOf(observed parent.Observed) stamp {
-	p := observed.Parent
-	version := fmt.Sprint(p.GetGeneration())
+// stampsOf makes the stamps of a pass. The parent's status is left out: the map
+// writes it itself, and what an input is mapped to must not depend on it.
+func (v *Variant) stampsOf(observed parent.Observed) stamps {
+	return stamps{
+		"controller": digest(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
+		"parent":     stampOfParent(observed.Parent),
+		"related":    stampOf(observed.Related, observed.RelatedKinds),
+	}
+}
+
+// with adds those of the request about one group. Which one it is, mapKey, is the
+// subject of the call.
+func (s stamps) with(g *group) map[string]string {
+	all := maps.Clone(s)
+	all["outputs"] = stampOf(g.outputs)
+	if g.input != nil {
+		all["input"] = stampOf([]*unstructured.Unstructured{g.input})
+	}
+	return all
+}
+
+func stampOfParent(p *unstructured.Unstructured) string {
+	version := strconv.FormatInt(p.GetGeneration(), 10)
 	if p.GetGeneration() == 0 {
 		version = p.GetResourceVersion() // A kind that has no generation, such as ConfigMap.
 	}
-	related, known := versionsOf(observed.Related)
-	if !known || version == "" {
+	if version == "" {
 		return ""
 	}
-	return stamp(digest(
-		v.definition.GetUID(), fmt.Sprint(v.definition.GetGeneration()),
-		p.GetUID(), version, p.GetLabels(), p.GetAnnotations(),
-		related, observed.RelatedKinds,
-	))
+	return digest(p.GetUID(), version, p.GetLabels(), p.GetAnnotations())
 }
 
-// with adds what is peculiar to the request about one group.
-func (s stamp) with(g *group) string {
-	objects := g.outputs
-	if g.input != nil {
-		objects = append(slices.Clip(objects), g.input)
-	}
+// stampOf stands for objects and whatever else is shown with them. It is empty
+// where something has no version, as then nothing can be known to be the same.
+func stampOf(objects []*unstructured.Unstructured, more ...any) string {
 	versions, known := versionsOf(objects)
-	if !known || s == "" {
+	if !known {
 		return ""
 	}
-	return digest(string(s), versions)
+	return digest(append(more, versions)...)
 }
 
 // versionsOf identifies objects and what they are like, in whatever order they

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
-func stamps(t testing.TB, v *Variant, observed parent.Observed) []string {
+func printedStamps(t testing.TB, v *Variant, observed parent.Observed) []string {
 	t.Helper()
 	calls, err := v.Calls(observed)
 	if err != nil {
@@ -18,7 +18,7 @@ func stamps(t testing.TB, v *Variant, observed parent.Observed) []string {
 	}
 	var all []string
 	for _, call := range calls {
-		all = append(all, call.Stamp)
+		all = append(all, fmt.Sprint(call.Stamps))
 	}
 	return all
 }
@@ -61,12 +61,12 @@ func TestStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := variant(t, allHooks, pods)
 			observed := base.observed(t, v)
-			before := stamps(t, v, observed)
+			before := printedStamps(t, v, observed)
 			tc.change(&observed)
-			after := stamps(t, v, observed)
+			after := printedStamps(t, v, observed)
 			for i := range before {
-				if before[i] == "" || (before[i] != after[i]) != tc.want[i] {
-					t.Errorf("%s\nstamp %d: %q, then %q; want a change: %t", tc.reason, i, before[i], after[i], tc.want[i])
+				if (before[i] != after[i]) != tc.want[i] {
+					t.Errorf("%s\nstamps %d: %s, then %s; want a change: %t", tc.reason, i, before[i], after[i], tc.want[i])
 				}
 			}
 		})
@@ -82,9 +82,9 @@ func set(o *unstructured.Unstructured, value any, path ...string) {
 func TestStampOfWhatHasNoGeneration(t *testing.T) {
 	v := variant(t, allHooks, pods)
 	observed := scene{Parent: `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: prod, uid: u1, resourceVersion: "9"}}`, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
-	before := stamps(t, v, observed)
+	before := printedStamps(t, v, observed)
 	observed.Parent.SetResourceVersion("10")
-	if after := stamps(t, v, observed); before[0] == after[0] {
+	if after := printedStamps(t, v, observed); before[0] == after[0] {
 		t.Error("a parent without a generation changes with its resourceVersion, but the stamp did not")
 	}
 }
@@ -93,7 +93,7 @@ func TestStampOfDefinition(t *testing.T) {
 	v, other := variant(t, allHooks, pods), variant(t, allHooks, pods)
 	other.definition.SetGeneration(2)
 	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
-	if stamps(t, v, observed)[0] == stamps(t, other, observed)[0] {
+	if printedStamps(t, v, observed)[0] == printedStamps(t, other, observed)[0] {
 		t.Error("hooks are shown the definition, but its generation does not change the stamp")
 	}
 }
@@ -102,19 +102,26 @@ func TestNoStamp(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*parent.Observed)
+		field  string
 	}{
-		"Input":   {"An input without a version could be anything.", func(o *parent.Observed) { o.Inputs[0].SetResourceVersion("") }},
-		"Output":  {"So could an output.", func(o *parent.Observed) { o.Children[0].SetResourceVersion("") }},
-		"Related": {"And a related object.", func(o *parent.Observed) { o.Related[0].SetResourceVersion("") }},
-		"Parent":  {"And a parent with neither generation nor version.", func(o *parent.Observed) { o.Parent.SetGeneration(0); o.Parent.SetResourceVersion("") }},
+		"Input":   {"An input without a version could be anything.", func(o *parent.Observed) { o.Inputs[0].SetResourceVersion("") }, "input"},
+		"Output":  {"So could an output.", func(o *parent.Observed) { o.Children[0].SetResourceVersion("") }, "outputs"},
+		"Related": {"And a related object.", func(o *parent.Observed) { o.Related[0].SetResourceVersion("") }, "related"},
+		"Parent":  {"And a parent with neither generation nor version.", func(o *parent.Observed) { o.Parent.SetGeneration(0); o.Parent.SetResourceVersion("") }, "parent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := variant(t, allHooks, pods)
 			observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}, Related: []string{"Node n1"}}.observed(t, v)
 			tc.change(&observed)
-			if got := stamps(t, v, observed)[0]; got != "" {
-				t.Errorf("%s\nwant no stamp, got %q", tc.reason, got)
+			calls, err := v.Calls(observed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for field, stamp := range calls[0].Stamps {
+				if (stamp == "") != (field == tc.field) {
+					t.Errorf("%s\nwant no stamp of %s and one of all others, got %q of %s", tc.reason, tc.field, stamp, field)
+				}
 			}
 		})
 	}
@@ -129,13 +136,13 @@ func TestStampsOfMany(t *testing.T) {
 		many.Outputs = append(many.Outputs, fmt.Sprintf("Pod prod/out-%03d of /ConfigMap/prod/in-%03d", i, i))
 	}
 	observed := many.observed(t, v)
-	before := stamps(t, v, observed)
+	before := printedStamps(t, v, observed)
 	observed.Inputs[123].SetResourceVersion("2")
 	set(observed.Parent, int64(500), "status", "inputs", "configmaps", "total")
 	observed.Parent.SetResourceVersion("10")
 	var changed []int
 	seen := map[string]bool{}
-	for i, stamp := range stamps(t, v, observed) {
+	for i, stamp := range printedStamps(t, v, observed) {
 		seen[stamp] = true
 		if stamp != before[i] {
 			changed = append(changed, i)

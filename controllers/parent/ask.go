@@ -54,8 +54,8 @@ func (p *pass) answer(ctx context.Context, call Call) Answer {
 	response, err := p.call(ctx, call, now)
 	if err == nil {
 		expires := p.expiry(response, now)
-		p.memory.note(p.key, call, p.programs.Revision, response.Body, expires)
-		if call.Stamp != "" {
+		p.memory.note(p.key, call, p.programs.Revision, response, expires)
+		if len(call.Stamps) > 0 {
 			p.renewAt(expires)
 		}
 	}

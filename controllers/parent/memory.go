@@ -2,11 +2,13 @@ package parent
 
 import (
 	"hash/maphash"
+	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -28,12 +30,26 @@ type idle struct {
 // subject names what a call of one parent is about.
 type subject struct{ hook, subject string }
 
-// said is an answer to use again while its stamp and the programs are the same,
-// until it expires.
+// said is an answer to use again while what it went by and the programs are the
+// same, until it expires.
 type said struct {
-	stamp, revision string
-	body            any
-	expires         time.Time // zero means never
+	revision string
+	stamps   map[string]string // of the fields of the request that were read
+	body     any
+	expires  time.Time // zero means never
+}
+
+// answers reports whether s is the answer to call too.
+func (s said) answers(call Call, revision string, now time.Time) bool {
+	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
+		return false
+	}
+	for field, stamp := range s.stamps {
+		if stamp == "" || call.Stamps[field] != stamp {
+			return false
+		}
+	}
+	return true
 }
 
 func newMemory() *memory {
@@ -84,27 +100,30 @@ func (m *memory) remember(key controller.Key, stamp uint64, result controller.Re
 
 // recall gives the answer to an earlier call, if it still holds, and until when it does.
 func (m *memory) recall(key controller.Key, call Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
-	if call.Stamp == "" {
+	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.said[key][subject{call.Hook, call.Subject}]
-	fresh := s.expires.IsZero() || now.Before(s.expires)
-	return s.body, s.expires, ok && fresh && s.stamp == call.Stamp && s.revision == revision
+	return s.body, s.expires, ok && s.answers(call, revision, now)
 }
 
 // note keeps an answer until it expires.
-func (m *memory) note(key controller.Key, call Call, revision string, body any, expires time.Time) {
-	if call.Stamp == "" {
+func (m *memory) note(key controller.Key, call Call, revision string, response engines.Response, expires time.Time) {
+	if len(call.Stamps) == 0 {
 		return
+	}
+	read := maps.Clone(call.Stamps)
+	for _, field := range response.Unread {
+		delete(read, field)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.said[key] == nil {
 		m.said[key] = map[subject]said{}
 	}
-	m.said[key][subject{call.Hook, call.Subject}] = said{stamp: call.Stamp, revision: revision, body: body, expires: expires}
+	m.said[key][subject{call.Hook, call.Subject}] = said{revision: revision, stamps: read, body: response.Body, expires: expires}
 }
 
 // distrust drops the answers to calls.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -38,32 +39,44 @@ func TestStamp(t *testing.T) {
 
 func TestRecall(t *testing.T) {
 	key, now := controller.Key{Name: "p"}, time.Unix(1000, 0)
-	call := Call{Hook: "map", Subject: "input", Stamp: "1"}
+	stamped := func(subject string, stamps map[string]string) Call {
+		return Call{Hook: "map", Subject: subject, Stamps: stamps}
+	}
+	call := stamped("input", map[string]string{"input": "1", "outputs": "1", "related": ""})
 	cases := map[string]struct {
 		reason   string
 		call     Call
 		revision string
+		unread   []string
 		at       time.Time
 		known    bool
 	}{
-		"Same":     {"The same question has the same answer.", call, "r", now, true},
-		"Stamp":    {"Another content is another question.", Call{Hook: "map", Subject: "input", Stamp: "2"}, "r", now, false},
-		"Subject":  {"So is another subject.", Call{Hook: "map", Subject: "other", Stamp: "1"}, "r", now, false},
-		"Unmarked": {"A call without a stamp is always made.", Call{Hook: "map", Subject: "input"}, "r", now, false},
-		"Revision": {"Another script is asked anew.", call, "r2", now, false},
-		"Expired":  {"An answer that asked to be renewed is, in time.", call, "r", now.Add(time.Minute), false},
+		"Same":       {"The same question has the same answer.", call, "r", []string{"related"}, now, true},
+		"Unknown":    {"What has no stamp may have changed.", call, "r", nil, now, false},
+		"Read":       {"Another content of a field that was read is another question.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r", []string{"related"}, now, false},
+		"ReadGone":   {"So is its absence.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now, false},
+		"Unread":     {"What was not read does not matter.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r", []string{"outputs", "related"}, now, true},
+		"UnreadGone": {"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true},
+		"Subject":    {"Another subject is another question.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
+		"Unmarked":   {"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false},
+		"Revision":   {"Another script is asked anew.", call, "r2", []string{"related"}, now, false},
+		"Expired":    {"An answer that asked to be renewed is, in time.", call, "r", []string{"related"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
 		m := newMemory()
-		m.note(key, call, "r", "answer", now.Add(time.Minute))
+		m.note(key, call, "r", engines.Response{Body: "answer", Unread: tc.unread}, now.Add(time.Minute))
 		if _, _, known := m.recall(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}
 	}
-	m := newMemory()
-	m.note(key, call, "r", "answer", time.Time{})
-	m.note(key, Call{Hook: "map", Subject: "gone", Stamp: "1"}, "r", "answer", time.Time{})
-	m.keep(key, []Call{call})
+}
+
+func TestMemoryForgets(t *testing.T) {
+	key, m := controller.Key{Name: "p"}, newMemory()
+	for _, subject := range []string{"input", "gone"} {
+		m.note(key, Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
+	}
+	m.keep(key, []Call{{Hook: "map", Subject: "input"}})
 	if len(m.said[key]) != 1 {
 		t.Errorf("%d answers are kept, want only that to the call which is still made", len(m.said[key]))
 	}

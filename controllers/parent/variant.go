@@ -72,9 +72,10 @@ type Call struct {
 	// the name of a revision. It is empty where there is only one.
 	Subject string
 	Request map[string]any
-	// Stamp, unless it is empty, stands for the content of Request: the answer to
-	// an earlier call of this hook and subject with this stamp is used again.
-	Stamp string
+	// Stamps, unless there are none, stand for the content of Request, field by
+	// field; an empty one stands for nothing. The answer to an earlier call of this
+	// hook and subject is used again if all that the program read has its stamp still.
+	Stamps map[string]string
 }
 
 // Answer is what came of a call: a body or an error.

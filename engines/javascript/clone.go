@@ -71,6 +71,7 @@ func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
 		if v := o.Export().(*object); !v.changed {
+			v.lookAtAll()
 			return c.i.wrap(v.from, nil).(*goja.Object)
 		}
 	case arrayType:

@@ -5,6 +5,7 @@ package javascript
 
 func (x *exporter) objectView(o *object) (any, error) {
 	if !o.changed {
+		o.lookAtAll()
 		return o.from, x.measure(o.from, 0)
 	}
 	keys := o.Keys()
@@ -21,6 +22,7 @@ func (x *exporter) viewProperty(out map[string]any, key string, o *object) error
 	if v, ok := o.over[key]; ok {
 		return x.property(out, key, v)
 	}
+	o.look(key)
 	out[key] = o.from[key]
 	if err := x.spend(len(key) + 4); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,7 +15,10 @@ import (
 // runContext calls a function that was written for metacontroller's Node.js
 // server: it takes {request: {body}} and gives back {status, body, headers}.
 func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
-	argument := map[string]any{"request": map[string]any{"body": p.request(call)}}
+	request, argument := i.rt.NewObject(), i.rt.NewObject()
+	if err := errors.Join(request.Set("body", i.showRequest(p.request(call))), argument.Set("request", request)); err != nil {
+		return nil, err
+	}
 	result, err := p.answer(i, argument)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ type isolate struct {
 	rt        *goja.Runtime
 	console   console
 	readClock bool
+	request   *object // what showRequest made
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

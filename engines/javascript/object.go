@@ -18,9 +18,13 @@ type object struct {
 	added []string
 	// sorted are from's keys, once somebody asked for them.
 	sorted []string
+	// read are the keys whose values the script has seen. Only the view of a
+	// request keeps them, see isolate.showRequest; elsewhere it is nil.
+	read map[string]bool
 }
 
 func (o *object) Get(key string) goja.Value {
+	o.look(key)
 	if v, ok := o.over[key]; ok {
 		return v
 	}
@@ -80,6 +84,31 @@ func (o *object) Keys() []string {
 	}
 	for _, key := range o.added {
 		if o.Has(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// look notes that the script sees the value of key.
+func (o *object) look(key string) {
+	if o.read != nil {
+		o.read[key] = true
+	}
+}
+
+// lookAtAll notes that the script sees all values.
+func (o *object) lookAtAll() {
+	for key := range o.from {
+		o.look(key)
+	}
+}
+
+// unread are the keys of from whose values the script has not seen, sorted.
+func (o *object) unread() []string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(o.from)) {
+		if !o.read[key] {
 			keys = append(keys, key)
 		}
 	}

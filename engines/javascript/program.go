@@ -25,9 +25,13 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
 		}
-		return p.answer(i, p.request(call))
+		return p.answer(i, i.showRequest(p.request(call)))
 	})
-	return engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}, err
+	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}
+	if err == nil {
+		response.Unread = i.request.unread()
+	}
+	return response, err
 }
 
 // request is the call's request with the script's parameters.
@@ -42,12 +46,12 @@ func (p *program) request(call engines.Call) map[string]any {
 }
 
 // answer calls the function with argument and converts what it gives back.
-func (p *program) answer(i *isolate, argument map[string]any) (any, error) {
+func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	function, err := p.function(i)
 	if err != nil {
 		return nil, err
 	}
-	result, err := function(goja.Undefined(), i.wrap(argument, nil))
+	result, err := function(goja.Undefined(), argument)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,12 @@ func (i *isolate) wrap(v any, parent *node) goja.Value {
 	}
 }
 
+// showRequest gives the view of the call's request, which notes what is read of it.
+func (i *isolate) showRequest(request map[string]any) goja.Value {
+	i.request = &object{node: node{i: i}, from: request, read: map[string]bool{}}
+	return i.rt.NewDynamicObject(i.request)
+}
+
 func container(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:

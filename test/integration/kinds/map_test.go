@@ -23,7 +23,7 @@ const mapKey = "metacontroller.k8s.io/map-key"
 
 // copying makes a ConfigMap <parent>-<name> of each Gizmo, or what spec.outputs names, with spec.text. A Gizmo with spec.broken fails.
 const copying = `
-export function map({parent, input: {metadata, spec}, outputs}) {
+export function map({parent, input: {metadata, spec}}) {
   if (spec.broken) { throw new Error("broken: " + metadata.name); }
   const names = spec.outputs ?? [parent.metadata.name + "-" + metadata.name];
   return {outputs: names.map(name => ({apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {text: String(spec.text)}}))};
@@ -143,10 +143,43 @@ func (s *mapServer) take() map[string]int {
 	return calls
 }
 
-// TestMapOf500Inputs counts calls. An input that changes costs one, and one more if its output changes with it, as the
-// hook is shown outputs; the other inputs cost none.
+const inputs = 500 // of one parent, in the tests that count calls
+
+// TestMapOf500Inputs counts calls to a script that does not look at outputs: an input that changes costs one, though its
+// output changes with it, and the other inputs cost none.
 func TestMapOf500Inputs(t *testing.T) {
-	const inputs = 500
+	w := newMapScene(t)
+	name := w.mapped("things", copying, "map")
+	w.gizmos(inputs)
+	w.bucket("b")
+	all := fmt.Sprintf("map[total:%d]]", inputs)
+	w.Must(w.resource("Thing"), "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
+	w.Settled()
+	calls := w.calls(mapping, name, "map")
+	if calls != inputs {
+		t.Errorf("%d inputs were mapped by %v calls", inputs, calls)
+	}
+	mark := w.Mark()
+	w.Patch(w.resource("Gizmo"), "g250", `{"spec": {"text": "changed"}}`)
+	w.Must(world.ConfigMaps, "b-g250", hasText("changed"))
+	w.Settled()
+	if more := w.calls(mapping, name, "map") - calls; more != 1 {
+		t.Errorf("one input of %d changed, and the hook was called %v times", inputs, more)
+	}
+	if writes := w.Requests(mark).Writes(); len(writes) != 1 {
+		t.Errorf("one input of %d changed, and there are %d writes:\n%s", inputs, len(writes), writes)
+	}
+	w.Patch(world.ConfigMaps, "b-g251", `{"data": {"text": "drifted"}}`)
+	w.Must(world.ConfigMaps, "b-g251", hasText("made"))
+	w.Settled()
+	if more := w.calls(mapping, name, "map") - calls; more != 1 {
+		t.Errorf("an output of %d was mended, and the hook was called %v times for it", inputs, more-1)
+	}
+}
+
+// TestWebhookOf500Inputs counts calls to a webhook, of which nobody knows what it looks at. An input that changes costs
+// one, and one more if its output changes with it; the other inputs cost none.
+func TestWebhookOf500Inputs(t *testing.T) {
 	w := newMapScene(t)
 	hook := &mapServer{calls: map[string]int{}}
 	server := httptest.NewServer(hook)
