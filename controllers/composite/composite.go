@@ -27,9 +27,6 @@ type Config struct {
 	// RevisionNamespace is where the ControllerRevisions of cluster-scoped
 	// parents are kept. Those of other parents are kept beside them.
 	RevisionNamespace string
-	// UpToDate says whether writing desired would leave observed as it is. Nil
-	// means that children are written by dynamic apply.
-	UpToDate func(observed, desired *unstructured.Unstructured) (bool, error)
 }
 
 // Variant is the composite's part of a reconcile. It keeps no state.
@@ -59,9 +56,6 @@ func New(config Config) *Variant {
 	if hooks.Finalize != nil {
 		v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize, len(config.Children) > 0)
 		v.finalizer = finalizerOf(config.Definition)
-	}
-	if v.config.UpToDate == nil {
-		v.config.UpToDate = dynamicallyUpToDate
 	}
 	return v
 }

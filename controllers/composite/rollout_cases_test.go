@@ -412,7 +412,7 @@ func recordCases() map[string]rolloutCase {
 		"ServerSideApply": {
 			reason: "Who compares is up to the way of writing.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
 			edit: func(w *world) {
-				w.config.UpToDate = func(observed, desired *unstructured.Unstructured) (bool, error) { return true, nil }
+				w.upToDate = func(observed, desired *unstructured.Unstructured) (bool, error) { return true, nil }
 			},
 			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
 		},

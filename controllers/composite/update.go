@@ -23,7 +23,7 @@ func (v *Variant) rollOut(observed parent.Observed, answers []parent.Answer) (pa
 	}
 	r := &rollout{latest: h.latest, members: v.members(observed, h, desired.Children)}
 	v.setVersions(observed.Parent, r.members, wanted)
-	if err := v.compare(r.members, h.latest); err != nil {
+	if err := compare(r.members, h.latest, observed.UpToDate); err != nil {
 		return parent.Desired{}, err
 	}
 	r.run()
@@ -56,14 +56,17 @@ func (v *Variant) readAll(observed parent.Observed, h *history, answers []parent
 
 // compare finds the members that are as a revision wants them. Where all are of
 // the latest one nobody asks.
-func (v *Variant) compare(members []*member, latest *revision) error {
+func compare(members []*member, latest *revision, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) error {
 	if !slices.ContainsFunc(members, func(m *member) bool { return m.holder != latest }) {
 		return nil
 	}
+	if upToDate == nil {
+		upToDate = dynamicallyUpToDate
+	}
 	for _, m := range members {
 		var errs [2]error
-		m.fresh, errs[0] = v.upToDate(m.observed, m.latest)
-		m.kept, errs[1] = v.upToDate(m.observed, m.old)
+		m.fresh, errs[0] = m.like(m.latest, upToDate)
+		m.kept, errs[1] = m.like(m.old, upToDate)
 		if err := errors.Join(errs[:]...); err != nil {
 			return fmt.Errorf("%s: %w", m.key, err)
 		}
@@ -71,11 +74,12 @@ func (v *Variant) compare(members []*member, latest *revision) error {
 	return nil
 }
 
-func (v *Variant) upToDate(observed, desired *unstructured.Unstructured) (bool, error) {
-	if observed == nil || desired == nil {
+// like says whether a member is there and as desired, if that is anything.
+func (m *member) like(desired *unstructured.Unstructured, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) (bool, error) {
+	if m.observed == nil || desired == nil {
 		return false, nil
 	}
-	return v.config.UpToDate(observed, desired)
+	return upToDate(m.observed, desired)
 }
 
 // place puts the versions of old revisions where the latest one's stood. A child

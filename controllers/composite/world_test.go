@@ -43,6 +43,7 @@ type world struct {
 	now       time.Time
 	answer    func(call parent.Call) (any, error)
 	created   int
+	upToDate  func(observed, desired *unstructured.Unstructured) (bool, error)
 }
 
 // scope is where the parent and its children are.
@@ -136,7 +137,7 @@ func (w *world) turn(image string) {
 
 // observed gives a copy of everything, as another process would see it.
 func (w *world) observed() parent.Observed {
-	o := parent.Observed{Parent: w.parent.DeepCopy(), Now: w.now}
+	o := parent.Observed{Parent: w.parent.DeepCopy(), Now: w.now, UpToDate: w.upToDate}
 	for _, child := range w.children {
 		o.Children = append(o.Children, child.DeepCopy())
 	}

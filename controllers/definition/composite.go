@@ -26,17 +26,16 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks, applyStrategies(len(spec.ChildResources), func(i int) v1alpha1.ApplyStrategy {
-		return spec.ChildResources[i].ApplyStrategy
-	})); err != nil {
+	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
 		return nil, err
 	}
 	parents, err := p.parentRule(spec.ParentResource.ParentRule)
 	if err != nil {
 		return nil, fmt.Errorf("spec.parentResource: %w", err)
 	}
-	children, err := p.children("childResources", len(spec.ChildResources), func(i int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod) {
-		return spec.ChildResources[i].ResourceRule, spec.ChildResources[i].UpdateMethod()
+	children, err := p.children("childResources", spec.DefinitionSettings, len(spec.ChildResources), func(i int) childRule {
+		rule := spec.ChildResources[i]
+		return childRule{rule.ResourceRule, rule.ApplySettings, rule.UpdateMethod()}
 	})
 	if err != nil {
 		return nil, err

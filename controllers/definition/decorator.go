@@ -23,9 +23,7 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks, applyStrategies(len(spec.Attachments), func(i int) v1alpha1.ApplyStrategy {
-		return spec.Attachments[i].ApplyStrategy
-	})); err != nil {
+	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
 		return nil, err
 	}
 	targets, err := decorator.NewTargets(spec.Resources)
@@ -36,8 +34,9 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	attachments, err := p.children("attachments", len(spec.Attachments), func(i int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod) {
-		return spec.Attachments[i].ResourceRule, spec.Attachments[i].UpdateMethod()
+	attachments, err := p.children("attachments", spec.DefinitionSettings, len(spec.Attachments), func(i int) childRule {
+		rule := spec.Attachments[i]
+		return childRule{rule.ResourceRule, rule.ApplySettings, rule.UpdateMethod()}
 	})
 	if err != nil {
 		return nil, err

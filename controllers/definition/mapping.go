@@ -23,9 +23,7 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.map: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks, applyStrategies(len(spec.OutputResources), func(i int) v1alpha1.ApplyStrategy {
-		return spec.OutputResources[i].ApplyStrategy
-	})); err != nil {
+	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
 		return nil, err
 	}
 	parents, err := p.parentRule(spec.ParentResource)
@@ -36,8 +34,9 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := p.children("outputResources", len(spec.OutputResources), func(i int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod) {
-		return spec.OutputResources[i].ResourceRule, spec.OutputResources[i].UpdateMethod()
+	outputs, err := p.children("outputResources", spec.DefinitionSettings, len(spec.OutputResources), func(i int) childRule {
+		rule := spec.OutputResources[i]
+		return childRule{rule.ResourceRule, rule.ApplySettings, rule.UpdateMethod()}
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,11 @@ type Planner struct {
 	Find func(apiVersion, resource string) (discovery.Resource, error)
 	// RevisionNamespace is where cluster-scoped parents have their ControllerRevisions.
 	RevisionNamespace string
+	// Strategy is how children are written where a definition does not say. Empty
+	// means dynamic apply.
+	Strategy v1alpha1.ApplyStrategy
+	// FieldManager begins the names under which definitions apply on the server's side.
+	FieldManager string
 }
 
 // Plan is what a definition asks for, with its resources found. Its Config lacks
@@ -73,8 +79,15 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	plan.uid = object.GetUID()
 	plan.generation, plan.kind, plan.name = object.GetGeneration(), object.GetKind(), object.GetName()
 	plan.Config.Definition = plan.kind + " " + plan.name
+	plan.Config.Managers = p.managers(plan)
 	plan.Config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	return plan, nil
+}
+
+// managers are the names under which a definition's children are applied.
+func (p Planner) managers(plan *Plan) apply.Managers {
+	kind := strings.ToLower(strings.TrimSuffix(plan.kind, "Controller"))
+	return apply.Managers{Own: apply.ManagerName(p.FieldManager, kind, plan.name), Former: append(parent.FormerManagers(), p.FieldManager)}
 }
 
 func refusalOf(err error) *Refusal {
@@ -124,16 +137,26 @@ func (p *Plan) backed() error {
 	return nil
 }
 
+// childRule is a rule for children, of whatever kind of definition.
+type childRule struct {
+	v1alpha1.ResourceRule
+	v1alpha1.ApplySettings
+	method v1alpha1.ChildUpdateMethod
+}
+
 // children resolves rules for children, of which the last for a kind counts.
-func (p Planner) children(field string, count int, rule func(int) (v1alpha1.ResourceRule, v1alpha1.ChildUpdateMethod)) ([]parent.ChildRule, error) {
+func (p Planner) children(field string, settings v1alpha1.DefinitionSettings, count int, rule func(int) childRule) ([]parent.ChildRule, error) {
 	var rules []parent.ChildRule
 	for i := range count {
-		named, method := rule(i)
-		resource, err := p.Find(named.APIVersion, named.Resource)
+		given := rule(i)
+		resource, err := p.Find(given.APIVersion, given.Resource)
 		if err != nil {
 			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
 		}
-		next := parent.ChildRule{Resource: resource, Method: apply.Method(method.AtOnce())}
+		next := parent.ChildRule{
+			Resource: resource, Method: apply.Method(given.method.AtOnce()),
+			Strategy: apply.Strategy(given.Strategy(settings.ApplyStrategy, p.Strategy)), Force: given.Force(),
+		}
 		at := slices.IndexFunc(rules, func(r parent.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
 		if at >= 0 && rules[at].Kind != next.Kind {
 			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them", field, i, resource.GroupResource())

@@ -8,14 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
@@ -39,6 +37,12 @@ type Config struct {
 	Target labels.Selector
 	// Namespace is where what belongs to cluster-scoped parents is kept.
 	Namespace string
+	// ApplyStrategy is how children are written where a definition does not say. Empty
+	// means dynamic apply.
+	ApplyStrategy v1alpha1.ApplyStrategy
+	// FieldManager begins the names under which definitions apply on the server's side.
+	// Environment.Pool keeps the fields of these.
+	FieldManager string
 	// Workers is the number of parents of one definition that are reconciled at once.
 	Workers int
 	// ReloadSpread is the time between two parents that are synced again because
@@ -67,6 +71,8 @@ const lookAgain = 15 * time.Second
 type hosted struct {
 	running *instance // syncs parents
 	next    *instance // is of a newer spec, and waits for its scripts
+	// former have been replaced and still hold parents that are to be let go.
+	former []former
 	// told is what the last events said, so that each thing is said once.
 	told told
 	// object is the definition as it was last seen, for events about its end.
@@ -77,7 +83,10 @@ type hosted struct {
 func New(config Config) *Reconciler {
 	r := &Reconciler{
 		config:  config,
-		planner: Planner{Find: config.Discovery.Find, RevisionNamespace: config.Namespace},
+		planner: Planner{
+			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
+			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
+		},
 		status:  parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
 		kinds:   map[string]*informer.Handle{},
 		hosted:  map[controller.Key]*hosted{},
@@ -168,11 +177,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	} else {
 		r.refused(key, h)
 	}
-	r.advance(ctx, key, object, h)
+	r.advance(key, object, h)
+	retired := r.retire(ctx, h)
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)
 	r.tell(object, h, view)
-	return controller.Result{RequeueAfter: lookAgain}, r.writeStatus(ctx, object, view)
+	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, view))
 }
 
 // refused drops what was being prepared for a spec that is now refused, and
@@ -211,14 +221,13 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 
 // advance lets the next instance take over once its scripts have loaded, and
 // syncs all parents again when the scripts of the one that runs have changed.
-func (r *Reconciler) advance(ctx context.Context, key controller.Key, object *unstructured.Unstructured, h *hosted) {
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
-		previous := h.running
+		h.former = append(h.former, replaced(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		h.running.revision = h.running.hooks.revision()
 		r.config.Host.Start(key.String(), h.running.run)
-		r.retire(ctx, previous, h.running)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
 	}
@@ -229,21 +238,6 @@ func (r *Reconciler) advance(ctx context.Context, key controller.Key, object *un
 		h.running.revision = revision
 		h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
 	}
-}
-
-// retire closes an instance that another has replaced. Parents of a resource
-// that the new one does not look after are let go.
-func (r *Reconciler) retire(ctx context.Context, previous, next *instance) {
-	if previous == nil {
-		return
-	}
-	err := previous.reconciler.Release(ctx, func(kind schema.GroupKind) bool {
-		return !slices.ContainsFunc(next.plan.Config.Parents, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == kind })
-	})
-	if err != nil {
-		r.config.Environment.Log.Error(err, "finalizers of former parents are left", "definition", previous.plan.Config.Definition)
-	}
-	previous.close()
 }
 
 // remove stops what runs for a definition that is gone, or is no longer this
@@ -260,10 +254,11 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) 
 	h.next = nil
 	r.config.Host.Stop(key.String())
 	if gone {
-		if err := r.release(ctx, h); err != nil {
+		if err := errors.Join(r.retire(ctx, h), r.release(ctx, h)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
+	h.dismiss()
 	r.stop(key, h)
 	r.mu.Lock()
 	delete(r.hosted, key)

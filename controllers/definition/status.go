@@ -101,7 +101,11 @@ func readyCondition(h *hosted, refusal *Refusal, warning string) metav1.Conditio
 
 // warning names the parent resources whose status can't be written, in the
 // words that metacontroller's users look for (section 3.2 of the specification).
+// A decorator need not have anything to say there.
 func (p *Plan) warning() string {
+	if p.kind == v1alpha1.DecoratorControllerKind {
+		return ""
+	}
 	for _, rule := range p.Config.Parents {
 		if !rule.HasStatus {
 			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written", rule.GroupResource())

@@ -12,16 +12,10 @@ type unsupportedError struct{ error }
 
 // unsupported names what a definition asks for and this version does not do, so
 // that nothing is silently left out.
-func unsupported(settings v1alpha1.DefinitionSettings, hooks []v1alpha1.NamedHook, strategies []v1alpha1.ApplyStrategy) error {
+func unsupported(settings v1alpha1.DefinitionSettings, hooks []v1alpha1.NamedHook) error {
 	var errs []error
 	for _, hook := range hooks {
 		errs = append(errs, unsupportedWebhook(hook, settings.EndpointConfigs))
-	}
-	for _, strategy := range append(strategies, settings.ApplyStrategy) {
-		if strategy == v1alpha1.ServerSideApply {
-			errs = append(errs, errors.New("spec: server-side apply comes with a later version: use DynamicApply"))
-			break
-		}
 	}
 	for i, source := range settings.ScriptSources {
 		if source.Directory != nil {
@@ -32,15 +26,6 @@ func unsupported(settings v1alpha1.DefinitionSettings, hooks []v1alpha1.NamedHoo
 		return unsupportedError{err}
 	}
 	return nil
-}
-
-// applyStrategies gives those of the rules of a definition.
-func applyStrategies(count int, of func(int) v1alpha1.ApplyStrategy) []v1alpha1.ApplyStrategy {
-	strategies := make([]v1alpha1.ApplyStrategy, count)
-	for i := range count {
-		strategies[i] = of(i)
-	}
-	return strategies
 }
 
 func unsupportedWebhook(hook v1alpha1.NamedHook, endpoints []v1alpha1.EndpointConfig) error {

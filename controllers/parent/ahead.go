@@ -36,7 +36,9 @@ type written struct {
 	object *unstructured.Unstructured
 	// deleted says that the object is as it was observed, but for being deleted.
 	deleted bool
-	owner   types.UID
+	// fields are what is kept of the object's managedFields.
+	fields []any
+	owner  types.UID
 	at      time.Time
 }
 
@@ -79,6 +81,30 @@ func (a *ahead) note(w written, created bool) {
 		a.created[w.owner] = map[apply.Key]bool{}
 	}
 	a.created[w.owner][key] = true
+}
+
+// keep notes what is kept of the managedFields of an object that was just written.
+func (a *ahead) keep(object *unstructured.Unstructured, fields []any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w, ok := a.writes[apply.KeyOf(object)]; ok && w.object == object {
+		w.fields = fields
+		a.writes[apply.KeyOf(object)] = w
+	}
+}
+
+// fields gives what is kept of the managedFields of an object that newest gave, or nil
+// if there is none or only a cache knows.
+func (a *ahead) fields(object *unstructured.Unstructured) []any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.writes) == 0 {
+		return nil
+	}
+	if w := a.writes[apply.KeyOf(object)]; w.object == object {
+		return w.fields
+	}
+	return nil
 }
 
 // newest gives the newest known state of an object that a cache holds.

@@ -32,11 +32,13 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
+		ManagedFields: p.appliedFields,
 	})
 	if err != nil {
 		return err
 	}
-	return p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
+	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
+	return together(append(p.unapplied, failed))
 }
 
 // except gives the objects that are not to be kept as they are.
@@ -103,11 +105,14 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
 	p.futile.note(outcome)
+	p.standoffs.note(outcome)
 	if outcome.Err != nil {
 		return
 	}
 	change := outcome.Change
+	var fields []any
 	if outcome.Object != nil {
+		fields = p.env.Pool.Applied(outcome.Object)
 		outcome.Object.SetManagedFields(nil)
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
@@ -118,6 +123,7 @@ func (p *pass) note(outcome apply.Outcome) {
 		p.ahead.deleted(owner, change.Observed)
 	default:
 		p.ahead.wrote(owner, outcome.Object, change.Observed == nil)
+		p.ahead.keep(outcome.Object, fields)
 	}
 }
 
@@ -131,6 +137,8 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err)
 	case apply.Taken:
 		return p.explainExisting(ctx, outcome.Change)
+	case apply.Contested:
+		return contested(outcome)
 	default:
 		return fmt.Errorf("ApplyFailed: %w", outcome.Err)
 	}

@@ -2,6 +2,7 @@ package parent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -91,6 +92,7 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (response eng
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	response, err = program.Run(ctx, engines.Call{Request: call.Request, Now: now, Seed: string(p.parent.GetUID())})
+	err = p.told(call.Hook, timeout, err)
 	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if response.TimeDependent {
 		p.fickle.Store(true)
@@ -99,6 +101,22 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (response eng
 		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook, "parent", p.key.String())
 	}
 	return response, err
+}
+
+// told completes an engine's error by the time that the hook had, and puts the
+// script's stack into the log: an event has no room for it.
+func (p *pass) told(hook string, timeout time.Duration, err error) error {
+	var e *engines.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if len(e.Stack) > 0 {
+		p.env.Log.Info("hook failed", "definition", p.config.Definition, "hook", hook, "parent", p.key.String(), "error", e.Detail())
+	}
+	if e.Kind != engines.Timeout {
+		return err
+	}
+	return fmt.Errorf("%w, which is %s: see timeout in spec.hooks.%s", err, timeout, hook)
 }
 
 // expiry is when an answer is no longer used again: when it asked for, and for

@@ -11,23 +11,26 @@ import (
 // waits is told when they change or go.
 type blocked struct {
 	mu      sync.Mutex
-	parents map[apply.Key]controller.Key
+	parents map[apply.Key]map[controller.Key]bool
 }
 
-func newBlocked() *blocked { return &blocked{parents: map[apply.Key]controller.Key{}} }
+func newBlocked() *blocked { return &blocked{parents: map[apply.Key]map[controller.Key]bool{}} }
 
 // add notes that parent waits for the object of that key.
 func (b *blocked) add(object apply.Key, parent controller.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.parents[object] = parent
+	if b.parents[object] == nil {
+		b.parents[object] = map[controller.Key]bool{}
+	}
+	b.parents[object][parent] = true
 }
 
-// take gives the parent that waits for an object, once.
-func (b *blocked) take(object apply.Key) (controller.Key, bool) {
+// take gives the parents that wait for an object, once.
+func (b *blocked) take(object apply.Key) map[controller.Key]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	parent, waits := b.parents[object]
+	waiting := b.parents[object]
 	delete(b.parents, object)
-	return parent, waits
+	return waiting
 }

@@ -138,6 +138,10 @@ func (p *pass) worthwhile(ctx context.Context, changes []apply.Change) []apply.C
 		case p.futile.is(change):
 			return true
 		}
+		if err := p.standoffs.lasting(change); err != nil {
+			p.unapplied = append(p.unapplied, err)
+			return true
+		}
 		resting := p.breaker.resting(change.Key)
 		p.rest = sooner(p.rest, resting)
 		if resting == 0 && p.breaker.near(change.Key) {
@@ -157,7 +161,7 @@ func (p *pass) watchForLoop(change apply.Change) {
 	if !rewrites(change) {
 		return
 	}
-	loop := p.breaker.wrote(change.Key, apply.Describe(change.Observed, change.Object))
+	loop := p.breaker.wrote(change.Key, change.Diffs())
 	if loop == nil {
 		return
 	}
@@ -174,13 +178,14 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	if err != nil {
 		return "somebody else"
 	}
-	return newestManager(live)
+	return newestManager(live, p.config.Managers.Own)
 }
 
-func newestManager(object *unstructured.Unstructured) string {
+// newestManager names who wrote last, but for this host and the definition's own manager.
+func newestManager(object *unstructured.Unstructured, own string) string {
 	name, newest := "somebody else", time.Time{}
 	for _, entry := range object.GetManagedFields() {
-		if entry.Manager != ownManager && entry.Time != nil && entry.Time.After(newest) {
+		if entry.Manager != ownManager && entry.Manager != own && entry.Time != nil && entry.Time.After(newest) {
 			name, newest = entry.Manager, entry.Time.Time
 		}
 	}

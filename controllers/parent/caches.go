@@ -28,6 +28,7 @@ func (r *Reconciler) openCaches() {
 		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
 		r.rules = append(r.rules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
+			Strategy: rule.Strategy, Force: rule.Force, Managers: r.config.Managers,
 		})
 	}
 	for _, rule := range r.config.Inputs {

@@ -3,8 +3,6 @@ package parent
 import (
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/libretto-k8s/libretto/apply"
 )
 
@@ -13,10 +11,10 @@ import (
 // long as the child and what is wanted of it stay the same.
 type futile struct {
 	mu      sync.Mutex
-	updates map[apply.Key]*unstructured.Unstructured // what was sent
+	updates map[apply.Key]apply.Change
 }
 
-func newFutile() *futile { return &futile{updates: map[apply.Key]*unstructured.Unstructured{}} }
+func newFutile() *futile { return &futile{updates: map[apply.Key]apply.Change{}} }
 
 // is says whether a change is known to have no effect.
 func (f *futile) is(change apply.Change) bool {
@@ -25,8 +23,8 @@ func (f *futile) is(change apply.Change) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	sent := f.updates[change.Key]
-	return sent != nil && sent.GetUID() == change.Object.GetUID() && apply.Equal(sent.Object, change.Object.Object)
+	earlier, ok := f.updates[change.Key]
+	return ok && earlier.Object.GetUID() == change.Object.GetUID() && change.Repeats(earlier)
 }
 
 // forget drops what is known of a child that is gone.
@@ -41,7 +39,7 @@ func (f *futile) note(outcome apply.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if outcome.NoEffect() {
-		f.updates[outcome.Change.Key] = outcome.Change.Object
+		f.updates[outcome.Change.Key] = outcome.Change
 	} else {
 		delete(f.updates, outcome.Change.Key)
 	}

@@ -38,6 +38,8 @@ type pass struct {
 	wrote bool
 	// rest is how long some child is still left alone, or zero.
 	rest time.Duration
+	// unapplied are why children were left as they are without asking again.
+	unapplied []error
 	// rivals are who last wrote children that are written again and again.
 	rivals map[apply.Key]string
 }

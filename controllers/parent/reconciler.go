@@ -30,6 +30,8 @@ type Config struct {
 	Variant    Variant
 	Parents    []ParentRule
 	Children   []ChildRule
+	// Managers are the names under which children are applied on the server's side.
+	Managers apply.Managers
 	// Inputs are what a map makes outputs of; other definitions have none.
 	Inputs []InputRule
 	// Revisions is the resource of ControllerRevisions, or nil if the definition
@@ -71,6 +73,10 @@ type ParentRule struct {
 type ChildRule struct {
 	discovery.Resource
 	Method apply.Method
+	// Strategy is how what differs is written, and Force whether server-side apply
+	// takes fields from other field managers.
+	Strategy apply.Strategy
+	Force    bool
 }
 
 // Environment is what all definitions of a process share.
@@ -103,18 +109,23 @@ type Reconciler struct {
 	blocked      *blocked
 	pace         *pace
 	futile       *futile
+	standoffs    *standoffs
 	status       *StatusWriter
 }
 
-// ownManager is the field manager of what this host writes.
+// ownManager is the field manager of what this host writes as a whole.
 const ownManager = "libretto"
+
+// FormerManagers are under which children may have been written before they are applied
+// on the server's side: by this host as a whole, and by metacontroller.
+func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 
 // New makes the reconciler of a definition and opens the caches that it needs.
 // It must be closed.
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(),
+		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), standoffs: newStandoffs(env.Clock),
 		status: NewStatusWriter(env.Client, env.Clock),
 	}
 	r.openCaches()

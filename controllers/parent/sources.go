@@ -120,8 +120,9 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	}
 	if e.New == nil {
 		r.futile.forget(apply.KeyOf(e.Old))
+		r.standoffs.forget(apply.KeyOf(e.Old))
 	}
-	if key, waits := r.blocked.take(apply.KeyOf(e.Object())); waits {
+	for key := range r.blocked.take(apply.KeyOf(e.Object())) {
 		queue.EnqueueSoon(key, gather)
 	}
 	if e.Old != nil {

@@ -60,6 +60,9 @@ type Observed struct {
 	Finalizing bool
 	// Now is the time of the pass.
 	Now time.Time
+	// UpToDate says whether writing desired would leave an observed child as it is. Nil
+	// means that children are written by dynamic apply.
+	UpToDate func(observed, desired *unstructured.Unstructured) (bool, error)
 }
 
 // Deleting says that the parent is being deleted.

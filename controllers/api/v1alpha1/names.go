@@ -1,5 +1,11 @@
 package v1alpha1
 
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+)
+
 // Names that Libretto writes onto other people's objects. All but those of the
 // map are metacontroller's (section 0 of the specification), so that what it
 // left in a cluster is found again.
@@ -20,6 +26,7 @@ const (
 	MapKey = GroupName + "/map-key"
 )
 
+// The parts of finalizers before the definition's name (section 0 of the specification).
 const (
 	compositeFinalizerPrefix = "metacontroller.io/compositecontroller-"
 	decoratorFinalizerPrefix = "metacontroller.io/decoratorcontroller-"
@@ -27,10 +34,25 @@ const (
 )
 
 // Finalizer is what the definition puts on its parents when it has a finalize hook.
-func (c *CompositeController) Finalizer() string { return compositeFinalizerPrefix + c.Name }
+func (c *CompositeController) Finalizer() string { return finalizer(compositeFinalizerPrefix, c.Name) }
 
 // Finalizer is what the definition puts on its target objects when it has a finalize hook.
-func (d *DecoratorController) Finalizer() string { return decoratorFinalizerPrefix + d.Name }
+func (d *DecoratorController) Finalizer() string { return finalizer(decoratorFinalizerPrefix, d.Name) }
 
 // Finalizer is what the definition puts on its parents when it has a finalize hook.
-func (m *MapController) Finalizer() string { return mapFinalizerPrefix + m.Name }
+func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix, m.Name) }
+
+// longestName is how many characters of a finalizer may stand behind its slash.
+const longestName = 63
+
+// finalizer is prefix and name, where the API server takes it. A definition whose
+// name is too long for that has the end of it replaced by a hash; metacontroller
+// could not put its finalizer on anything.
+func finalizer(prefix, name string) string {
+	most := longestName - len(prefix) + strings.Index(prefix, "/") + 1
+	if len(name) <= most {
+		return prefix + name
+	}
+	hash := fmt.Sprintf("-%.8x", sha256.Sum256([]byte(name)))
+	return prefix + name[:most-len(hash)] + hash
+}

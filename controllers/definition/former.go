@@ -1,0 +1,56 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/parent"
+)
+
+// former is an instance that has been replaced. It is closed once those of its
+// parents that the next one does not look after have lost their finalizer.
+type former struct {
+	instance *instance
+	// left says of which kinds they are.
+	left func(schema.GroupKind) bool
+}
+
+// replaced gives what is left to do of an instance that next replaces. It may be nil.
+func replaced(previous, next *instance) []former {
+	if previous == nil {
+		return nil
+	}
+	kept := next.plan.Config.Parents
+	return []former{{previous, func(kind schema.GroupKind) bool {
+		return !slices.ContainsFunc(kept, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == kind })
+	}}}
+}
+
+// retire lets go of the parents of former instances. What could not be done stays
+// to be done by the next pass.
+func (r *Reconciler) retire(ctx context.Context, h *hosted) error {
+	var errs []error
+	var left []former
+	for _, f := range h.former {
+		if err := f.instance.reconciler.Release(ctx, f.left); err != nil {
+			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
+			left = append(left, f)
+			continue
+		}
+		f.instance.close()
+	}
+	h.former = left
+	return errors.Join(errs...)
+}
+
+// dismiss closes former instances, whatever they hold.
+func (h *hosted) dismiss() {
+	for _, f := range h.former {
+		f.instance.close()
+	}
+	h.former = nil
+}

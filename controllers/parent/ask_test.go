@@ -1,0 +1,42 @@
+package parent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+func TestTold(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		err       error
+		says, log string
+	}{
+		"None":    {"Nothing is wrong.", nil, "", ""},
+		"Timeout": {"Who waited too long says how long that was, and where to change it.", &engines.Error{Kind: engines.Timeout, Message: "too late"}, "too late, which is 2s: see timeout in spec.hooks.sync", ""},
+		"Failed":  {"Other errors have nothing to add.", &engines.Error{Message: "boom"}, "boom", ""},
+		"Stack":   {"The stack goes to the log.", &engines.Error{Message: "boom", Stack: []string{"at f (sync.js:3:1)"}}, "boom", "at f (sync.js:3:1)"},
+		"Foreign": {"An error that no engine made is passed on.", errors.New("odd"), "odd", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			p := &pass{Reconciler: &Reconciler{env: Environment{Log: funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{})}}}
+			err := p.told("sync", 2*time.Second, tc.err)
+			if err == nil != (tc.says == "") || err != nil && err.Error() != tc.says {
+				t.Errorf("%s\ntold %v, want %q", tc.reason, err, tc.says)
+			}
+			if tc.err != nil && engines.KindOf(err) != engines.KindOf(tc.err) {
+				t.Errorf("%s\nkind %v, want %v", tc.reason, engines.KindOf(err), engines.KindOf(tc.err))
+			}
+			if (tc.log == "") != (log.Len() == 0) || !strings.Contains(log.String(), tc.log) {
+				t.Errorf("%s\nlogged %q, want %q in it", tc.reason, log.String(), tc.log)
+			}
+		})
+	}
+}
