@@ -1,8 +1,6 @@
 package composite
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -18,17 +16,10 @@ type hook struct {
 }
 
 func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, children bool) hook {
-	return hook{name: name, response: responseRules(given, children), relative: given.WireVersion() == v1alpha1.HookV1}
-}
-
-// responseRules are those of section 2.5 of the specification, but that the list
-// of children must be there unless loose was asked for in so many words, or the
-// definition has no children.
-func responseRules(given *v1alpha1.Hook, children bool) parent.ResponseRules {
-	return parent.ResponseRules{
-		Fields:          []string{"status", "children", "resyncAfterSeconds", "finalized"},
-		RefuseUnknown:   given.ResponseMode() == v1alpha1.ResponseStrict,
-		AllowAbsentList: given.MayOmitList() || !children,
+	return hook{
+		name:     name,
+		response: parent.RulesOf(given, children, "status", "children", "resyncAfterSeconds", "finalized"),
+		relative: given.WireVersion() == v1alpha1.HookV1,
 	}
 }
 
@@ -72,8 +63,5 @@ func (v *Variant) read(answer parent.Answer, observed parent.Observed, finish pa
 // withGeneration gives a copy of the status with the generation that the answer
 // was made for.
 func withGeneration(status map[string]any, p *unstructured.Unstructured) map[string]any {
-	result := make(map[string]any, len(status)+1)
-	maps.Copy(result, status)
-	result["observedGeneration"] = p.GetGeneration()
-	return result
+	return parent.With(status, map[string]any{"observedGeneration": p.GetGeneration()})
 }

@@ -51,10 +51,7 @@ func New(config Config) *Variant {
 	}
 }
 
-// newHook gives nil for a hook that the definition does not have. The rules are
-// those of section 2.5 of the specification, but that the list of attachments
-// must be there unless loose was asked for in so many words, or the definition
-// has no attachments.
+// newHook gives nil for a hook that the definition does not have.
 func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook {
 	if given == nil {
 		return nil
@@ -62,11 +59,7 @@ func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook 
 	return &hook{
 		name:     string(name),
 		relative: given.WireVersion() == v1alpha1.HookV1,
-		response: parent.ResponseRules{
-			Fields:          []string{"labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"},
-			RefuseUnknown:   given.ResponseMode() == v1alpha1.ResponseStrict,
-			AllowAbsentList: given.MayOmitList() || !attaches,
-		},
+		response: parent.RulesOf(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
 	}
 }
 

@@ -16,14 +16,5 @@ func (v *Variant) marks(attachment *unstructured.Unstructured) bool {
 
 // mark gives a copy of a desired attachment with the definition's marker.
 func (v *Variant) mark(attachment *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-	marked := parent.WithMetadata(attachment)
-	metadata := marked.Object["metadata"].(map[string]any)
-	given, _ := metadata["annotations"].(map[string]any)
-	annotations := make(map[string]any, len(given)+1)
-	for key, value := range given {
-		annotations[key] = value // Null ones too, which accessors would trip over.
-	}
-	annotations[v1alpha1.DecoratorAnnotation] = v.name
-	metadata["annotations"] = annotations
-	return marked, ""
+	return parent.Marked(attachment, nil, map[string]any{v1alpha1.DecoratorAnnotation: v.name}), ""
 }

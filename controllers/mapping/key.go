@@ -64,24 +64,7 @@ func (v *Variant) marks(output *unstructured.Unstructured) bool {
 // mark gives a copy of a desired output with the marks of the definition and of
 // the input that it is made of.
 func (v *Variant) mark(output *unstructured.Unstructured, key mapKey, label string) *unstructured.Unstructured {
-	marked := parent.WithMetadata(output)
-	metadata := marked.Object["metadata"].(map[string]any)
-	metadata["labels"] = with(metadata["labels"], map[string]any{v1alpha1.MapKey: label})
-	metadata["annotations"] = with(metadata["annotations"], map[string]any{
+	return parent.Marked(output, map[string]any{v1alpha1.MapKey: label}, map[string]any{
 		v1alpha1.MapKey: string(key), v1alpha1.MapAnnotation: v.definition.GetName(),
 	})
-	return marked
-}
-
-// with gives a copy of an object, if it is one, with more entries. Null ones,
-// which accessors of labels and annotations would trip over, are kept.
-func with(object any, more map[string]any) map[string]any {
-	given, _ := object.(map[string]any)
-	result := make(map[string]any, len(given)+len(more))
-	for _, entries := range []map[string]any{given, more} {
-		for name, value := range entries {
-			result[name] = value
-		}
-	}
-	return result
 }

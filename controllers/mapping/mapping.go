@@ -47,19 +47,13 @@ func New(config Config) *Variant {
 	}
 }
 
-// responseRules gives nil for a hook that the definition does not have. They are
-// those of section 2.5 of the specification for version v2, but that the list of
-// outputs must be there unless loose was asked for in so many words, or the
-// definition has no outputs.
+// responseRules gives nil for a hook that the definition does not have.
 func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *parent.ResponseRules {
 	if given == nil {
 		return nil
 	}
-	return &parent.ResponseRules{
-		Fields:          fields,
-		RefuseUnknown:   given.Hook().ResponseMode() == v1alpha1.ResponseStrict,
-		AllowAbsentList: given.Hook().MayOmitList() || !makes,
-	}
+	rules := parent.RulesOf(given.Hook(), makes, fields...)
+	return &rules
 }
 
 // Claim tells outputs by their owner and the marks on them. A map neither adopts

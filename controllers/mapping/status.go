@@ -13,11 +13,11 @@ import (
 // and what was last said of them stays. The generation is only said to have been
 // observed if all went well.
 func (v *Variant) status(observed parent.Observed, given map[string]any, well bool) map[string]any {
-	status := with(with(observed.Parent.Object["status"], nil), given)
+	status := parent.With(observed.Parent.Object["status"], given)
 	if !observed.Finalizing && !observed.Deleting() {
-		status["inputs"] = with(status["inputs"], counters(v.inputNames, observed.Inputs, false))
+		status["inputs"] = parent.With(status["inputs"], counters(v.inputNames, observed.Inputs, false))
 	}
-	status["outputs"] = with(status["outputs"], counters(v.outputNames, observed.Children, true))
+	status["outputs"] = parent.With(status["outputs"], counters(v.outputNames, observed.Children, true))
 	if well {
 		status["observedGeneration"] = observed.Parent.GetGeneration()
 	}

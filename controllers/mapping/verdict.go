@@ -39,15 +39,12 @@ func (v *Variant) verdicts(observed parent.Observed, answers []parent.Answer) []
 }
 
 func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer parent.Answer) verdict {
-	if p.GetNamespace() == "" {
-		answer.Body = inNamespace(g.key.namespace(), answer.Body)
-	}
 	rules, finish := v.mapped, v.wants(g)
 	if hook == tombstoneHook {
 		rules, finish = v.buried, keeps(g)
 	}
 	response := parent.ReadResponse(answer, *rules)
-	objects := v.outputs.Objects(response, p, finish)
+	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
 	read := verdict{group: g, resync: response.Seconds("resyncAfterSeconds")}
 	switch err := response.Err(); {
 	case err != nil:

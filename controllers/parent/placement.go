@@ -2,7 +2,6 @@ package parent
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,9 +15,10 @@ import (
 // kinds that the definition declares and against the parent's scope, and fills
 // in the namespace that the hook may leave out.
 type Placement struct {
-	field string
-	kinds []schema.GroupVersionKind
-	rules map[schema.GroupVersionKind]ChildRule
+	field   string
+	missing string // namespace of objects that have none, of a parent that is in none
+	kinds   []schema.GroupVersionKind
+	rules   map[schema.GroupVersionKind]ChildRule
 }
 
 // Finish gives an object as it is to be written, or what is wrong with it. It
@@ -34,6 +34,14 @@ func NewPlacement(field string, rules []ChildRule) *Placement {
 		p.rules[rule.Kind] = rule
 	}
 	return p
+}
+
+// In gives the same placement for objects that, where the parent is in no
+// namespace and the hook names none, are to be in that one.
+func (p *Placement) In(namespace string) *Placement {
+	placement := *p
+	placement.missing = namespace
+	return &placement
 }
 
 // Kinds are the declared kinds, in the order of the rules.
@@ -67,7 +75,7 @@ func (p *Placement) place(parent, object *unstructured.Unstructured, finish Fini
 	if !declared {
 		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declared())
 	}
-	namespace, problem := namespaceOf(parent, rule, object)
+	namespace, problem := p.namespaceOf(parent, rule, object)
 	if problem != "" {
 		return nil, problem
 	}
@@ -76,8 +84,11 @@ func (p *Placement) place(parent, object *unstructured.Unstructured, finish Fini
 
 // namespaceOf gives the namespace of a desired object by the scope rules of
 // section 1.6 of the specification, or what is wrong.
-func namespaceOf(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
+func (p *Placement) namespaceOf(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
 	given, of := object.GetNamespace(), parent.GetNamespace()
+	if given == "" && of == "" {
+		given = p.missing
+	}
 	switch {
 	case !rule.Namespaced && of != "":
 		return "", fmt.Sprintf("%s is cluster-scoped: a parent in a namespace can't own it, as garbage collection works within a namespace", object.GetKind())
@@ -101,15 +112,6 @@ func inNamespace(object *unstructured.Unstructured, namespace string) *unstructu
 	moved := WithMetadata(object)
 	moved.SetNamespace(namespace)
 	return moved
-}
-
-// WithMetadata gives a copy of object whose own metadata fields may be set. All
-// else, the maps of labels and annotations included, is shared.
-func WithMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
-	fields := maps.Clone(object.Object)
-	metadata, _ := fields["metadata"].(map[string]any)
-	fields["metadata"] = maps.Clone(metadata)
-	return &unstructured.Unstructured{Object: fields}
 }
 
 func (p *Placement) declared() string {

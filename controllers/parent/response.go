@@ -1,12 +1,14 @@
 package parent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -28,6 +30,17 @@ type ResponseRules struct {
 	// AllowAbsentList takes an absent list for an empty one. It is for those who
 	// wrote responseUnMarshallMode: loose out.
 	AllowAbsentList bool
+}
+
+// RulesOf are those of a hook of the definition (section 2.5 of the specification),
+// but that the list of objects must be there unless loose was asked for in so many
+// words, or the definition makes none.
+func RulesOf(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
+	return ResponseRules{
+		Fields:          fields,
+		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
+		AllowAbsentList: hook.MayOmitList() || !makes,
+	}
 }
 
 // ReadResponse begins to read an answer.
@@ -67,58 +80,74 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
-		if object := r.object(fmt.Sprintf("%s[%d]", field, i), item); object != nil {
-			objects = append(objects, object)
+		object, problem := objectOf(item)
+		if problem != "" {
+			r.Fail("%s[%d]%s", field, i, problem)
+			continue
 		}
+		objects = append(objects, object)
 	}
 	return objects
 }
 
-func (r *Response) object(path string, item any) *unstructured.Unstructured {
+// objectOf gives the object that an item of a list is, or the path from there to
+// what is wrong with it, and what that is.
+func objectOf(item any) (object *unstructured.Unstructured, problem string) {
 	fields, ok := item.(map[string]any)
 	if !ok {
-		r.Fail("%s: must be an object, but is %s", path, kindOf(item))
-		return nil
+		return nil, ": must be an object, but is " + kindOf(item)
 	}
-	for _, required := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
-		value, found, err := unstructured.NestedFieldNoCopy(fields, required...)
-		text, isText := value.(string)
-		switch {
-		case !found || err != nil || value == nil || isText && text == "":
-			r.Fail("%s.%s: is required", path, strings.Join(required, "."))
-			return nil
-		case !isText:
-			r.Fail("%s.%s: must be a string, but is %s", path, strings.Join(required, "."), kindOf(value))
-			return nil
-		}
+	metadata, _ := fields["metadata"].(map[string]any)
+	problem = cmp.Or(
+		named(".apiVersion", fields["apiVersion"]), named(".kind", fields["kind"]), named(".metadata.name", metadata["name"]),
+		plainMetadata(metadata),
+	)
+	if problem != "" {
+		return nil, problem
 	}
-	if err := plainMetadata(fields["metadata"].(map[string]any)); err != "" {
-		r.Fail("%s.metadata.%s", path, err)
-		return nil
+	return &unstructured.Unstructured{Object: fields}, ""
+}
+
+// named finds what keeps a value from being a name.
+func named(path string, value any) string {
+	text, ok := value.(string)
+	switch {
+	case ok && text != "":
+		return ""
+	case ok || value == nil:
+		return path + ": is required"
+	default:
+		return path + ": must be a string, but is " + kindOf(value)
 	}
-	return &unstructured.Unstructured{Object: fields}
 }
 
 // plainMetadata finds what the accessors of unstructured objects would silently
 // read as absent.
 func plainMetadata(metadata map[string]any) string {
-	if namespace, ok := metadata["namespace"]; ok && namespace != nil {
-		if _, ok := namespace.(string); !ok {
-			return "namespace: must be a string, but is " + kindOf(namespace)
-		}
+	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
+		return ".metadata.namespace: must be a string, but is " + kindOf(metadata["namespace"])
 	}
-	for _, field := range []string{"labels", "annotations"} {
-		entries, ok := metadata[field].(map[string]any)
-		if !ok && metadata[field] != nil {
-			return field + ": must be an object, but is " + kindOf(metadata[field])
-		}
-		for _, key := range sortedKeys(entries) {
-			if _, ok := entries[key].(string); !ok && (entries[key] != nil || field == "labels") {
-				return fmt.Sprintf("%s[%q]: must be a string, but is %s", field, key, kindOf(entries[key]))
-			}
-		}
+	return cmp.Or(plainEntries("labels", metadata, false), plainEntries("annotations", metadata, true))
+}
+
+// plainEntries finds what is no string in a map of strings, the first by its key.
+func plainEntries(field string, metadata map[string]any, nullable bool) string {
+	entries, ok := metadata[field].(map[string]any)
+	if !ok && metadata[field] != nil {
+		return ".metadata." + field + ": must be an object, but is " + kindOf(metadata[field])
 	}
-	return ""
+	wrong, found := "", false
+	for key, value := range entries {
+		_, ok := value.(string)
+		if ok || value == nil && nullable || found && key > wrong {
+			continue
+		}
+		wrong, found = key, true
+	}
+	if !found {
+		return ""
+	}
+	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, kindOf(entries[wrong]))
 }
 
 // Map reads an object; null and absent give nil.
