@@ -30,7 +30,7 @@ var definitions = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// ApplyFiles applies what the files hold, and of folders all files that end in .yaml, .yml or .json. Objects that name
+// ApplyFiles applies what the files hold, and of folders all files that end in .yaml, .yml or .json, but kustomization.yaml. Objects that name
 // no namespace go to default.
 func (c *Cluster) ApplyFiles(ctx context.Context, paths ...string) error {
 	objects, err := ReadFiles(paths...)
@@ -223,6 +223,9 @@ func filesOf(path string) ([]string, error) {
 	for _, entry := range entries {
 		switch filepath.Ext(entry.Name()) {
 		case ".yaml", ".yml", ".json":
+			if entry.Name() == "kustomization.yaml" {
+				continue // It tells kubectl apply -k about the folder, and is no object.
+			}
 			files = append(files, filepath.Join(path, entry.Name()))
 		}
 	}

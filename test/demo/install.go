@@ -55,11 +55,11 @@ func (d *demo) installDefinitions(ctx context.Context) error {
 		d.out.say("The CRDs are there already, and are left as they are.")
 		return nil
 	}
-	d.undoing("-f", definitionFolder)
-	if err := d.kubectl(ctx, "apply", "-f", definitionFolder); err != nil {
+	d.undoing("-k", definitionFolder)
+	if err := d.kubectl(ctx, "apply", "-k", definitionFolder); err != nil {
 		return err
 	}
-	return d.kubectl(ctx, "wait", "--for=condition=Established", "-f", definitionFolder)
+	return d.kubectl(ctx, "wait", "--for=condition=Established", "-k", definitionFolder)
 }
 
 // create applies the example, and begins to watch what becomes of it.
