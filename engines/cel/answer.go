@@ -1,0 +1,106 @@
+package cel
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// answer turns values of expressions into JSON, as package unstructured has it.
+type answer struct {
+	path  path
+	depth int
+	left  int // bytes that the response may still take
+}
+
+// value gives the JSON of v, and whether there is any: an optional without a value
+// is left out. Durations and times become what string() makes of them, bytes base64,
+// and Kubernetes' types (quantities, addresses, URLs, versions) their usual text.
+func (a *answer) value(v ref.Val) (any, bool, error) {
+	switch v := v.(type) {
+	case types.Null:
+		return nil, true, a.spend(4)
+	case types.Bool:
+		return bool(v), true, a.spend(5)
+	case types.Int:
+		return int64(v), true, a.spend(8)
+	case types.Uint, types.Double:
+		n, err := a.number(v)
+		return n, true, err
+	case types.String:
+		return string(v), true, a.spend(len(v) + 2)
+	case types.Bytes:
+		return a.text(base64.StdEncoding.EncodeToString(v))
+	case *types.Optional:
+		if !v.HasValue() {
+			return nil, false, nil
+		}
+		return a.value(v.GetValue())
+	case traits.Mapper, traits.Lister:
+		return a.container(v)
+	default:
+		return a.other(v)
+	}
+}
+
+// number makes whole numbers int64, as decoding the same JSON would.
+func (a *answer) number(v ref.Val) (any, error) {
+	if n, ok := v.(types.Uint); ok {
+		if n > math.MaxInt64 {
+			return nil, a.wrong("is %d, more than the largest whole number that Kubernetes stores", uint64(n))
+		}
+		return int64(n), a.spend(8)
+	}
+	f := float64(v.(types.Double))
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, a.wrong("is %v, which is no number in JSON", f)
+	}
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return int64(f), a.spend(8)
+	}
+	return f, a.spend(8)
+}
+
+func (a *answer) other(v ref.Val) (any, bool, error) {
+	switch v := v.(type) {
+	case types.Duration, types.Timestamp:
+		return a.text(string(v.ConvertToType(types.StringType).(types.String)))
+	case *types.Type:
+		return nil, true, a.wrong("is the type %s, which JSON does not have", v.TypeName())
+	}
+	if written, ok := v.Value().(fmt.Stringer); ok {
+		return a.text(written.String())
+	}
+	return nil, true, a.wrong("is of type %s, which JSON does not have", v.Type().TypeName())
+}
+
+func (a *answer) text(s string) (any, bool, error) { return s, true, a.spend(len(s) + 2) }
+
+// enter goes one container deeper.
+func (a *answer) enter() error {
+	if a.depth++; a.depth > maxAnswerNesting {
+		return a.wrong("is nested more than %d deep", maxAnswerNesting)
+	}
+	return a.spend(2)
+}
+
+func (a *answer) spend(bytes int) error {
+	if a.left -= bytes; a.left < 0 {
+		return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("the response is larger than %d MiB", maxAnswerBytes>>20)}
+	}
+	return nil
+}
+
+func (a *answer) wrong(format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	if at := a.path.String(); at != "" {
+		message = at + ": " + message
+	}
+	return &engines.Error{Kind: engines.BadResponse, Message: message}
+}

@@ -1,0 +1,119 @@
+package cel
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// call is one evaluation of a program. It resolves the names in expressions.
+type call struct {
+	ctx     context.Context
+	program *program
+	request map[string]any
+	values  []ref.Val // of the variables, nil until asked for
+	steps   uint64    // of all comprehensions
+	spent   uint64    // see cost.go
+	// stopped is why the call can't go on, once a variable's expression found so.
+	stopped *engines.Error
+}
+
+// evaluate gives the value of an expression; where says what it is part of.
+func (c *call) evaluate(x *expression, where string) (ref.Val, *engines.Error) {
+	if c.ctx.Err() != nil {
+		return nil, framed(engines.Ended(c.ctx), x.code.at(0), where)
+	}
+	v, _, err := x.program.Eval(c)
+	switch {
+	case c.stopped != nil:
+		return nil, framed(c.stopped, x.code.at(0), where)
+	case c.ctx.Err() != nil:
+		return nil, framed(engines.Ended(c.ctx), x.code.at(0), where)
+	case c.spent > maxCost:
+		return nil, framed(exhausted(err), x.code.at(0), where)
+	case err != nil:
+		return nil, x.failure(err, where)
+	default:
+		return v, nil
+	}
+}
+
+// Parent implements cel.Activation.
+func (c *call) Parent() cel.Activation { return nil }
+
+// ResolveName implements cel.Activation. Comprehensions ask for #interrupted after
+// each step.
+func (c *call) ResolveName(name string) (any, bool) {
+	switch name {
+	case "#interrupted":
+		c.step()
+		return nil, false
+	case "request":
+		return c.request, true
+	}
+	if v, ok := c.request[name]; ok {
+		return v, true
+	}
+	if variable, ok := strings.CutPrefix(name, variablesPrefix); ok {
+		return c.variable(variable)
+	}
+	if slices.Contains(c.program.fields, name) {
+		return types.NewErr("the request has no %s: it has %s", name, strings.Join(slices.Sorted(maps.Keys(c.request)), ", ")), true
+	}
+	return nil, false
+}
+
+// step counts a step, and looks at the context now and then.
+func (c *call) step() {
+	if c.steps++; c.steps%stepsBetweenChecks == 0 && c.ctx.Err() != nil {
+		stop(interpreter.ContextCancelled)
+	}
+	c.spend(1)
+}
+
+func (c *call) spend(cost uint64) {
+	if c.spent += cost; c.spent > maxCost {
+		stop(interpreter.CostLimitExceeded)
+	}
+}
+
+// stop ends an evaluation. To say that it is interrupted would give a value that is
+// an error, which || and && may absorb: so this panics, as cel-go's own limit on
+// cost does, and the program's Eval recovers it.
+func stop(cause interpreter.CancellationCause) {
+	panic(interpreter.EvalCancelledError{Cause: cause, Message: "stopped"})
+}
+
+// variable evaluates a variable when it is first asked for, which may be never.
+func (c *call) variable(name string) (any, bool) {
+	index := slices.IndexFunc(c.program.variables, func(v *variable) bool { return v.name == name })
+	if index < 0 {
+		return nil, false
+	}
+	if c.values[index] == nil {
+		c.values[index] = c.define(c.program.variables[index])
+	}
+	return c.values[index], true
+}
+
+func (c *call) define(v *variable) ref.Val {
+	value, failure := c.evaluate(v.code, variablesPrefix+v.name)
+	switch {
+	case failure == nil:
+		return value
+	case failure.Kind == engines.Exhausted || c.ctx.Err() != nil:
+		c.stopped = failure
+		stop(interpreter.CostLimitExceeded)
+		return nil
+	default:
+		return types.WrapErr(failure)
+	}
+}

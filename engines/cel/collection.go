@@ -1,0 +1,59 @@
+package cel
+
+// mapping is an object with holes in it.
+type mapping []entry
+
+// entry is one field of it; key is a joined or a constant text.
+type entry struct {
+	key   joined
+	value node
+}
+
+func (n mapping) render(r *rendering) (any, bool, error) {
+	if err := r.enter(); err != nil {
+		return nil, false, err
+	}
+	out := make(map[string]any, len(n))
+	for _, f := range n {
+		name, err := f.key.text(r)
+		if err != nil {
+			return nil, false, err
+		}
+		if _, taken := out[name]; taken {
+			return nil, false, f.key.taken(r, name)
+		}
+		if err := r.field(out, name, func() (any, bool, error) { return f.value.render(r) }); err != nil {
+			return nil, false, err
+		}
+	}
+	r.depth--
+	return out, true, nil
+}
+
+// taken is the error for a key with holes that gives a name for the second time.
+func (n joined) taken(r *rendering, name string) error {
+	err := r.wrong("has two fields of the name %q", name)
+	for _, p := range n {
+		if p.code != nil {
+			return p.code.placed(err)
+		}
+	}
+	return err
+}
+
+// sequence is a list with holes in it.
+type sequence []node
+
+func (n sequence) render(r *rendering) (any, bool, error) {
+	if err := r.enter(); err != nil {
+		return nil, false, err
+	}
+	out := make([]any, 0, len(n))
+	for _, item := range n {
+		if err := r.element(&out, func() (any, bool, error) { return item.render(r) }); err != nil {
+			return nil, false, err
+		}
+	}
+	r.depth--
+	return out, true, nil
+}

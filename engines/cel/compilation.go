@@ -1,0 +1,101 @@
+package cel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// compilation turns one script into a program. It goes on after an error, so that
+// an author sees several at once.
+type compilation struct {
+	ctx       context.Context
+	src       engines.Source
+	base      *cel.Env
+	env       *cel.Env // with what expressions can use at this point
+	fields    []string
+	variables []*variable
+	problems  []*engines.Error
+}
+
+// variable is a named expression of a document.
+type variable struct {
+	name string
+	code *expression
+}
+
+func newCompilation(ctx context.Context, base *cel.Env, src engines.Source) (*compilation, error) {
+	c := &compilation{ctx: ctx, src: src, base: base}
+	return c, c.use(fieldsOf(src.Hook))
+}
+
+// use makes the environment for requests with these fields, and with the variables so far.
+func (c *compilation) use(fields []string) error {
+	options := declarations(fields)
+	for _, v := range c.variables {
+		options = append(options, v.declaration())
+	}
+	env, err := c.base.Extend(options...)
+	if err != nil {
+		return invalid(engines.Location{File: c.src.Script.Path}, "CEL environment: "+err.Error())
+	}
+	c.env, c.fields = env, fields
+	return nil
+}
+
+const variablesPrefix = "variables."
+
+func (v *variable) declaration() cel.EnvOption {
+	return cel.Variable(variablesPrefix+v.name, v.code.output)
+}
+
+// expression compiles a script that is one expression.
+func (c *compilation) expression(content string) node {
+	if !c.named(c.src.Hook) {
+		c.refuse(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
+			"function is %q, and this script is one expression, which answers the hook %s: leave function out, or write a .cel.yaml document with hooks", c.src.Script.Function, c.src.Hook))
+		return nil
+	}
+	code := c.compile(wholeFile(c.src.Script.Path, content))
+	if code == nil {
+		return nil
+	}
+	return &hole{code: code, where: c.src.Hook}
+}
+
+// named says whether the hook's function may be called that.
+func (c *compilation) named(hook string) bool {
+	return c.src.Script.Function == "" || c.src.Script.Function == hook
+}
+
+func (c *compilation) refuse(at engines.Location, message string) {
+	c.problems = append(c.problems, invalid(at, message))
+}
+
+// err makes one error of all problems, in the order of the file.
+func (c *compilation) err(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return engines.Ended(ctx)
+	}
+	if len(c.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(c.problems, func(a, b *engines.Error) int {
+		if a.Location.Line != b.Location.Line {
+			return a.Location.Line - b.Location.Line
+		}
+		return a.Location.Column - b.Location.Column
+	})
+	first := c.problems[0]
+	for _, problem := range c.problems[1:min(len(c.problems), maxShownErrors)] {
+		first.Stack = append(first.Stack, problem.Error())
+	}
+	if more := len(c.problems) - 1; more > 0 {
+		first.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}

@@ -1,0 +1,87 @@
+package cel
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// document compiles a script that is a YAML document:
+//
+//	variables:              # in this order, each for those after it and for the response
+//	- {name: replicas, expression: parent.spec.replicas}
+//	response:               # what the hook answers, with holes
+//	  status: {replicas: "${variables.replicas}"}
+//
+// or, in place of response, hooks with a response and further variables each:
+//
+//	hooks:
+//	  sync: {response: ...}
+//	  finalize: {variables: ..., response: ...}
+type document struct {
+	*compilation
+	file     *yamlFile
+	depth    int
+	anchored map[*yaml.Node]node
+}
+
+func (c *compilation) document(content string) node {
+	d := &document{compilation: c, file: newYAMLFile(c.src.Script.Path, content), anchored: map[*yaml.Node]node{}}
+	root := d.parse(content)
+	if root == nil {
+		return nil
+	}
+	fields := d.structure(root, "variables", "response", "hooks")
+	if fields["response"] != nil && fields["hooks"] != nil {
+		d.refuseNode(fields["hooks"], "response and hooks exclude each other: put the response into hooks.%s", c.src.Hook)
+		return nil
+	}
+	if fields["hooks"] != nil {
+		return d.severalHooks(fields["variables"], fields["hooks"])
+	}
+	if !c.named(c.src.Hook) {
+		d.refuseNode(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks", c.src.Script.Function, c.src.Hook)
+		return nil
+	}
+	return d.body(root, fields)
+}
+
+// body compiles variables and response of one hook.
+func (d *document) body(at *yaml.Node, fields map[string]*yaml.Node) node {
+	d.defineAll(fields["variables"])
+	if fields["response"] == nil {
+		d.refuseNode(at, "response is required: it is what the hook answers")
+		return nil
+	}
+	return d.skeleton(fields["response"])
+}
+
+// severalHooks compiles the one that is asked for. Variables of all hooks are
+// checked against all that requests can have: each hook evaluates those it uses.
+func (d *document) severalHooks(shared, hooks *yaml.Node) node {
+	name := d.src.Script.Function
+	if name == "" {
+		name = d.src.Hook
+	}
+	own := d.fields
+	d.enter(fieldsOf(""))
+	d.defineAll(shared)
+	d.enter(own)
+	byName := d.structure(hooks)
+	hook := byName[name]
+	if hook == nil {
+		d.refuseNode(hooks, "no hook %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+		return nil
+	}
+	return d.body(hook, d.structure(hook, "variables", "response"))
+}
+
+func (d *document) enter(fields []string) {
+	if err := d.use(fields); err != nil {
+		d.refuse(engines.Location{File: d.file.path}, err.Error())
+	}
+}

@@ -1,0 +1,85 @@
+package cel
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// expression is one compiled expression. It is shared by all calls.
+type expression struct {
+	code    text
+	ast     *cel.Ast
+	program cel.Program
+	output  *cel.Type
+}
+
+// compile type-checks an expression in the environment at hand. It gives nil, and
+// notes why, for one that is wrong.
+func (c *compilation) compile(code text) *expression {
+	if c.ctx.Err() != nil {
+		return nil
+	}
+	ast, issues := c.env.Compile(code.String())
+	if issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			c.refuse(code.locate(e.Location), c.explained(e.Message))
+		}
+		return nil
+	}
+	if leastCost(ast.NativeRep().Expr()) > maxCost {
+		c.refuse(code.at(0), tooDear)
+		return nil
+	}
+	program, err := c.env.Program(ast, programOptions()...)
+	if err != nil {
+		c.refuse(code.at(0), err.Error())
+		return nil
+	}
+	return &expression{code: code, ast: ast, program: program, output: ast.OutputType()}
+}
+
+var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
+
+// explained makes one of CEL's messages tell the way out.
+func (c *compilation) explained(message string) string {
+	message = strings.ReplaceAll(message, " (in container '')", "")
+	message, _, _ = strings.Cut(message, " expecting {")
+	found := undeclared.FindStringSubmatch(message)
+	switch {
+	case found == nil && strings.HasPrefix(message, "found no matching overload for '_"):
+		return message + " (dyn(x) stands for x of any type)"
+	case found == nil:
+		return message
+	case found[1] == "variables":
+		return "no such variable: " + c.knownVariables()
+	case slices.Contains(fieldsOf(""), found[1]):
+		return fmt.Sprintf("%s: requests to the hook %s have %s", message, c.src.Hook, strings.Join(c.fields, ", "))
+	default:
+		return message
+	}
+}
+
+func (c *compilation) knownVariables() string {
+	if len(c.variables) == 0 {
+		return "none is defined before this place"
+	}
+	names := make([]string, len(c.variables))
+	for i, v := range c.variables {
+		names[i] = v.name
+	}
+	return "defined before this place are " + strings.Join(names, ", ")
+}
+
+// place is where the part of the expression with that id starts.
+func (x *expression) place(id int64) engines.Location {
+	if offsets, ok := x.ast.NativeRep().SourceInfo().GetOffsetRange(id); ok {
+		return x.code.at(int(offsets.Start))
+	}
+	return x.code.at(0)
+}

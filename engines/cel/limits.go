@@ -1,0 +1,27 @@
+package cel
+
+const (
+	// maxSourceBytes bounds the script, as text.
+	maxSourceBytes = 1 << 20
+	// maxExpression bounds one expression, in code points.
+	maxExpression = 100_000
+	// maxExpressionNesting bounds expressions in expressions: the parser recurses.
+	maxExpressionNesting = 250
+	// maxSourceNesting bounds the nesting of a document's YAML.
+	maxSourceNesting = 500
+	// maxCost bounds one call, in steps of comprehensions and calls of functions (see
+	// cost.go). It takes one or two seconds.
+	maxCost = 10_000_000
+	// stepsBetweenChecks is after how many steps of a comprehension the context is looked at.
+	stepsBetweenChecks = 100
+	// maxRange bounds the list that lists.range makes, before it is charged.
+	maxRange = 100_000
+	// maxDistinct bounds the list given to distinct, which compares each with each.
+	maxDistinct = 1000
+	// maxAnswerNesting bounds objects in objects, in the response.
+	maxAnswerNesting = 500
+	// maxAnswerBytes bounds the response, measured as if it were JSON.
+	maxAnswerBytes = 8 << 20
+	// maxShownErrors bounds the errors that a script is refused with.
+	maxShownErrors = 5
+)

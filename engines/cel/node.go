@@ -1,0 +1,114 @@
+package cel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// node is a part of a response as a script describes it.
+type node interface {
+	// render gives the JSON, and whether there is any: see answer.
+	render(r *rendering) (value any, kept bool, err error)
+}
+
+// rendering makes the response of one call.
+type rendering struct {
+	answer
+	call *call
+}
+
+// constant is a part without holes. All responses share it.
+type constant struct{ value any }
+
+func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.walk(n.value) }
+
+// hole is a part that is what an expression gives.
+type hole struct {
+	code *expression
+	// where names the expression in stacks, unless its path in the response does.
+	where string
+}
+
+func (n *hole) render(r *rendering) (any, bool, error) {
+	v, failure := r.call.evaluate(n.code, r.where(n.where))
+	if failure != nil {
+		return nil, false, failure
+	}
+	out, kept, err := r.value(v)
+	return out, kept, n.code.placed(err)
+}
+
+// placed adds to an error of converting the expression's value which expression it was.
+func (x *expression) placed(err error) error {
+	if wrong, ok := err.(*engines.Error); ok {
+		wrong.Location = x.code.at(0)
+	}
+	return err
+}
+
+// where names the place of an expression in the response.
+func (r *rendering) where(known string) string {
+	if known != "" {
+		return known
+	}
+	return append(path{"response"}, r.path...).String()
+}
+
+// joined is text with holes in it.
+type joined []piece
+
+// piece is words, or an expression that gives some.
+type piece struct {
+	words string
+	code  *expression
+}
+
+func (n joined) render(r *rendering) (any, bool, error) {
+	s, err := n.text(r)
+	if err != nil {
+		return nil, false, err
+	}
+	return s, true, r.spend(len(s) + 2)
+}
+
+func (n joined) text(r *rendering) (string, error) {
+	var b strings.Builder
+	for _, p := range n {
+		b.WriteString(p.words)
+		if p.code == nil {
+			continue
+		}
+		words, err := p.code.text(r)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(words)
+		if b.Len() > maxAnswerBytes {
+			return "", p.code.placed(r.spend(b.Len()))
+		}
+	}
+	return b.String(), nil
+}
+
+// text is what string() makes of the expression's value.
+func (x *expression) text(r *rendering) (string, error) {
+	v, failure := r.call.evaluate(x, r.where(""))
+	if failure != nil {
+		return "", failure
+	}
+	if s, ok := v.ConvertToType(types.StringType).(types.String); ok {
+		return string(s), nil
+	}
+	if written, ok := v.Value().(fmt.Stringer); ok {
+		return written.String(), nil
+	}
+	return "", framed(&engines.Error{Kind: engines.Failed, Message: notText(v.Type().TypeName())}, x.code.at(0), r.where(""))
+}
+
+func notText(typeName string) string {
+	return fmt.Sprintf("gives a value of type %s, which can't be part of a text: a hole gives any value where it is all of its field", typeName)
+}

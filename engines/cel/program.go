@@ -1,0 +1,52 @@
+package cel
+
+import (
+	"context"
+	"maps"
+
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// program is a compiled script. It is shared by all calls.
+type program struct {
+	path, hook string
+	parameters any
+	fields     []string
+	variables  []*variable
+	response   node
+}
+
+// Run answers one call. Parts of the request that the script gives back are parts
+// of the answer as they are, not copies. Nothing depends on the time, because CEL
+// has none.
+func (p *program) Run(ctx context.Context, question engines.Call) (engines.Response, error) {
+	if ctx.Err() != nil {
+		return engines.Response{}, engines.Ended(ctx)
+	}
+	r := &rendering{
+		call:   &call{ctx: ctx, program: p, request: p.request(question), values: make([]ref.Val, len(p.variables))},
+		answer: answer{left: maxAnswerBytes},
+	}
+	body, kept, err := p.response.render(r)
+	if err != nil {
+		return engines.Response{}, err
+	}
+	if !kept {
+		return engines.Response{}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.path},
+			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
+	}
+	return engines.Response{Body: body}, nil
+}
+
+// request is the call's request with the script's parameters.
+func (p *program) request(question engines.Call) map[string]any {
+	if p.parameters == nil {
+		return question.Request
+	}
+	request := make(map[string]any, len(question.Request)+1)
+	maps.Copy(request, question.Request)
+	request["parameters"] = p.parameters
+	return request
+}

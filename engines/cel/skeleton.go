@@ -1,0 +1,111 @@
+package cel
+
+import (
+	"go.yaml.in/yaml/v3"
+)
+
+// skeleton compiles a part of the response. What is wrong is noted, and the node
+// is then of no use.
+func (d *document) skeleton(y *yaml.Node) node {
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.depth > maxSourceNesting {
+		d.refuseNode(y, "is nested more than %d deep", maxSourceNesting)
+		return nil
+	}
+	switch y.Kind {
+	case yaml.AliasNode:
+		return d.alias(y)
+	case yaml.MappingNode:
+		return d.mapping(y)
+	case yaml.SequenceNode:
+		return d.sequence(y)
+	default:
+		return d.scalar(y)
+	}
+}
+
+// alias compiles what an alias stands for, once for all its aliases.
+func (d *document) alias(y *yaml.Node) node {
+	if _, known := d.anchored[y.Alias]; !known {
+		d.anchored[y.Alias] = nil
+		d.anchored[y.Alias] = d.skeleton(y.Alias)
+	} else if d.anchored[y.Alias] == nil && len(d.problems) == 0 {
+		d.refuseNode(y, "*%s stands within what it stands for", y.Value)
+	}
+	return d.anchored[y.Alias]
+}
+
+func (d *document) mapping(y *yaml.Node) node {
+	d.checkTag(y, "!!map")
+	n, seen := mapping{}, map[string]bool{}
+	for i := 0; i < len(y.Content); i += 2 {
+		key := d.key(y.Content[i])
+		if name, fixed := key.fixed(); fixed {
+			if seen[name] {
+				d.refuseNode(y.Content[i], "the field %q stands here twice", name)
+			}
+			seen[name] = true
+		}
+		n = append(n, entry{key: key, value: d.skeleton(y.Content[i+1])})
+	}
+	return n.folded()
+}
+
+// folded is a constant, if nothing in n has a hole.
+func (n mapping) folded() node {
+	fields := map[string]any{}
+	for _, f := range n {
+		name, fixed := f.key.fixed()
+		c, constantValue := f.value.(*constant)
+		if !fixed || !constantValue {
+			return n
+		}
+		fields[name] = c.value
+	}
+	return &constant{value: fields}
+}
+
+func (d *document) sequence(y *yaml.Node) node {
+	d.checkTag(y, "!!seq")
+	n := sequence{}
+	for _, item := range y.Content {
+		n = append(n, d.skeleton(item))
+	}
+	return n.folded()
+}
+
+func (n sequence) folded() node {
+	elements := []any{}
+	for _, item := range n {
+		c, ok := item.(*constant)
+		if !ok {
+			return n
+		}
+		elements = append(elements, c.value)
+	}
+	return &constant{value: elements}
+}
+
+// key compiles the name of a field. One that is no text in YAML, such as 80 or
+// true, is the text that stands there.
+func (d *document) key(y *yaml.Node) joined {
+	y = resolved(y)
+	switch {
+	case y.Kind != yaml.ScalarNode:
+		d.refuseNode(y, "the name of a field is a text")
+		return nil
+	case y.ShortTag() == "!!merge":
+		d.refuseNode(y, "merge keys are not supported: write a hole with merge(a, b)")
+		return nil
+	default:
+		return d.joined(d.file.scalar(y))
+	}
+}
+
+// checkTag refuses tags other than the one that the value has anyway.
+func (d *document) checkTag(y *yaml.Node, tag string) {
+	if found := y.ShortTag(); found != tag {
+		d.refuseNode(y, "the tag %s is not supported: leave it out", found)
+	}
+}

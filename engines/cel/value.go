@@ -1,0 +1,121 @@
+package cel
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"go.yaml.in/yaml/v3"
+)
+
+// scalar compiles a scalar: a value that is not text, one hole, or text.
+func (d *document) scalar(y *yaml.Node) node {
+	switch tag := y.ShortTag(); tag {
+	case "!!str", "!!timestamp":
+		return d.textNode(y)
+	case "!!null", "!!bool", "!!int", "!!float":
+		return d.literal(y)
+	default:
+		d.refuseNode(y, "the tag %s is not supported: leave it out", tag)
+		return nil
+	}
+}
+
+// literal is a value that is the same in all responses. Whole numbers beyond int64
+// become float64, as when Kubernetes decodes JSON.
+func (d *document) literal(y *yaml.Node) node {
+	var v any
+	if err := y.Decode(&v); err != nil {
+		d.refuseNode(y, "%v", err)
+		return nil
+	}
+	switch n := v.(type) {
+	case int:
+		v = int64(n)
+	case uint64:
+		v = float64(n)
+	case float64:
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			d.refuseNode(y, "%s is no number in JSON: quote it, if it is a text", y.Value)
+		}
+	}
+	return &constant{value: v}
+}
+
+// textNode compiles a text. If it is one hole, and nothing else but the end of a
+// block's last line, it is what the hole gives, of any type.
+func (d *document) textNode(y *yaml.Node) node {
+	t := d.file.scalar(y)
+	if y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		if hole := t.cut(0, len(strings.TrimRight(y.Value, "\n"))-len(y.Value)+len(t.runes)); starts(hole.runes, 0, "${") && holeEnd(hole.runes, 2) == len(hole.runes)-1 {
+			t = hole
+		}
+	}
+	all, unclosed := parts(t)
+	switch {
+	case unclosed >= 0:
+		d.refuse(t.at(unclosed), unclosedHole)
+		return nil
+	case len(all) == 1 && all[0].code != nil:
+		return &hole{code: d.hole(*all[0].code)}
+	}
+	n := d.pieces(all)
+	if words, fixed := n.fixed(); fixed {
+		return &constant{value: words}
+	}
+	return n
+}
+
+const unclosedHole = "the hole is not closed: no } ends it. Quote the text if there is a ' #' in it, which starts a comment in YAML"
+
+// joined compiles a text that stays one.
+func (d *document) joined(t text) joined {
+	all, unclosed := parts(t)
+	if unclosed >= 0 {
+		d.refuse(t.at(unclosed), unclosedHole)
+	}
+	return d.pieces(all)
+}
+
+func (d *document) pieces(all []part) joined {
+	n := joined{}
+	for _, p := range all {
+		if p.code == nil {
+			n = append(n, piece{words: p.words})
+			continue
+		}
+		code := d.hole(*p.code)
+		if code != nil && !writable(code.output) {
+			d.refuse(p.code.at(0), notText(cel.FormatCELType(code.output)))
+		}
+		n = append(n, piece{code: code})
+	}
+	return n
+}
+
+func (d *document) hole(code text) *expression {
+	if strings.TrimSpace(code.String()) == "" {
+		d.refuse(code.at(0), "the hole is empty: write ${expression}, or $${ for the text ${")
+		return nil
+	}
+	return d.compile(code)
+}
+
+// writable says whether values of the type can be part of a text.
+func writable(t *cel.Type) bool {
+	return t.TypeName() != types.OptionalType.TypeName() && !slices.Contains([]types.Kind{types.ListKind, types.MapKind, types.NullTypeKind, types.TypeKind}, t.Kind())
+}
+
+// fixed is the text, if it has no holes.
+func (n joined) fixed() (string, bool) {
+	var b strings.Builder
+	for _, p := range n {
+		if p.code != nil {
+			return "", false
+		}
+		b.WriteString(p.words)
+	}
+	return b.String(), true
+}

@@ -1,0 +1,66 @@
+package cel
+
+import (
+	"regexp"
+
+	"github.com/google/cel-go/cel"
+	"go.yaml.in/yaml/v3"
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// defineAll compiles variables, each for those that follow. y may be nil.
+func (d *document) defineAll(y *yaml.Node) {
+	if y == nil {
+		return
+	}
+	y = resolved(y)
+	if y.Kind != yaml.SequenceNode {
+		d.refuseNode(y, "variables must be a list of {name, expression}")
+		return
+	}
+	for _, item := range y.Content {
+		fields := d.structure(item, "name", "expression")
+		if name, code := d.required(item, fields, "name"), d.required(item, fields, "expression"); name != nil && code != nil {
+			d.define(name, code)
+		}
+	}
+}
+
+func (d *document) required(item *yaml.Node, fields map[string]*yaml.Node, name string) *yaml.Node {
+	y := fields[name]
+	if y == nil {
+		d.refuseNode(item, "%s is required", name)
+		return nil
+	}
+	y = resolved(y)
+	if y.Kind != yaml.ScalarNode {
+		d.refuseNode(y, "%s must be a text", name)
+		return nil
+	}
+	return y
+}
+
+func (d *document) define(name, code *yaml.Node) {
+	if !variableName.MatchString(name.Value) {
+		d.refuseNode(name, "a variable's name is made of letters, digits and _: %q is not", name.Value)
+		return
+	}
+	for _, v := range d.variables {
+		if v.name == name.Value {
+			d.refuseNode(name, "the variable %q is defined twice", name.Value)
+			return
+		}
+	}
+	compiled := d.compile(d.file.scalar(code))
+	if compiled == nil {
+		compiled = &expression{output: cel.DynType} // So that only this one is told to be wrong.
+	}
+	v := &variable{name: name.Value, code: compiled}
+	env, err := d.env.Extend(v.declaration())
+	if err != nil {
+		d.refuseNode(name, "%v", err)
+		return
+	}
+	d.env, d.variables = env, append(d.variables, v)
+}
