@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,10 +69,12 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			r := newReport(world{stdout: &out, terminal: c.terminal})
-			_ = r.during("it lasts", func() error {
-				time.Sleep(terminalTick + terminalTick/2)
-				return nil
+			synctest.Test(t, func(*testing.T) { // In a time of its own, which takes none.
+				r := newReport(world{stdout: &out, terminal: c.terminal})
+				_ = r.during("it lasts", func() error {
+					time.Sleep(terminalTick + terminalTick/2)
+					return nil
+				})
 			})
 			if !strings.HasPrefix(out.String(), c.want) || (c.want == "" && out.Len() > 0) {
 				t.Errorf("got %q, want %q", out.String(), c.want)
