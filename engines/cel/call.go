@@ -19,6 +19,7 @@ type call struct {
 	ctx     context.Context
 	program *program
 	request map[string]any
+	read    map[string]bool // the fields of request that were asked for
 	values  []ref.Val // of the variables, nil until asked for
 	steps   uint64    // of all comprehensions
 	spent   uint64    // see cost.go
@@ -57,9 +58,13 @@ func (c *call) ResolveName(name string) (any, bool) {
 		c.step()
 		return nil, false
 	case "request":
+		for field := range c.request {
+			c.read[field] = true
+		}
 		return c.request, true
 	}
 	if v, ok := c.request[name]; ok {
+		c.read[name] = true
 		return v, true
 	}
 	if variable, ok := strings.CutPrefix(name, variablesPrefix); ok {
@@ -116,4 +121,15 @@ func (c *call) define(v *variable) ref.Val {
 	default:
 		return types.WrapErr(failure)
 	}
+}
+
+// unread are the fields of the request that no expression has asked for, sorted.
+func (c *call) unread() []string {
+	var fields []string
+	for _, field := range slices.Sorted(maps.Keys(c.request)) {
+		if !c.read[field] {
+			fields = append(fields, field)
+		}
+	}
+	return fields
 }

@@ -26,7 +26,7 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		return engines.Response{}, engines.Ended(ctx)
 	}
 	r := &rendering{
-		call:   &call{ctx: ctx, program: p, request: p.request(question), values: make([]ref.Val, len(p.variables))},
+		call:   &call{ctx: ctx, program: p, request: p.request(question), read: map[string]bool{}, values: make([]ref.Val, len(p.variables))},
 		answer: answer{left: maxAnswerBytes},
 	}
 	body, kept, err := p.response.render(r)
@@ -37,7 +37,7 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		return engines.Response{}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.path},
 			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
 	}
-	return engines.Response{Body: body}, nil
+	return engines.Response{Body: body, Unread: r.call.unread()}, nil
 }
 
 // request is the call's request with the script's parameters.

@@ -8,10 +8,12 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // bundled is a module tree as one script. Its value is a function of (module,
-// exports) that leaves what the entry exports in module.exports.
+// exports, and what the host's own module takes) that leaves what the entry exports in
+// module.exports.
 type bundled struct {
 	entry     string
 	code      string
@@ -30,7 +32,7 @@ var missing = map[string]bool{
 }
 
 const (
-	wrapperStart = "(function (module, exports) {"
+	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
 	wrapperEnd   = "})"
 )
 
@@ -114,7 +116,7 @@ func location(l *api.Location) engines.Location {
 	return engines.Location{File: plain(l.File), Line: l.Line, Column: l.Column + 1}
 }
 
-// plain takes esbuild's namespace from the paths in a text.
+// plain takes esbuild's namespaces from the paths in a text.
 func plain(text string) string {
-	return strings.ReplaceAll(text, namespace+":", "")
+	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
 }

@@ -63,9 +63,9 @@ func TestCompileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"syntax":           {"the place is the author's", "\nexport function sync() { return ] }", `sync.js:2:33: Unexpected "]"`},
 		"several":          {"the others are counted, and are in the stack", "const a = 1;\nconst a = 2;\nconst a = 3;\nconst a = 4;", `sync.js:2:7: The symbol "a" has already been declared (and 2 more)`},
-		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
-		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
-		"absolute":         {"nor is there a disk", `import '/etc/passwd'`, `sync.js:1:8: can't import "/etc/passwd": there are no packages here, only the files of this definition (write ./ or ../): there are sync.js`},
+		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
+		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
+		"absolute":         {"nor is there a disk", `import '/etc/passwd'`, `sync.js:1:8: can't import "/etc/passwd": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
 		"missing":          {"the message says what there is", `import './b.js'`, `sync.js:1:8: can't import "./b.js": there is no file "b.js", with or without an ending: there are sync.js`},
 		"outside":          {"the tree is all there is", `import '../../etc/passwd'`, `sync.js:1:8: can't import "../../etc/passwd": it leaves the files of this definition: there are sync.js`},
 		"no such export":   {"the message says what there is", "export const finalize = () => 1, other = 2", `sync.js: no export "sync" or "default": the script exports finalize, other`},

@@ -126,11 +126,11 @@ func placed(e *engines.Error, stack []frame) *engines.Error {
 }
 
 // frames are those of the author's own code: neither goja's functions nor the
-// helpers that esbuild adds.
+// helpers that esbuild adds, nor the host's own module.
 func frames(stack []goja.StackFrame) []frame {
 	var kept []frame
 	for _, f := range stack {
-		if at := place(f.Position()); at.File != "" && at.File != bundleName {
+		if at := place(f.Position()); authored(at) {
 			kept = append(kept, frame{function: f.FuncName(), at: at})
 		}
 	}
@@ -146,11 +146,16 @@ func parsedFrames(text string) []frame {
 		line, _ := strconv.Atoi(m[3])
 		column, _ := strconv.Atoi(m[4])
 		at := place(file.Position{Filename: m[2], Line: line, Column: column})
-		if at.File != bundleName && at.File != "" {
+		if authored(at) {
 			kept = append(kept, frame{function: strings.TrimPrefix(m[1], "new "), at: at})
 		}
 	}
 	return kept
+}
+
+// authored says whether a place is in a file of the tree.
+func authored(at engines.Location) bool {
+	return at.File != "" && at.File != bundleName && at.File != hostPath
 }
 
 // place undoes goja's reading of paths as URLs.

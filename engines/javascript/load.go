@@ -74,7 +74,7 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
-	if _, err := run(goja.Undefined(), module, exports); err != nil {
+	if _, err := run(goja.Undefined(), module, exports, i.rt.ToValue(i.hash)); err != nil {
 		return nil, err
 	}
 	return module.Get("exports"), nil

@@ -4,11 +4,18 @@ import (
 	"fmt"
 
 	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 const (
 	// namespace keeps esbuild from taking the tree's paths for files.
 	namespace = "libretto-module"
+	// hostModule is what scripts import the host's own module by, hostNamespace where
+	// esbuild finds it, and hostPath what it is called in positions.
+	hostModule    = "libretto"
+	hostNamespace = "libretto-host"
+	hostPath      = "<libretto>"
 	// entryPoint stands for the script in esbuild's options. It is no path of
 	// the tree, because esbuild looks on the disk for a file of this name.
 	entryPoint = "libretto-entry:/script"
@@ -17,12 +24,17 @@ const (
 	noSourceMap = "\n//# sourceMappingURL=none"
 )
 
-// plugin answers all of esbuild's questions for modules out of the tree.
+// plugin answers all of esbuild's questions for modules: out of the tree, but for the
+// host's own module. No file of the tree can be meant by the name of that, because their
+// names begin with a dot where they are imported.
 func (t tree) plugin(entry string) api.Plugin {
 	return api.Plugin{Name: "tree", Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 			if args.Kind == api.ResolveEntryPoint {
 				return api.OnResolveResult{Path: entry, Namespace: namespace}, nil
+			}
+			if args.Path == hostModule {
+				return api.OnResolveResult{Path: hostPath, Namespace: hostNamespace, SideEffects: api.SideEffectsFalse}, nil
 			}
 			found, err := t.resolve(args.Importer, args.Path)
 			if err != nil {
@@ -32,6 +44,10 @@ func (t tree) plugin(entry string) api.Plugin {
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			return t.load(args.Path), nil
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: hostNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+			text := authoring.JavaScript
+			return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
 		})
 	}}
 }

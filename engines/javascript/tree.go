@@ -18,7 +18,7 @@ var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "
 // resolve gives the path in the tree of what a module imports.
 func (t tree) resolve(importer, imported string) (string, error) {
 	if !strings.HasPrefix(imported, "./") && !strings.HasPrefix(imported, "../") && imported != "." && imported != ".." {
-		return "", fmt.Errorf("can't import %q: there are no packages here, only the files of this definition (write ./ or ../): %s", imported, t.listing())
+		return "", fmt.Errorf("can't import %q: there are no packages here, only libretto and the files of this definition (write ./ or ../): %s", imported, t.listing())
 	}
 	target := path.Join(path.Dir(importer), imported)
 	if target == ".." || strings.HasPrefix(target, "../") {

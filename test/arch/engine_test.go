@@ -21,6 +21,7 @@ func TestRulesCatch(t *testing.T) {
 		"engine below to engine":   {node{path: "engines/javascript/view", imports: []string{"engines/cel/value"}}, "no other engine"},
 		"engine to scripts":        {node{path: "engines/jsonnet", imports: []string{"scripts"}}, "no other engine"},
 		"engine to sandbox":        {node{path: "engines/webhook", imports: []string{"engines/sandbox"}}, "no other engine"},
+		"authors' to contract":     {node{path: "engines/authoring", imports: []string{"engines"}}, "a leaf that the engines hand out"},
 		"engine to the list":       {node{path: "engines/webhook", imports: []string{"engines/standard"}}, "no other engine"},
 		"engine's test to engine":  {node{path: "engines/cel", testImports: []string{"engines/jsonnet"}}, "a test of engines/cel"},
 		"leaf's test to engines":   {node{path: "apply", testImports: []string{"engines/standard"}}, "a test of apply"},
@@ -61,7 +62,7 @@ func TestRulesAllow(t *testing.T) {
 	graph := []node{
 		{path: "cmd/libretto", name: "main", imports: []string{"engines/standard", "controllers/definition", "controllers/render", "runtime/informer", "cmd/libretto/flags"}},
 		{path: "engines/standard", imports: []string{"engines", "engines/javascript", "engines/webhook", "engines/sandbox"}},
-		{path: "engines/javascript/view", imports: []string{"engines", "engines/javascript/source"}, testImports: []string{"engines/enginetest", "test/conformance"}},
+		{path: "engines/javascript/view", imports: []string{"engines", "engines/authoring", "engines/javascript/source"}, testImports: []string{"engines/enginetest", "test/conformance"}},
 		{path: "engines/sandbox/codec", imports: []string{"engines"}, testImports: []string{"engines/cel"}},
 		{path: "scripts", imports: []string{"engines", "scripts/source"}, testImports: []string{"engines/standard", "test/cluster"}},
 		{path: "controllers/parent", imports: []string{"engines", "scripts", "apply", "runtime/informer", "controllers/api/v1alpha1"}},

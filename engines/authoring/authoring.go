@@ -1,0 +1,36 @@
+// Package authoring is what authors of hooks get with the program: the module that
+// scripts import as "libretto", in JavaScript and in Jsonnet with the same functions, and
+// the types of it and of all hooks for editors.
+//
+// The engines give the module to scripts out of here, so that it always fits the host. A
+// function answers the same in both languages; where one needs more than its language
+// has, the engine lends it a function of this package.
+package authoring
+
+import _ "embed"
+
+// JavaScript is the module for JavaScript and TypeScript, an ES module. It takes
+// HashName for a function of the engine's.
+//
+//go:embed libretto.js
+var JavaScript string
+
+// Jsonnet is the module for Jsonnet. It needs nothing but the standard library.
+//
+//go:embed libretto.libsonnet
+var Jsonnet string
+
+// Declarations are the types of the module and of all hooks, as a TypeScript
+// declaration file.
+//
+//go:embed libretto.d.ts
+var Declarations string
+
+// Project is a tsconfig.json with which scripts are checked as they run here.
+//
+//go:embed tsconfig.json
+var Project string
+
+// HashName is what the JavaScript module calls Hash by. It is a variable of the engine's
+// around the module.
+const HashName = "librettoHash"

@@ -1,0 +1,39 @@
+// Each mistake here must be found.
+
+// @ts-expect-error: the module has no such function
+import { childKey, nothing } from "libretto";
+// @ts-expect-error: there are no packages
+import fs from "node:fs";
+
+/**
+ * @param {import("libretto").CompositeRequest} request
+ * @returns {import("libretto").CompositeResponse}
+ */
+export function sync(request) {
+  // @ts-expect-error: there is no network
+  fetch("http://example.com");
+  // @ts-expect-error: there are no timers
+  setTimeout(() => 1);
+  // @ts-expect-error: there is no Node.js
+  process.exit();
+  // @ts-expect-error: the runtime does not have it
+  new WeakRef({});
+  // @ts-expect-error: a request is no object of the cluster
+  childKey(request);
+  // @ts-expect-error: the field is called children
+  request.child;
+  // @ts-expect-error: so it is in the response
+  return { childs: [] };
+}
+
+/** @returns {import("libretto").DecoratorResponse} */
+export function decorate() {
+  // @ts-expect-error: labels are texts
+  return { attachments: [], labels: { a: 1 } };
+}
+
+/** @returns {import("libretto").CompositeResponse} */
+export function unnamed() {
+  // @ts-expect-error: a child has a name
+  return { children: [{ apiVersion: "v1", kind: "Pod", metadata: {} }] };
+}

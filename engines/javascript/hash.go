@@ -1,0 +1,38 @@
+package javascript
+
+import (
+	"errors"
+
+	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/authoring"
+)
+
+// hash is what the host's own module calls: in the script's language the same would take
+// a thousand times as long.
+func (i *isolate) hash(call goja.FunctionCall) goja.Value {
+	x := &exporter{i: i, left: maxAnswerBytes}
+	value, kept, err := x.value(call.Argument(0))
+	if err != nil {
+		panic(i.unhashable(err))
+	}
+	if !kept {
+		panic(i.rt.NewTypeError("hash: the value is %s", kindOf(call.Argument(0))))
+	}
+	sum, err := authoring.Hash(value)
+	if err != nil {
+		panic(i.rt.NewTypeError("hash: %v", err))
+	}
+	return i.rt.ToValue(sum)
+}
+
+// unhashable is what hash throws for an error of the exporter: an exception for what is
+// wrong with the value, and otherwise what ended the script's own code that it ran.
+func (i *isolate) unhashable(err error) any {
+	var wrong *engines.Error
+	if errors.As(err, &wrong) {
+		return i.rt.NewTypeError("hash: %s", wrong.Message)
+	}
+	return err
+}

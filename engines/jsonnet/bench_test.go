@@ -1,0 +1,76 @@
+package jsonnet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/enginetest"
+)
+
+// BenchmarkRun calls the StatefulSet hook with requests of about 16 and 146 KB.
+func BenchmarkRun(b *testing.B) {
+	for _, replicas := range []int{3, 30} {
+		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
+			benchmark(b, statefulSet, enginetest.StatefulSetRequest(replicas, replicas, replicas))
+		})
+	}
+}
+
+// BenchmarkPlus is BenchmarkRun of the same hook with + for every %.
+func BenchmarkPlus(b *testing.B) {
+	plus := strings.NewReplacer(
+		`'data-%s' % name`, `'data-' + name`,
+		`'%s-%d' % [request.parent.metadata.name, i]`, `request.parent.metadata.name + '-' + i`,
+	).Replace(statefulSet)
+	if strings.Contains(plus, "%") {
+		b.Fatal("the hook has changed, and % is left in it")
+	}
+	for _, replicas := range []int{3, 30} {
+		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
+			benchmark(b, plus, enginetest.StatefulSetRequest(replicas, replicas, replicas))
+		})
+	}
+}
+
+// BenchmarkFormat compares % with + in hooks that do little else.
+func BenchmarkFormat(b *testing.B) {
+	const loop = `function(request) { children: [
+  { metadata: { name: %s, namespace: %s, labels: { app: %s, image: %s } }, spec: { replicas: i } }
+  for i in std.range(0, 99)
+] }`
+	hooks := map[string][]any{
+		"plus": {`request.name + '-' + i`, `'ns-' + request.name`, `request.name + '/' + i`, `'registry.example.com/' + request.name + ':v' + i`},
+		"list": {`'%s-%d' % [request.name, i]`, `'ns-%s' % [request.name]`, `'%s/%s' % [request.name, i]`, `'registry.example.com/%s:v%d' % [request.name, i]`},
+		"one":  {`'%s' % request.name + '-' + i`, `'ns-%s' % request.name`, `request.name + '/%d' % i`, `'registry.example.com/' + '%s:v' % request.name + i`},
+		"keys": {`'%(name)s-%(i)d' % { name: request.name, i: i }`, `'ns-%(name)s' % request`, `'%(name)s/%(i)s' % { name: request.name, i: i }`, `'registry.example.com/%(name)s:v%(i)d' % { name: request.name, i: i }`},
+	}
+	for name, expressions := range hooks {
+		b.Run(name, func(b *testing.B) {
+			benchmark(b, fmt.Sprintf(loop, expressions...), map[string]any{"name": "web"})
+		})
+	}
+}
+
+func benchmark(b *testing.B, text string, request map[string]any) {
+	program, err := started(b).Compile(b.Context(), script(text))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := program.Run(b.Context(), engines.Call{Request: request}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := (engine{}).Compile(b.Context(), source(enginetest.StatefulSet)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

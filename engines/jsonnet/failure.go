@@ -1,0 +1,151 @@
+package jsonnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	vm "github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// What the VM says of itself, and nobody can be asked for but by its text.
+const (
+	stackMessage    = "max stack frames exceeded."
+	functionMessage = "couldn't manifest function as JSON"
+)
+
+// explain says what an error of the VM means.
+func (c *call) explain(ctx context.Context, err error) *engines.Error {
+	var thrown vm.RuntimeError
+	switch {
+	case c.brake.tooDeep:
+		return &engines.Error{Kind: engines.Exhausted, Err: err,
+			Message: fmt.Sprintf("expressions wait for each other more than %d deep: is there a recursion with tailstrict that does not end?", maxEvaluations)}
+	case c.brake.pressed.Load():
+		return engines.Ended(ctx)
+	case !errors.As(err, &thrown):
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + cut(first, maxShownBytes), Err: err}
+	case thrown.Msg == stackMessage:
+		return c.placed(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
+	case thrown.Msg == functionMessage:
+		return c.function(thrown)
+	default:
+		return c.placed(engines.Failed, cut(thrown.Msg, maxShownBytes), thrown)
+	}
+}
+
+// function is the error of a function among values: in the answer, or in what the
+// script made a text of.
+func (c *call) function(thrown vm.RuntimeError) *engines.Error {
+	path, inAnswer := c.path(thrown.StackTrace)
+	switch {
+	case !inAnswer:
+		return c.placed(engines.Failed, functionMessage, thrown)
+	case path == "":
+		return &engines.Error{Kind: engines.BadResponse, Err: thrown,
+			Message: "the hook gave back a function, not a response: is an argument missing?"}
+	default:
+		return &engines.Error{Kind: engines.BadResponse, Err: thrown, Message: path + ": is a function, which is no JSON"}
+	}
+}
+
+// placed gives an error the place of the innermost frame in the author's files, and the stack.
+func (c *call) placed(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
+	e := &engines.Error{Kind: kind, Message: message, Err: thrown}
+	for i := len(thrown.StackTrace) - 1; i >= 0 && len(e.Stack) < maxFrames; i-- {
+		f := thrown.StackTrace[i]
+		if !c.authored(f.Loc) {
+			continue
+		}
+		at := location(f.Loc)
+		if len(e.Stack) == 0 {
+			e.Location = at
+		}
+		e.Stack = append(e.Stack, frame(f.Name, at))
+	}
+	return e
+}
+
+// surroundings are how the VM names what an expression is part of: "function <f>", "object
+// <anonymous>", "thunk from <function <f>>".
+var surroundings = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
+
+func frame(name string, at engines.Location) string {
+	m := surroundings.FindStringSubmatch(name)
+	if m == nil || m[1] == "anonymous" {
+		return "at " + at.String()
+	}
+	return fmt.Sprintf("at %s (%s)", m[1], at)
+}
+
+// authored says whether a place is in a file of the tree: others are std's, ours
+// and the VM's own remarks.
+func (c *call) authored(loc ast.LocationRange) bool {
+	if loc.File == nil || !loc.IsSet() {
+		return false
+	}
+	name := string(loc.File.DiagnosticFileName)
+	_, ok := c.program.linked.files[name]
+	return ok && name != preludeFile
+}
+
+func location(loc ast.LocationRange) engines.Location {
+	return engines.Location{File: string(loc.File.DiagnosticFileName), Line: loc.Begin.Line, Column: loc.Begin.Column}
+}
+
+// The remarks with which the VM goes down into a value.
+var (
+	fieldRemark   = regexp.MustCompile(`^Field ("(?:[^"\\]|\\.)*"|` + "`[^`]*`" + `)$`)
+	elementRemark = regexp.MustCompile(`^Array element (\d+)$`)
+	plainKey      = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
+)
+
+// path reads the way to a value from the remarks at the end of a stack, and
+// whether they start at the answer, rather than within an expression of the script's.
+func (c *call) path(stack []vm.TraceFrame) (string, bool) {
+	var b strings.Builder
+	start := len(stack)
+	for start > 0 && step(stack[start-1].Loc) != "" {
+		start--
+	}
+	for _, f := range stack[start:] {
+		b.WriteString(step(f.Loc))
+	}
+	for _, f := range stack[:start] {
+		if c.authored(f.Loc) {
+			return "", false
+		}
+	}
+	return strings.TrimPrefix(b.String(), "."), true
+}
+
+func step(loc ast.LocationRange) string {
+	if loc.File != nil {
+		return ""
+	}
+	if m := elementRemark.FindStringSubmatch(loc.FileName); m != nil {
+		return "[" + m[1] + "]"
+	}
+	m := fieldRemark.FindStringSubmatch(loc.FileName)
+	if m == nil {
+		return ""
+	}
+	if name := strings.Trim(m[1], `"`); plainKey.MatchString(name) {
+		return "." + name
+	}
+	return "[" + m[1] + "]"
+}
+
+// cut bounds a text in a message.
+func cut(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes], "") + "..."
+}

@@ -1,0 +1,31 @@
+package jsonnet
+
+import "time"
+
+const (
+	// maxSourceBytes bounds all files of a tree together.
+	maxSourceBytes = 1 << 20
+	// maxSourceNesting bounds brackets in brackets: the parser recurses, and a
+	// stack overflow in Go ends the process.
+	maxSourceNesting = 500
+	// maxSourceParts bounds what nests without brackets: operators, conditionals,
+	// locals, which an expression has in a row.
+	maxSourceParts = 20_000
+	// maxCallDepth bounds the VM's own stack: calls, fields and thunks that wait for each other.
+	maxCallDepth = 500
+	// maxEvaluations bounds evaluations within evaluations, which the VM's own
+	// stack does not: tailstrict calls take none of it, but Go's all the same, up
+	// to 2.5 KB for each evaluation. So it stays below the 64 MiB that a worker
+	// process allows a stack.
+	maxEvaluations = 24_000
+	// maxAnswerBytes bounds the response, measured as if it were JSON.
+	maxAnswerBytes = 8 << 20
+	// maxLogBytes bounds what one call may write with std.trace.
+	maxLogBytes = 64 << 10
+	// maxFrames bounds the stack of an error.
+	maxFrames = 20
+	// maxShownBytes bounds the message of an error.
+	maxShownBytes = 4 << 10
+	// loadTime bounds the evaluation of a file's top level if the caller sets no deadline.
+	loadTime = 10 * time.Second
+)

@@ -1,0 +1,125 @@
+package jsonnet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	vm "github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// filePrefix starts the name that a file's value is bound to. No script can write
+// it, nor any other name that starts with $.
+const filePrefix = "$file:"
+
+// linked is a script and all that it imports, as the locals of one expression.
+// Files that import each other do so through these locals, which may be cyclic.
+type linked struct {
+	entry string
+	binds ast.LocalBinds
+	files map[string]ast.Node
+	texts map[string]vm.Contents
+	tree  tree
+}
+
+// link parses the script's entry and what it imports. The error has kind Invalid, with the place.
+func link(script *engines.Script) (*linked, error) {
+	l := &linked{entry: script.Path, files: map[string]ast.Node{}, texts: map[string]vm.Contents{}, tree: script.Files}
+	if size := l.tree.size(); size > maxSourceBytes {
+		return nil, invalid(engines.Location{}, fmt.Sprintf("the files of this definition hold %d bytes, more than the %d allowed", size, maxSourceBytes))
+	}
+	if _, ok := l.tree[script.Path]; !ok {
+		return nil, invalid(engines.Location{File: script.Path}, "no such file: "+l.tree.listing())
+	}
+	for _, ours := range preludes {
+		l.bind(ours.name, prelude(ours.text, ours.uses...))
+	}
+	if err := l.file(script.Path); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *linked) bind(name ast.Identifier, body ast.Node) {
+	l.binds = append(l.binds, ast.LocalBind{Variable: name, Body: body})
+}
+
+// file adds a file of the tree, and then what it imports.
+func (l *linked) file(path string) error {
+	if _, there := l.files[path]; there {
+		return nil
+	}
+	parsed, err := parse(path, l.tree.text(path))
+	if err != nil {
+		return err
+	}
+	l.files[path] = parsed
+	r := rewriter{linked: l, path: path}
+	r.rewrite(&parsed, false)
+	l.files[path] = parsed
+	l.bind(filePrefix+ast.Identifier(path), parsed)
+	return r.err
+}
+
+func parse(path, text string) (ast.Node, error) {
+	if problem := tooDeep(text); problem != "" {
+		return nil, invalid(engines.Location{File: path}, problem)
+	}
+	parsed, err := guarded(func() (ast.Node, error) { return vm.SnippetToAST(path, text) })
+	if err != nil {
+		return nil, staticError(path, err)
+	}
+	return parsed, nil
+}
+
+// guarded turns a panic of the parser, which would be a defect of it, into an error.
+func guarded(parse func() (ast.Node, error)) (parsed ast.Node, err error) {
+	defer func() {
+		if defect := recover(); defect != nil {
+			err = fmt.Errorf("the Jsonnet parser failed: %v", defect)
+		}
+	}()
+	return parse()
+}
+
+// staticError is what the parser and the static analysis refuse a file with.
+func staticError(path string, err error) *engines.Error {
+	placed, ok := err.(interface{ Loc() ast.LocationRange })
+	if !ok {
+		return invalid(engines.Location{File: path}, err.Error())
+	}
+	loc := placed.Loc()
+	at := engines.Location{File: path, Line: loc.Begin.Line, Column: loc.Begin.Column}
+	return invalid(at, strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String())))
+}
+
+// apply calls a function with variables. Its own free variables are those of both.
+func apply(function ast.Node, names ...ast.Identifier) ast.Node {
+	call := &ast.Apply{NodeBase: base(function, names), Target: function}
+	for _, name := range names {
+		call.Arguments.Positional = append(call.Arguments.Positional, ast.CommaSeparatedExpr{Expr: variable(name)})
+	}
+	return call
+}
+
+func base(at ast.Node, free ast.Identifiers) ast.NodeBase {
+	all := slices.Concat(at.FreeVariables(), free)
+	slices.Sort(all)
+	return ast.NodeBase{LocRange: *at.Loc(), FreeVars: slices.Compact(all)}
+}
+
+func variable(name ast.Identifier) *ast.Var {
+	return &ast.Var{NodeBase: ast.NodeBase{FreeVars: ast.Identifiers{name}}, Id: name}
+}
+
+// with is the whole expression, which calls a function of ours with the value of the entry.
+func (l *linked) with(function string) ast.Node {
+	return &ast.Local{
+		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: l.entry}, FreeVars: ast.Identifiers{"$std", "std"}},
+		Binds:    l.binds,
+		Body:     prelude(function, filePrefix+ast.Identifier(l.entry)),
+	}
+}

@@ -1,0 +1,140 @@
+package jsonnet
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	vm "github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// program is the linked script and the expression that calls the hook. It is shared by all calls.
+type program struct {
+	stoppable bool
+	script    *engines.Script
+	linked    *linked
+	root      ast.Node
+}
+
+// Run answers one call in a VM of its own. With an error, too, the response holds
+// what was logged.
+func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response, error) {
+	c := p.newCall(given)
+	body, err := c.evaluate(ctx, p.root)
+	response := engines.Response{Body: body, Logs: c.trace.lines}
+	if err == nil {
+		response.Unread = c.unread()
+	}
+	return response, err
+}
+
+// call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
+type call struct {
+	program *program
+	given   engines.Call
+	read    map[string]bool
+	trace   trace
+	brake   brake
+	answer  any
+	// failure is why the answer could not be taken.
+	failure error
+}
+
+func (p *program) newCall(given engines.Call) *call {
+	return &call{program: p, given: given, read: map[string]bool{}, trace: trace{left: maxLogBytes}}
+}
+
+// evaluate gives the answer that the expression hands on. Every error that it
+// returns is an *engines.Error.
+func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
+	if ctx.Err() != nil {
+		return nil, engines.Ended(ctx)
+	}
+	stop := context.AfterFunc(ctx, c.brake.stop)
+	defer stop()
+	_, err := c.machine().Evaluate(root)
+	switch {
+	case c.failure != nil:
+		return nil, c.failure
+	case err != nil:
+		return nil, c.explain(ctx, err)
+	default:
+		return c.answer, nil
+	}
+}
+
+// machine makes the VM, which knows no files but those of the tree.
+func (c *call) machine() *vm.VM {
+	m := vm.MakeVM()
+	m.MaxStack = maxCallDepth
+	m.Importer(importer{tree: c.program.linked.tree, texts: c.program.linked.texts})
+	m.SetTraceOut(&c.trace)
+	for _, f := range natives {
+		m.NativeFunction(f)
+	}
+	for _, f := range c.natives() {
+		m.NativeFunction(f)
+	}
+	if c.program.stoppable {
+		c.brake.install(m)
+	}
+	return m
+}
+
+// natives are the doors between the script and this call.
+func (c *call) natives() []*vm.NativeFunction {
+	return []*vm.NativeFunction{
+		{Name: "$fields", Func: c.fields},
+		{Name: "$field", Params: ast.Identifiers{"name"}, Func: c.field},
+		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.take},
+	}
+}
+
+const parametersField = "parameters"
+
+// fields names those of the request, which the VM asks for when the script looks at them.
+func (c *call) fields([]any) (any, error) {
+	names := []any{}
+	for name := range c.given.Request {
+		if name != parametersField {
+			names = append(names, name)
+		}
+	}
+	_, own := c.given.Request[parametersField]
+	if own || c.program.script.Parameters != nil {
+		names = append(names, parametersField)
+	}
+	slices.SortFunc(names, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return names, nil
+}
+
+// field gives one of the request's. The VM copies what it is given.
+func (c *call) field(args []any) (any, error) {
+	name, _ := args[0].(string)
+	if name == parametersField && c.program.script.Parameters != nil {
+		return c.program.script.Parameters, nil
+	}
+	c.read[name] = true
+	return c.given.Request[name], nil
+}
+
+// take receives the answer, which is the VM's own copy.
+func (c *call) take(args []any) (any, error) {
+	x := exporter{left: maxAnswerBytes}
+	c.answer, c.failure = x.value(args[0])
+	return nil, c.failure
+}
+
+func (c *call) unread() []string {
+	var names []string
+	for name := range c.given.Request {
+		if !c.read[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

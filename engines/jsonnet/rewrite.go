@@ -1,0 +1,126 @@
+package jsonnet
+
+import (
+	"slices"
+
+	vm "github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// rewriter changes a file's expression in place, once, before any call sees it:
+// imports become variables, and % and std.format our own functions.
+type rewriter struct {
+	linked *linked
+	path   string
+	err    error
+}
+
+// slot is a place in an expression that holds another one.
+type slot struct {
+	node *ast.Node
+	// shadowed says that std is a variable of the script's there.
+	shadowed bool
+}
+
+// rewrite changes the expression in the slot, and gives the names of ours that it
+// uses now. They are free in all expressions around it, up to the file's own.
+func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
+	if *node == nil || r.err != nil {
+		return nil
+	}
+	r.replace(node, shadowed)
+	var used ast.Identifiers
+	for _, s := range slots(*node, shadowed) {
+		used = append(used, r.rewrite(s.node, s.shadowed)...)
+	}
+	if len(used) > 0 {
+		(*node).SetFreeVariables(base(*node, used).FreeVars)
+	}
+	if call, ok := (*node).(*ast.Apply); ok {
+		*node = replaced(call, shadowed)
+	}
+	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !ours(name) })
+}
+
+func (r *rewriter) replace(node *ast.Node, shadowed bool) {
+	switch n := (*node).(type) {
+	case *ast.Import:
+		if found, ok := r.resolve(n, n.File.Value, tree.module); ok {
+			r.err = r.linked.file(found)
+			*node = variable(filePrefix + ast.Identifier(found))
+			*(*node).Loc() = *n.Loc()
+		}
+	case *ast.ImportStr:
+		r.importText(n, n.File.Value)
+	case *ast.ImportBin:
+		r.importText(n, n.File.Value)
+	case *ast.Index:
+		// The VM's std is that of the entry, wherever it is used.
+		if stdField(n, shadowed) == "thisFile" {
+			*node = &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *n.Loc()}, Value: r.path}
+		}
+	}
+}
+
+// importText keeps the text of a file for the VM's importer.
+func (r *rewriter) importText(at ast.Node, imported string) {
+	if found, ok := r.resolve(at, imported, tree.resolve); ok {
+		if _, there := r.linked.texts[found]; !there {
+			r.linked.texts[found] = vm.MakeContents(r.linked.tree[found])
+		}
+	}
+}
+
+func (r *rewriter) resolve(at ast.Node, imported string, in func(t tree, importer, imported string) (string, error)) (string, bool) {
+	found, err := in(r.linked.tree, r.path, imported)
+	if err != nil {
+		begin := at.Loc().Begin
+		r.err = invalid(engines.Location{File: r.path, Line: begin.Line, Column: begin.Column}, err.Error())
+	}
+	return found, err == nil
+}
+
+// replaced is what a call becomes: itself, if it is none of formatting.
+func replaced(call *ast.Apply, shadowed bool) ast.Node {
+	name, ok := replacement(call, shadowed)
+	if !ok {
+		return call
+	}
+	if expression := inlined(call); expression != nil {
+		return expression
+	}
+	call.Target = variable(name)
+	call.FreeVars = base(call, ast.Identifiers{name}).FreeVars
+	return call
+}
+
+// replacement is the function of ours that does what a call of std's does.
+func replacement(call *ast.Apply, shadowed bool) (ast.Identifier, bool) {
+	target, ok := call.Target.(*ast.Index)
+	if !ok || call.TailStrict || len(call.Arguments.Positional) != 2 || len(call.Arguments.Named) != 0 {
+		return "", false
+	}
+	switch stdField(target, shadowed) {
+	case "mod":
+		return percentName, true
+	case "format":
+		return formatName, true
+	default:
+		return "", false
+	}
+}
+
+// stdField is the name of the field if an expression is one of std's. What the
+// parser writes for operators is $std, which no script can shadow.
+func stdField(n *ast.Index, shadowed bool) string {
+	target, ok := n.Target.(*ast.Var)
+	if !ok || target.Id != "$std" && (target.Id != "std" || shadowed) {
+		return ""
+	}
+	if name, ok := n.Index.(*ast.LiteralString); ok {
+		return name.Value
+	}
+	return ""
+}

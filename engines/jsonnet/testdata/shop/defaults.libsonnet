@@ -1,0 +1,3 @@
+{
+  config:: { zone: 'eu', level: 'info', banner: importstr 'lib/banner.txt', limits: { cpu: '100m' } },
+}

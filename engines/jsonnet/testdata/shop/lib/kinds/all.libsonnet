@@ -1,0 +1,1 @@
+(import 'deployment.libsonnet') + (import 'service.libsonnet') + (import 'configmap.libsonnet')
