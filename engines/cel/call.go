@@ -20,9 +20,9 @@ type call struct {
 	program *program
 	request map[string]any
 	read    map[string]bool // the fields of request that were asked for
-	values  []ref.Val // of the variables, nil until asked for
-	steps   uint64    // of all comprehensions
-	spent   uint64    // see cost.go
+	values  []ref.Val       // of the variables, nil until asked for
+	steps   uint64          // of all comprehensions
+	spent   uint64          // see cost.go
 	// stopped is why the call can't go on, once a variable's expression found so.
 	stopped *engines.Error
 }
