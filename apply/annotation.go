@@ -29,11 +29,24 @@ func recall(observed, desired map[string]any) (last map[string]any, settled bool
 	if err := json.Unmarshal([]byte(text), &last); err != nil {
 		return nil, false
 	}
-	last = managed(last)
+	last = emptied(managed(last), desired)
 	if recorded(last, desired) {
 		return desired, true
 	}
 	return last, false
+}
+
+// emptied returns last without annotations, if there are none in it and none desired:
+// metacontroller remembers an empty object where its own was the only one.
+func emptied(last, desired map[string]any) map[string]any {
+	meta := objectIn(last, "metadata")
+	if len(objectIn(meta, "annotations")) > 0 || objectIn(desired, "metadata")["annotations"] != nil {
+		return last
+	}
+	if meta, differs := without(meta, "annotations"); differs {
+		return with(last, "metadata", meta)
+	}
+	return last
 }
 
 // remember returns object with desired in its annotation, in the fullest form

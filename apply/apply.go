@@ -15,6 +15,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 // LastApplied is the annotation that remembers what was asked for last time, as
@@ -39,6 +41,16 @@ type Rule struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 	Method     Method
+	// Schema is how the API server merges the kind, or nil if that is not known. Then
+	// the names of fields are gone by.
+	Schema *openapi.Kind
+	// Strategy is how what differs is written.
+	Strategy Strategy
+	// Managers are the names for server-side apply. A dynamic rule needs them too, in
+	// order to take objects back from it.
+	Managers Managers
+	// Force lets server-side apply take fields from other managers.
+	Force bool
 }
 
 // valid returns an error for a rule that can't be followed.

@@ -36,6 +36,12 @@ type Change struct {
 	Observed *unstructured.Unstructured
 	// Owner is who adopts, releases or creates. The other actions leave it empty.
 	Owner metav1.OwnerReference
+	// ServerSide is how a creation or an update is applied by the API server, where
+	// Object is the part that is asked for. It is nil for one that is written as a whole.
+	ServerSide *ServerSide
+	// Leaves is the manager of server-side apply that lets go of the object with an
+	// update, or empty.
+	Leaves string
 }
 
 // Adopt makes owner the controller of observed.

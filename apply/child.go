@@ -10,20 +10,35 @@ type child struct {
 	key     Key
 	rule    Rule
 	desired *unstructured.Unstructured
+	memory  *Memory
 }
 
 // change returns what is to be done so that observed becomes what is desired, or
 // nil. An object that is being deleted is waited for: it can be neither mended
 // nor replaced before it is gone.
-func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerReference) (*Change, error) {
+func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
 	switch {
+	case observed == nil && c.rule.Strategy == ServerSideApply:
+		return c.createServerSide(owner), nil
 	case observed == nil:
 		return c.create(owner)
 	case observed.GetDeletionTimestamp() != nil, c.rule.Method == "", c.rule.Method == OnDelete:
 		return nil, nil
 	default:
-		return c.update(observed)
+		return c.write(observed, owner, entries)
 	}
+}
+
+// write returns the change for an object that exists and is to follow what is desired,
+// or nil if it is as it should be.
+func (c child) write(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
+	if c.rule.Strategy == ServerSideApply {
+		return c.applyServerSide(observed, owner, entries)
+	}
+	if ours := entryOf(entries, c.rule.Managers.Own); ours != nil {
+		return c.leaveServerSide(observed, owner, ours)
+	}
+	return c.update(observed)
 }
 
 // create returns the change that creates the child.
@@ -45,9 +60,17 @@ func (c child) create(owner metav1.OwnerReference) (*Change, error) {
 // should be. If nothing differs but what the annotation remembers, the annotation
 // is written even where the method is Recreate: that is no reason to lose the object.
 func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
-	merged, err := merge(observed, c.desired)
-	if err != nil || merged.object == observed {
+	compared := c.memory.settlementOf(c, observed)
+	if c.memory.holds(c.key, compared) {
+		return nil, nil
+	}
+	merged, err := merge(c.rule.Schema, observed, c.desired)
+	if err != nil {
 		return nil, err
+	}
+	if merged.object == observed {
+		c.memory.note(c.key, compared)
+		return nil, nil
 	}
 	action := ActionUpdate
 	if c.rule.Method == Recreate && merged.differs {

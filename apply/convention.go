@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 // Without a schema, the name of a field is all there is to go by. What follows is
@@ -18,8 +20,9 @@ var allocated = map[string]bool{
 	"clusterIP": true, "healthCheckNodePort": true, "nodeName": true, "nodePort": true, "volumeName": true,
 }
 
-// growing are the lists without merge key to which admission may append items.
-var growing = map[string]bool{"tolerations": true}
+// growing are the lists without merge key, and the objects that are one value, to which
+// admission may add.
+var growing = map[string]bool{"nodeSelector": true, "tolerations": true}
 
 // quantityFields hold a quantity, and the fields within quantityObjects do. The API
 // server writes 1000m down as 1.
@@ -33,8 +36,12 @@ var (
 	}
 )
 
-// quantified reports whether a quantity stands at a place.
+// quantified reports whether a quantity stands at a place. A schema tells strings from
+// quantities, but for those of custom resources, which look like ports.
 func quantified(at place) bool {
+	if at.schema != nil && !at.schema.IntOrString {
+		return at.schema.Form == openapi.Quantity
+	}
 	return quantityObjects[at.parent] || quantityFields[at.field]
 }
 

@@ -76,12 +76,12 @@ func (d *description) lists(path string, from, to []any) {
 	p, ok := pair(from, to)
 	if !ok {
 		for i := range max(len(from), len(to)) {
-			d.values(path+"["+strconv.Itoa(i)+"]", at(from, i), at(to, i))
+			d.values(path+"["+strconv.Itoa(i)+"]", nth(from, i), nth(to, i))
 		}
 		return
 	}
 	for i, name := range p.observed.names {
-		d.values(p.path(path, name), from[i], at(to, p.desired.find(name)))
+		d.values(p.path(path, name), from[i], nth(to, p.desired.find(name)))
 	}
 	for i, name := range p.desired.names {
 		if p.observed.find(name) < 0 {
@@ -94,13 +94,13 @@ func (d *description) lists(path string, from, to []any) {
 func (p pairing) path(list, name string) string {
 	parts := strings.Split(name, separator)
 	for i := range parts {
-		parts[i] = p.desired.key[i] + "=" + parts[i]
+		parts[i] = p.desired.key.fields[i] + "=" + parts[i]
 	}
 	return list + "[" + strings.Join(parts, ",") + "]"
 }
 
-// at returns the item at a position, or nil if there is none.
-func at(list []any, i int) any {
+// nth returns the item at a position, or nil if there is none.
+func nth(list []any, i int) any {
 	if i < 0 || i >= len(list) {
 		return nil
 	}

@@ -20,6 +20,24 @@ type Input struct {
 	Desired []*unstructured.Unstructured
 	// Rules are the kinds that the owner may have.
 	Rules []Rule
+	// ManagedFields gives what is known of an observed object's managedFields: at
+	// least the entries of server-side apply by the rule's own manager. Nil reads
+	// them in the object.
+	ManagedFields func(observed *unstructured.Unstructured) []any
+	// Memory spares comparisons that found nothing last time. Nil remembers nothing.
+	Memory *Memory
+}
+
+// entries gives what is known of an object's managedFields.
+func (in Input) entries(observed *unstructured.Unstructured) []any {
+	switch {
+	case observed == nil:
+		return nil
+	case in.ManagedFields == nil:
+		return managedFields(observed)
+	default:
+		return in.ManagedFields(observed)
+	}
 }
 
 // Diff returns the changes that turn the observed objects into the desired ones:
@@ -41,7 +59,8 @@ func Diff(in Input) ([]Change, error) {
 	}
 	observed := indexObjects(in.Observed)
 	for _, c := range children {
-		change, err := c.change(observed[c.key], in.Owner)
+		c.memory = in.Memory
+		change, err := c.change(observed[c.key], in.Owner, in.entries(observed[c.key]))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.key, err)
 		}
@@ -50,6 +69,13 @@ func Diff(in Input) ([]Change, error) {
 		}
 	}
 	return changes, nil
+}
+
+// UpToDate reports whether an observed object is as desired, so that nothing would be
+// written whatever the rule's method. The entries are as Input.ManagedFields gives them.
+func (r Rule) UpToDate(observed, desired *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (bool, error) {
+	change, err := child{key: KeyOf(desired), rule: r, desired: desired}.write(observed, owner, entries)
+	return change == nil, err
 }
 
 // indexObjects finds objects by identity.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,9 @@ type Options struct {
 	Parallel int
 	// FieldManager names the writer in managedFields. Empty leaves it to the API server.
 	FieldManager string
+	// Timeout is how long a write may go unanswered. Then it has failed, whatever
+	// became of it. Zero means a minute.
+	Timeout time.Duration
 }
 
 // Execute writes changes and returns an outcome for each, in the order of changes.
@@ -122,6 +126,10 @@ func (e *execution) afterAdoption(c Change) (Change, error) {
 	case adoption.Err != nil:
 		return c, fmt.Errorf("not adopted: %w", adoption.Err)
 	case c.Action != ActionUpdate:
+		return c, nil
+	}
+	if c.ServerSide != nil {
+		c.Object = ofVersion(c.Object, adoption.Object.GetResourceVersion())
 		return c, nil
 	}
 	now := objectIn(adoption.Object.Object, "metadata")

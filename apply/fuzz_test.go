@@ -1,10 +1,17 @@
 package apply
 
 import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 // FuzzMerge checks what holds for any three objects: the merge does not panic,
@@ -28,14 +35,42 @@ func FuzzMerge(f *testing.F) {
 		} else {
 			last = nil
 		}
-		checkMerge(t, &unstructured.Unstructured{Object: observed}, managed(last), &unstructured.Unstructured{Object: desired})
+		checkMerge(t, nil, &unstructured.Unstructured{Object: observed}, managed(last), &unstructured.Unstructured{Object: desired})
 	})
 }
 
-func checkMerge(t *testing.T, observed *unstructured.Unstructured, last map[string]any, desired *unstructured.Unstructured) {
+// FuzzMergeBySchema checks the same for objects of kinds that have a schema, most of
+// whose fields are of the types that it says.
+func FuzzMergeBySchema(f *testing.F) {
+	served := servedKinds(f)
+	var kinds []schema.GroupVersionKind
+	for _, name := range []string{"apply.example.com/v1/Typed", "apply.example.com/v1/Plain", "apps/v1/Deployment", "/v1/Service", "/v1/ConfigMap", "batch/v1/Job"} {
+		part := strings.Split(name, "/")
+		kinds = append(kinds, schema.GroupVersionKind{Group: part[0], Version: part[1], Kind: part[2]})
+	}
+	for seed := range 240 {
+		random := rand.NewChaCha8([32]byte{byte(seed)})
+		data := make([]byte, 1500)
+		_, _ = random.Read(data) // It never fails.
+		f.Add(data, seed, seed%4 != 0)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, which int, remembered bool) {
+		kind := served[kinds[(which%len(kinds)+len(kinds))%len(kinds)]]
+		g := grower{data: data}
+		observed, last, desired := g.rootBySchema(kind.Root), g.rootBySchema(kind.Root), g.rootBySchema(kind.Root)
+		if remembered {
+			observed, _ = remember(observed, managed(last))
+		} else {
+			last = nil
+		}
+		checkMerge(t, kind, &unstructured.Unstructured{Object: observed}, managed(last), &unstructured.Unstructured{Object: desired})
+	})
+}
+
+func checkMerge(t *testing.T, kind *openapi.Kind, observed *unstructured.Unstructured, last map[string]any, desired *unstructured.Unstructured) {
 	t.Helper()
 	before, wanted := observed.DeepCopy(), desired.DeepCopy()
-	got, err := Merge(observed, desired)
+	got, err := MergeAs(kind, observed, desired)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,17 +81,18 @@ func checkMerge(t *testing.T, observed *unstructured.Unstructured, last map[stri
 	l, d := plain(last), plain(managed(desired.Object))
 	for name, value := range observed.Object {
 		if name != "metadata" {
-			checkForeign(t, name, value, l[name], d[name], got.Object[name])
+			checkForeign(t, name, rootOf(kind).schema.Field(name), value, l[name], d[name], got.Object[name])
 		}
 	}
-	again, err := Merge(got, desired)
+	again, err := MergeAs(kind, got, desired)
 	if err != nil || again != got {
 		t.Fatalf("error %v; done again (-first, +second):\n%s\nobserved %v\ndesired %v", err, cmp.Diff(got, again), observed.Object, desired.Object)
 	}
 }
 
-// checkForeign checks that what neither last nor desired mention is as it was observed.
-func checkForeign(t *testing.T, path string, observed, last, desired, got any) {
+// checkForeign checks that what neither last nor desired mention is as it was observed,
+// unless it is a part of something that is one value.
+func checkForeign(t *testing.T, path string, node *openapi.Node, observed, last, desired, got any) {
 	t.Helper()
 	if last == nil && desired == nil {
 		if diff := cmp.Diff(observed, got); diff != "" {
@@ -67,12 +103,12 @@ func checkForeign(t *testing.T, path string, observed, last, desired, got any) {
 	o, isObject := observed.(map[string]any)
 	d, isDesired := desired.(map[string]any)
 	m, isMerged := got.(map[string]any)
-	if !isObject || !isDesired || !isMerged {
+	if !isObject || !isDesired || !isMerged || node != nil && (node.Atomic || node.Retains) {
 		return
 	}
 	l, _ := last.(map[string]any)
 	for name := range o {
-		checkForeign(t, path+"."+name, o[name], l[name], d[name], m[name])
+		checkForeign(t, path+"."+name, node.Field(name), o[name], l[name], d[name], m[name])
 	}
 }
 
@@ -142,6 +178,65 @@ func (g *grower) list(depth int) []any {
 		}
 		item := g.object(depth + 1)
 		item[growerNames[shape-1]] = growerScalars[g.next(len(growerScalars))]
+		out = append(out, item)
+	}
+	return out
+}
+
+// rootBySchema grows an object that has a name and whatever its kind has.
+func (g *grower) rootBySchema(node *openapi.Node) map[string]any {
+	out := g.objectBySchema(node, 0)
+	meta := with(objectIn(out, "metadata"), "name", "a")
+	if _, isObject := meta["annotations"].(map[string]any); !isObject {
+		delete(meta, "annotations")
+	}
+	out["metadata"] = meta
+	out["spec"] = g.valueBySchema(node.Field("spec"), 1)
+	return out
+}
+
+func (g *grower) objectBySchema(node *openapi.Node, depth int) map[string]any {
+	names := growerNames
+	if node != nil && len(node.Fields) > 0 {
+		names = slices.Sorted(maps.Keys(node.Fields))
+	}
+	out := map[string]any{}
+	for range g.next(6) {
+		name := names[g.next(len(names))]
+		if g.next(16) == 1 {
+			name = growerNames[g.next(len(growerNames))]
+		}
+		out[name] = g.valueBySchema(node.Field(name), depth+1)
+	}
+	return out
+}
+
+// valueBySchema grows a value of the right type, or now and then of any.
+func (g *grower) valueBySchema(node *openapi.Node, depth int) any {
+	switch {
+	case node == nil || depth > 9 || g.next(16) == 1:
+		return g.value(min(depth, 4))
+	case node.Type == openapi.Object:
+		return g.objectBySchema(node, depth)
+	case node.Type == openapi.List:
+		return g.listBySchema(node, depth)
+	default:
+		return growerScalars[g.next(len(growerScalars))]
+	}
+}
+
+// listBySchema grows a list whose items have most of the fields of its key.
+func (g *grower) listBySchema(node *openapi.Node, depth int) []any {
+	out := []any{}
+	for range g.next(5) {
+		item := g.valueBySchema(node.Items, depth+1)
+		if object, ok := item.(map[string]any); ok {
+			for _, key := range node.Keys {
+				if g.next(4) > 0 {
+					object[key] = growerScalars[g.next(len(growerScalars))]
+				}
+			}
+		}
 		out = append(out, item)
 	}
 	return out

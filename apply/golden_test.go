@@ -44,14 +44,14 @@ func runMergeCase(t *testing.T, file string) {
 	}
 	observed, desired := mergeInput(t, archive)
 	before, wanted := observed.DeepCopy(), desired.DeepCopy()
-	got, err := merge(observed, desired)
+	got, err := merge(nil, observed, desired)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, observed) + cmp.Diff(wanted, desired); diff != "" {
 		t.Errorf("\n%s\nmerge changed its input (-before, +after):\n%s", archive.Comment, diff)
 	}
-	expect(t, file, archive, describeMerge(t, observed, got))
+	expect(t, file, archive, "merged", describeMerge(t, observed, got))
 	again, err := Merge(got.object, desired)
 	if err != nil || again != got.object {
 		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.object, again))
@@ -144,13 +144,13 @@ func describeMerge(t *testing.T, observed *unstructured.Unstructured, got merged
 	return text
 }
 
-// expect compares what came out with the file's last section, or rewrites it.
-func expect(t *testing.T, file string, archive *txtar.Archive, got []byte) {
+// expect compares what came out with a section of the file, or rewrites that.
+func expect(t *testing.T, file string, archive *txtar.Archive, section string, got []byte) {
 	t.Helper()
-	want := part(archive, "merged")
+	want := part(archive, section)
 	if want == nil {
-		archive.Files = append(archive.Files, txtar.File{Name: "merged"})
-		want = part(archive, "merged")
+		archive.Files = append(archive.Files, txtar.File{Name: section})
+		want = part(archive, section)
 	}
 	if !*update {
 		if diff := cmp.Diff(string(want.Data), string(got)); diff != "" {

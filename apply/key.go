@@ -2,6 +2,7 @@ package apply
 
 import (
 	"cmp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,11 +16,22 @@ type Key struct {
 
 // KeyOf returns the identity of object.
 func KeyOf(object *unstructured.Unstructured) Key {
-	return Key{
-		Kind:      object.GroupVersionKind(),
-		Namespace: object.GetNamespace(),
-		Name:      object.GetName(),
+	meta := objectIn(object.Object, "metadata")
+	key := Key{Kind: kindOf(object.Object)}
+	key.Namespace, _ = meta["namespace"].(string)
+	key.Name, _ = meta["name"].(string)
+	return key
+}
+
+// kindOf reads apiVersion and kind. It is called for every object of every pass.
+func kindOf(object map[string]any) schema.GroupVersionKind {
+	kind, _ := object["kind"].(string)
+	apiVersion, _ := object["apiVersion"].(string)
+	group, version, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group, version = "", apiVersion
 	}
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
 }
 
 // String gives "Pod default/web-0", or "Namespace prod" for what has no namespace.

@@ -1,20 +1,63 @@
 package apply
 
-import "slices"
+import (
+	"slices"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+)
 
 // list merges lists: as a set if that is what they are, item by item if the items
 // can be told apart, and otherwise as one value.
 func (m merger) list(at place, o, l, d []any) ([]any, bool) {
-	if at == (place{"metadata", "finalizers"}) {
+	switch relation := m.relation(at); relation {
+	case openapi.Set:
 		return mergeSet(o, l, d)
+	case openapi.Keyed:
+		if p, ok := pairAs(at.schema, o, d); ok {
+			return m.items(at, p, l)
+		}
+		return m.wholeList(at, o, l, d)
+	case openapi.Whole:
+		return m.wholeList(at, o, l, d)
 	}
 	if p, ok := pair(o, d); ok {
-		return m.items(p, l)
+		return m.items(at, p, l)
 	}
 	if compareLists(o, d, same) || (m.settled || compareLists(l, d, sameOrDigest)) && covers(at, o, d) {
 		return o, false
 	}
 	return d, true
+}
+
+// relation says how the items of a list belong together. Within what is one value,
+// so is every list.
+func (m merger) relation(at place) openapi.Relation {
+	switch {
+	case m.exact:
+		return openapi.Whole
+	case at.schema != nil && at.schema.Relation != openapi.Untold:
+		return at.schema.Relation
+	case at.parent == "metadata" && at.field == "finalizers":
+		return openapi.Set
+	}
+	return openapi.Untold
+}
+
+// wholeList merges lists that are one value each: d takes the place of o, unless o is
+// d with what the API server has filled in.
+func (m merger) wholeList(at place, o, l, d []any) ([]any, bool) {
+	mayGrow := growing[at.field] && (m.settled || compareLists(l, d, sameOrDigest))
+	if len(o) < len(d) || len(o) > len(d) && !mayGrow {
+		return d, true
+	}
+	part := merger{settled: m.settled, exact: true}
+	item := place{parent: at.parent, field: at.field, schema: at.schema.Item()}
+	for i := range d {
+		if _, differs := part.value(item, o[i], nth(l, i), d[i]); differs {
+			return d, true
+		}
+	}
+	return o, false
 }
 
 // mergeSet merges a set of scalars to which others add too.
@@ -27,8 +70,8 @@ func mergeSet(o, l, d []any) ([]any, bool) {
 			out.keep(v)
 		}
 	}
-	for _, v := range d {
-		if !contains(o, v) {
+	for i, v := range d {
+		if !contains(o, v) && !contains(d[:i], v) {
 			out.add(v)
 		}
 	}
@@ -56,7 +99,9 @@ func covers(at place, o, d []any) bool {
 
 // items merges lists whose items can be told apart. Items stay where they are and
 // new ones are appended, unless the order is asked for anew.
-func (m merger) items(p pairing, l []any) ([]any, bool) {
+func (m merger) items(at place, p pairing, l []any) ([]any, bool) {
+	within := place{schema: at.schema.Item()}
+	retains := at.schema != nil && at.schema.Retains
 	last := p.desired
 	if !m.settled {
 		last, _ = index(p.desired.key, l)
@@ -68,7 +113,10 @@ func (m merger) items(p pairing, l []any) ([]any, bool) {
 		was := last.find(name)
 		switch {
 		case want >= 0:
-			value, differs := m.object(place{}, objectOf(item), last.object(was), p.desired.object(want))
+			value, differs := m.object(within, objectOf(item), last.object(was), p.desired.object(want))
+			if differs && retains {
+				value = retained(value, p.desired.object(want))
+			}
 			out.merge(item, value, differs)
 		case was >= 0:
 			out.drop()

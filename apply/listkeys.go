@@ -6,15 +6,18 @@ import (
 	"strings"
 )
 
-// listKey names the fields that together identify an item of a list.
-type listKey []string
+// listKey names the fields that together identify an item of a list, and what they
+// are where they are missing.
+type listKey struct {
+	fields   []string
+	defaults map[string]any
+}
 
 // protocol completes a listKey for ports: 53/TCP and 53/UDP are two. A port
 // without protocol has the API server's default.
-const (
-	protocol        = "protocol"
-	defaultProtocol = "TCP"
-)
+const protocol = "protocol"
+
+var defaultProtocol = map[string]any{protocol: "TCP"}
 
 // nameless stands for an item that lacks a field of the key; separator stands
 // between the values of several.
@@ -25,26 +28,33 @@ const (
 
 // name returns what identifies an item, or nameless.
 func (k listKey) name(item map[string]any) string {
-	if len(k) == 1 {
-		return scalarText(item[k[0]])
+	if len(k.fields) == 1 {
+		return k.part(item, k.fields[0])
 	}
-	parts := make([]string, len(k))
-	for i, field := range k {
-		if parts[i] = scalarText(item[field]); parts[i] != nameless {
-			continue
-		}
-		if field != protocol {
+	parts := make([]string, len(k.fields))
+	for i, field := range k.fields {
+		if parts[i] = k.part(item, field); parts[i] == nameless {
 			return nameless
 		}
-		parts[i] = defaultProtocol
 	}
 	return strings.Join(parts, separator)
 }
 
-// scalarText writes a string or number such that 80 and "80" are one.
-func scalarText(v any) string {
-	if text, ok := v.(string); ok {
+// part returns what one field says of an item.
+func (k listKey) part(item map[string]any, field string) string {
+	if text := scalarText(item[field]); text != nameless {
 		return text
+	}
+	return scalarText(k.defaults[field])
+}
+
+// scalarText writes a scalar such that 80 and "80" are one.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	if i, ok := integer(v); ok {
 		return strconv.FormatInt(i, 10)
@@ -100,11 +110,13 @@ func (s keySet) first() int { return bits.TrailingZeros8(uint8(s)) }
 // not: each other one alone, the strongest with the protocol, and all together.
 func (s keySet) candidates() []listKey {
 	var keys []listKey
-	var all listKey
+	var all []string
 	for rest := s; rest != 0; rest &= rest - 1 {
 		i := rest.first()
-		keys = append(keys, listKey(mergeKeys[i:i+1]))
+		keys = append(keys, listKey{fields: mergeKeys[i : i+1]})
 		all = append(all, mergeKeys[i])
 	}
-	return append(keys[1:], listKey{all[0], protocol}, append(all, protocol))
+	return append(keys[1:],
+		listKey{fields: []string{all[0], protocol}, defaults: defaultProtocol},
+		listKey{fields: append(all, protocol), defaults: defaultProtocol})
 }

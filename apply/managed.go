@@ -13,7 +13,7 @@ var unmanaged = []string{
 }
 
 // managed returns object without status, without unmanaged metadata and without
-// the annotation that remembers it. A hook that hands back what it was given has
+// the annotations that remember it. A hook that hands back what it was given has
 // all of these in it. The object itself is returned if it has none.
 func managed(object map[string]any) map[string]any {
 	object, _ = without(object, "status")
@@ -27,10 +27,16 @@ func managed(object map[string]any) map[string]any {
 func managedMetadata(meta map[string]any) (out map[string]any, differs bool) {
 	out, differs = without(meta, unmanaged...)
 	annotations, remembered := without(objectIn(meta, "annotations"), LastApplied)
-	if remembered {
+	annotations, marked := unmarked(annotations)
+	switch {
+	case !remembered && !marked:
+		return out, differs
+	case len(annotations) == 0: // Nobody has asked for annotations.
+		out, _ = without(out, "annotations")
+		return out, true
+	default:
 		return with(out, "annotations", annotations), true
 	}
-	return out, differs
 }
 
 // without returns object less some fields, which is object itself if it has none of them.

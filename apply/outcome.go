@@ -17,9 +17,12 @@ type Outcome struct {
 }
 
 // NoEffect reports whether an update left the object as it was, because the API
-// server drops or rewrites all that was to change. The next pass will find the
-// same difference again.
+// server drops or rewrites all that was to change, or whether it keeps no record of what
+// was applied. The next pass will find the same difference again.
 func (o Outcome) NoEffect() bool {
+	if o.Change.ServerSide != nil {
+		return o.Err == nil && o.Object != nil && !o.Change.heldBy(o.Object)
+	}
 	return o.Err == nil && o.Object != nil && o.Change.Action == ActionUpdate &&
 		o.Object.GetResourceVersion() == o.Change.Object.GetResourceVersion() &&
 		o.Object.GetResourceVersion() != ""
@@ -37,6 +40,9 @@ const (
 	// Taken: the object to create exists. Either the cache has yet to show an
 	// object of our own, or it belongs to somebody else, as its controllerRef says.
 	Taken Failure = "Taken"
+	// Contested: other managers hold fields with other values, and they are not to be
+	// taken from them. Conflicts tells which. It lasts until somebody gives in.
+	Contested Failure = "Contested"
 	// Refused: the API server will not have it and, unless something changes, never will.
 	Refused Failure = "Refused"
 	// Unavailable: the API server could not be asked or had no time. Try again.
@@ -48,6 +54,10 @@ func Classify(err error) Failure {
 	switch {
 	case err == nil:
 		return None
+	case len(Conflicts(err)) > 0:
+		return Contested
+	case untyped(err):
+		return Refused
 	case apierrors.IsAlreadyExists(err):
 		return Taken
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):

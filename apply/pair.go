@@ -1,6 +1,10 @@
 package apply
 
-import "slices"
+import (
+	"slices"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+)
 
 // indexed is a list whose items have been named.
 type indexed struct {
@@ -71,10 +75,21 @@ func pair(o, d []any) (p pairing, ok bool) {
 		return p, false
 	}
 	i := keys.first()
-	if p, ok = pairBy(listKey(mergeKeys[i:i+1]), o, d); ok {
+	if p, ok = pairBy(listKey{fields: mergeKeys[i : i+1]}, o, d); ok {
 		return p, true
 	}
 	return bestPair(keys.candidates(), o, d)
+}
+
+// pairAs is pair by the key that the schema of the list tells. It is not ok either if
+// an item has nothing of the key.
+func pairAs(list *openapi.Node, o, d []any) (p pairing, ok bool) {
+	key := listKey{fields: list.Keys}
+	if item := list.Item(); item != nil {
+		key.defaults = item.Defaults
+	}
+	p, ok = pairBy(key, o, d)
+	return p, ok && !slices.Contains(p.observed.names, nameless) && !slices.Contains(p.desired.names, nameless)
 }
 
 // bestPair returns the pairing in which most of the desired items are found.

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,14 +14,23 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// request sends the one request that a change is.
+// answerWithin is how long the API server may take to answer where Options don't say.
+const answerWithin = time.Minute
+
+// request sends the request that a change is, and what has to come before it.
 func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.options.Timeout, answerWithin))
+	defer cancel()
 	r := e.resource(c)
+	switch {
+	case c.ServerSide != nil:
+		return e.applied(ctx, r, c)
+	case c.Action == ActionUpdate:
+		return e.update(ctx, r, c)
+	}
 	switch c.Action {
 	case ActionCreate:
 		return r.Create(ctx, c.Object, metav1.CreateOptions{FieldManager: e.options.FieldManager})
-	case ActionUpdate:
-		return r.Update(ctx, c.Object, metav1.UpdateOptions{FieldManager: e.options.FieldManager})
 	case ActionAdopt:
 		return e.patch(ctx, r, c, adopted(c.Observed, c.Owner))
 	case ActionRelease:

@@ -67,10 +67,10 @@ func (s *scanner) object(want map[string]any, at level) bool {
 			return false
 		}
 		last = name
-		if at.skips(name) && s.empty() {
+		value := want[name]
+		if value == nil && at.skips(name) && s.empty() {
 			continue
 		}
-		value := want[name]
 		if !s.value(value, at.below(name)) {
 			return false
 		}
@@ -176,7 +176,7 @@ func (l level) skips(name string) bool {
 	case root:
 		return name == "status"
 	case metadata:
-		return unmanagedField(name)
+		return unmanagedField(name) || name == "annotations"
 	}
 	return false
 }

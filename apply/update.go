@@ -2,6 +2,8 @@ package apply
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 // Merge returns what observed becomes when desired is applied to it, ready for
@@ -9,7 +11,12 @@ import (
 // remembers desired. If nothing is to be written, it returns observed itself. It
 // fails only if desired can't be written as JSON.
 func Merge(observed, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	merged, err := merge(observed, desired)
+	return MergeAs(nil, observed, desired)
+}
+
+// MergeAs is Merge for objects of a kind whose schema is known, or nil.
+func MergeAs(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	merged, err := merge(kind, observed, desired)
 	return merged.object, err
 }
 
@@ -21,11 +28,11 @@ type merged struct {
 }
 
 // merge is Merge that also says whether the difference is more than bookkeeping.
-func merge(observed, desired *unstructured.Unstructured) (merged, error) {
+func merge(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (merged, error) {
 	want := managed(desired.Object)
 	last, settled := recall(observed.Object, want)
 	m := merger{settled: settled}
-	out, differs := m.object(place{}, observed.Object, plain(last), plain(want))
+	out, differs := m.object(rootOf(kind), observed.Object, plain(last), plain(want))
 	if !settled {
 		var err error
 		if out, err = remember(out, want); err != nil {
@@ -36,4 +43,12 @@ func merge(observed, desired *unstructured.Unstructured) (merged, error) {
 		return merged{object: observed}, nil
 	}
 	return merged{object: &unstructured.Unstructured{Object: out}, differs: differs}, nil
+}
+
+// rootOf gives the place of a whole object.
+func rootOf(kind *openapi.Kind) place {
+	if kind == nil {
+		return place{}
+	}
+	return place{schema: kind.Root}
 }

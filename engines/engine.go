@@ -9,6 +9,7 @@ package engines
 
 import (
 	"context"
+	"crypto/tls"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type Definition struct {
 type Config struct {
 	// UserAgent names this program to whoever is called over a network.
 	UserAgent string
+	// Calls is how many calls to one endpoint are likely to be under way at once,
+	// for as many of which connections are kept. Zero means 32.
+	Calls int
 }
 
 // Engine turns sources into programs. It is used by many goroutines at once.
@@ -72,6 +76,10 @@ type Script struct {
 	Signature Signature
 	// Parameters is handed to the script as request.parameters unless it is nil.
 	Parameters any
+	// MemoryBytes is what one call may use, for engines that run in a process of
+	// their own: the others have nothing to bound it with. Zero means 256 MiB;
+	// less than 64 MiB or more than 1 GiB mean these.
+	MemoryBytes int64
 }
 
 // Signature is a calling convention for scripts.
@@ -91,6 +99,34 @@ type Endpoint struct {
 	URL string
 	// MaxResponseBytes bounds the body of an answer. Zero means 8 MiB.
 	MaxResponseBytes int64
+	// RefuseDoubled makes a field that an answer has twice an error, but for fields
+	// inside of the objects that it lists.
+	RefuseDoubled bool
+	// Etag makes the engine remember answers by their ETag, unless it is nil.
+	Etag *Etag
+	// Access gives what holds at the moment for the calls that ask it, of which
+	// there may be many at once. It gives the same TLS as long as that holds. Nil
+	// stands for the system's certificates and no credentials.
+	Access func() (*Access, error)
+}
+
+// Etag bounds how long an endpoint's answers are remembered.
+type Etag struct {
+	// Expiry is how long after its last use an answer may be used again. Zero
+	// means for as long as there is room.
+	Expiry time.Duration
+	// Cleanup is how often answers past their expiry are removed. Zero means as
+	// they are met.
+	Cleanup time.Duration
+}
+
+// Access is how an endpoint's server is known, and what it is shown. It never
+// changes once made.
+type Access struct {
+	// TLS is nil for the system's certificates and no client certificate.
+	TLS *tls.Config
+	// Authorization is the header of that name, or empty.
+	Authorization string
 }
 
 // Call is one question to a hook.
@@ -98,12 +134,21 @@ type Call struct {
 	// Request is the JSON object that the hook is given (section 2 of the
 	// specification), as package unstructured represents JSON: map[string]any,
 	// []any, string, bool, int64, float64 and nil. Its parts are shared with
-	// caches and must not be changed.
+	// caches and must not be changed. An object in it that has metadata.uid and
+	// metadata.resourceVersion must not be changed after the call either, by anyone:
+	// a later request that holds the same map is taken to mean the same content.
 	Request map[string]any
+	// Subject tells calls with the same seed to the same hook apart. It is empty
+	// where there is only one.
+	Subject string
 	// Now is the time that the hook sees, one for the whole call.
 	Now time.Time
-	// Seed makes the hook's random numbers repeatable.
+	// Seed makes the hook's random numbers repeatable. Calls with the same seed are
+	// about the same object, and have much of their requests in common.
 	Seed string
+	// Owner is who shares what hooks run on with others, the definition: no owner
+	// gets all of it while another one waits. Empty stands for the program.
+	Owner string
 }
 
 // Response is a hook's answer.

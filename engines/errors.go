@@ -63,7 +63,8 @@ type Error struct {
 	Location Location
 	// Message is for the author of the hook, without the location.
 	Message string
-	// Stack is the script's own stack, innermost first, or empty.
+	// Stack is the script's own stack, innermost first, or what else helps to find
+	// the call in the far side's log. It may be empty.
 	Stack []string
 	// RetryAfter is how long the far side asked to be left alone, or zero.
 	RetryAfter time.Duration

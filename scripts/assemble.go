@@ -9,35 +9,43 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// ErrMissing says that a ConfigMap does not exist.
+// ErrMissing says that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
 
 // draft is a module tree as its sources have it at one moment.
 type draft struct {
 	files    map[string]string
 	origins  map[string]Origin // of each file
+	bytes    int
 	problems []Problem
 	// pending says that some source has not been read yet.
 	pending bool
 }
 
+// maxBytes is how much the files of one tree may hold together, as engines allow.
+const maxBytes = 1 << 20
+
 // assemble puts the files of all sources into one tree, and finds all that is wrong with them.
-func assemble(spec Spec, readings map[types.NamespacedName]reading, registry *engines.Registry) *draft {
-	d := &draft{files: map[string]string{}, origins: map[string]Origin{}}
+func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *draft {
+	d := newDraft()
 	for _, source := range spec.Sources {
-		d.addConfigMap(source.ConfigMap, readings[source.ConfigMap.name()])
+		d.addSource(source, readings[source.origin()])
 	}
+	d.addInline(spec, registry)
+	return d
+}
+
+func newDraft() *draft { return &draft{files: map[string]string{}, origins: map[string]Origin{}} }
+
+func (d *draft) addInline(spec Spec, registry *engines.Registry) {
 	for _, name := range spec.hookNames() {
 		if hook := spec.Hooks[name]; hook.Inline != "" {
 			d.add(Origin{Hook: name}, hook.entry(name, registry), hook.Inline)
 		}
 	}
-	return d
 }
 
 // entry is the path of a hook's script. An inline one gets a name that says whose it is.
@@ -48,8 +56,8 @@ func (h Hook) entry(name string, registry *engines.Registry) string {
 	return "inline-" + name + registry.Extension(h.Engine)
 }
 
-func (d *draft) addConfigMap(c *ConfigMap, r reading) {
-	origin := Origin{ConfigMap: c.name()}
+func (d *draft) addSource(source Source, r reading) {
+	origin := source.origin()
 	switch {
 	case r.refusal != nil:
 		d.fail(origin, r.refusal)
@@ -57,8 +65,19 @@ func (d *draft) addConfigMap(c *ConfigMap, r reading) {
 		d.pending = true
 	case r.files == nil:
 		d.fail(origin, ErrMissing)
+	case source.Directory != nil:
+		d.addDirectory(origin, r)
 	default:
-		d.addItems(origin, c, r.files)
+		d.addItems(origin, source.ConfigMap, r.files)
+	}
+}
+
+func (d *draft) addDirectory(origin Origin, r reading) {
+	for _, flaw := range r.flaws {
+		d.fail(origin, invalid(engines.Location{File: flaw.Path}, "%s", flaw.Message))
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.files)) {
+		d.add(origin, path, r.files[path])
 	}
 }
 
@@ -81,14 +100,38 @@ func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 
 func (d *draft) add(origin Origin, path, text string) {
 	if first, taken := d.origins[path]; taken {
-		d.fail(origin, invalid(engines.Location{File: path}, "the path is taken by %s: set prefix, or choose with items", first))
+		d.fail(origin, invalid(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.wayOut("set prefix, or choose with items", "rename one of them")))
 		return
 	}
 	if bad := notText(text); bad >= 0 {
-		d.fail(origin, invalid(place(path, text, bad), "not UTF-8 text: correct it, or leave it out with items"))
+		d.fail(origin, invalid(place(path, text, bad), "not UTF-8 text: correct it, or %s", origin.wayOut("leave it out with items", "take it away")))
 		return
 	}
+	if before := d.bytes; before <= maxBytes && before+len(text) > maxBytes {
+		d.fail(origin, invalid(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", maxBytes>>10,
+			origin.wayOut("choose with items what is needed", "take out what is not needed")))
+	}
+	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin
+}
+
+// wayOut gives the advice for a ConfigMap, or that for any other origin.
+func (o Origin) wayOut(ofConfigMap, other string) string {
+	if o.ConfigMap.Name != "" {
+		return ofConfigMap
+	}
+	return other
+}
+
+// sourced gives the files that come from sources: inline scripts are in the definition.
+func (d *draft) sourced() map[string]string {
+	files := map[string]string{}
+	for path, text := range d.files {
+		if d.origins[path].Hook == "" {
+			files[path] = text
+		}
+	}
+	return files
 }
 
 func (d *draft) fail(origin Origin, err error) {

@@ -46,6 +46,8 @@ func compileHook(ctx context.Context, registry *engines.Registry, d *draft, name
 		Function:   h.Function,
 		Signature:  h.signature(),
 		Parameters: h.Parameters,
+
+		MemoryBytes: h.MemoryBytes,
 	}})
 }
 

@@ -11,41 +11,58 @@ package scripts
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
 
+// Config is what a Library works with.
+type Config struct {
+	// Client reads ConfigMaps, and keeps revisions.
+	Client kubernetes.Interface
+	// Metadata lists what is kept. It may be nil where nothing is.
+	Metadata metadata.Interface
+	// Engines compile the scripts.
+	Engines *engines.Registry
+	// Root is the directory that directory sources are below, or empty: then there
+	// are none.
+	Root string
+	Log  logr.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
 // Library loads the scripts of all definitions. It is used by many goroutines at once.
 type Library struct {
-	registry *engines.Registry
-	watches  *watches
-	log      logr.Logger
+	Config
+	watches *watches
 
 	mu    sync.Mutex
 	trees map[*Tree]struct{}
 }
 
-// NewLibrary makes a library that reads ConfigMaps through client and compiles with the engines of registry.
-func NewLibrary(client kubernetes.Interface, registry *engines.Registry, log logr.Logger) *Library {
+// NewLibrary makes a library, which does nothing until a tree is opened.
+func NewLibrary(config Config) *Library {
 	return &Library{
-		registry: registry,
-		watches:  newWatches(client, log),
-		log:      log,
-		trees:    map[*Tree]struct{}{},
+		Config:  config,
+		watches: newWatches(config.Client, config.Root, config.Log),
+		trees:   map[*Tree]struct{}{},
 	}
 }
 
 // Open watches the sources of spec and returns at once, before anything is
 // loaded. An error means that spec can never load, whatever the sources hold.
 //
-// After every change of Current or State the tree calls changed, from one
-// goroutine of its own; changes that come while it runs are told together.
+// After every change of Current or State the tree calls changed, from goroutines of
+// its own; changes that come while it runs may be told together.
 func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
-	if err := spec.check(); err != nil {
+	if err := errors.Join(spec.check(), l.offers(spec)); err != nil {
 		return nil, err
 	}
 	hooks, err := spec.encodeHooks()
@@ -54,13 +71,27 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel, wake: make(chan struct{}, 1)}
+	if spec.Archive != nil && len(spec.Sources) > 0 {
+		t.archivist = newArchivist(l.Config, *spec.Archive, t.kept)
+		go t.archivist.run(ctx)
+	}
 	t.wake <- struct{}{}
-	t.sources = l.watches.take(spec.configMaps(), t.wake)
+	t.sources = l.watches.take(spec.origins(), t.wake)
 	l.mu.Lock()
 	l.trees[t] = struct{}{}
 	l.mu.Unlock()
 	go t.run(ctx)
 	return t, nil
+}
+
+// offers says which source this host has nothing for.
+func (l *Library) offers(spec Spec) error {
+	for i, source := range spec.Sources {
+		if source.Directory != nil && l.Root == "" {
+			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap", i)
+		}
+	}
+	return nil
 }
 
 // loaded finds a revision of that content among those that serve, so that

@@ -36,8 +36,9 @@ func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
 	return fingerprint(h.Sum(nil))
 }
 
-// id is short enough to read and to be part of an object's name.
-func (f fingerprint) id() string { return hex.EncodeToString(f[:6]) }
+// id is short enough to read and to be part of an object's name, and long enough
+// that nobody finds other files with the ID of a revision that is to be read back.
+func (f fingerprint) id() string { return hex.EncodeToString(f[:8]) }
 
 func (r *Revision) is(content fingerprint) bool { return r != nil && r.content == content }
 

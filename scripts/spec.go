@@ -11,19 +11,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Spec is what a definition says about its scripts. It must not change once a tree is open on it.
 type Spec struct {
+	// Definition says whose scripts they are, as "CompositeController catset", in
+	// metrics and logs.
+	Definition string
 	// Sources give the files of the module tree, each path at most once.
 	Sources []Source
 	// Hooks are those that a script answers, by the name of the hook.
 	Hooks map[string]Hook
+	// Archive is where revisions that loaded are kept, so that they outlive this
+	// process. Nil keeps none. Scripts without sources are in the definition itself,
+	// and not kept.
+	Archive *archive.Place
+	// Serving is the ID of the kept revision to begin with if the sources don't load,
+	// or empty. It comes from where only the host writes: whatever else is kept is
+	// not believed.
+	Serving string
 }
 
-// Source is a place that files come from.
+// Source is a place that files come from. Exactly one field is set.
 type Source struct {
 	ConfigMap *ConfigMap
+	Directory *Directory
+}
+
+// Directory takes all files below a directory of the host's, which need not exist yet.
+type Directory struct {
+	// Path is slash-separated and below the library's root; a dot is the root itself.
+	Path string
 }
 
 // ConfigMap takes files from the keys of a ConfigMap, which need not exist yet.
@@ -52,6 +71,8 @@ type Hook struct {
 	Function   string
 	Signature  engines.Signature
 	Parameters any
+	// MemoryBytes is that of engines.Script.
+	MemoryBytes int64
 }
 
 // check finds what is wrong with a spec whatever its sources hold.
@@ -67,11 +88,19 @@ func (s Spec) check() error {
 }
 
 func (s Source) check(at string) error {
-	c := s.ConfigMap
-	if c == nil {
-		return fmt.Errorf("%s: configMap is required", at)
+	switch {
+	case s.ConfigMap != nil && s.Directory == nil:
+		return s.ConfigMap.check(at + ".configMap")
+	case s.Directory != nil && s.ConfigMap == nil:
+		if s.Directory.Path == "." {
+			return nil
+		}
+		return checkPath(at+".directory.path", s.Directory.Path)
 	}
-	at += ".configMap"
+	return fmt.Errorf("%s: exactly one of configMap and directory is required", at)
+}
+
+func (c *ConfigMap) check(at string) error {
 	var errs []error
 	if c.Namespace == "" || c.Name == "" {
 		errs = append(errs, fmt.Errorf("%s: namespace and name are required", at))
@@ -120,15 +149,18 @@ func (s Spec) encodeHooks() ([]byte, error) {
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
 
-// configMaps names the ConfigMaps of the sources, each once.
-func (s Spec) configMaps() map[types.NamespacedName]struct{} {
-	names := map[types.NamespacedName]struct{}{}
+// origins names the sources, each once.
+func (s Spec) origins() map[Origin]struct{} {
+	origins := map[Origin]struct{}{}
 	for _, source := range s.Sources {
-		names[source.ConfigMap.name()] = struct{}{}
+		origins[source.origin()] = struct{}{}
 	}
-	return names
+	return origins
 }
 
-func (c *ConfigMap) name() types.NamespacedName {
-	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+func (s Source) origin() Origin {
+	if s.Directory != nil {
+		return Origin{Directory: s.Directory.Path}
+	}
+	return Origin{ConfigMap: types.NamespacedName{Namespace: s.ConfigMap.Namespace, Name: s.ConfigMap.Name}}
 }

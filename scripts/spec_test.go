@@ -21,7 +21,7 @@ func TestOpenRefuses(t *testing.T) {
 		"NoSource": {
 			reason: "a source must say where files come from",
 			spec:   scripts.Spec{Sources: []scripts.Source{{}}},
-			want:   "scriptSources[0]: configMap is required",
+			want:   "scriptSources[0]: exactly one of configMap and directory is required",
 		},
 		"NoName": {
 			reason: "no ConfigMap can be found without a name",
@@ -38,6 +38,11 @@ func TestOpenRefuses(t *testing.T) {
 			reason: "a prefix is a folder of the tree, not of the machine",
 			spec:   scripts.Spec{Sources: configMap(scripts.ConfigMap{Namespace: "a", Name: "b", Prefix: "/lib"})},
 			want:   `scriptSources[0].configMap.prefix: "/lib" must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element`,
+		},
+		"DirectoryLeavesRoot": {
+			reason: "a directory must not lead out of the root",
+			spec:   scripts.Spec{Sources: []scripts.Source{{Directory: &scripts.Directory{Path: "../etc"}}}},
+			want:   "scriptSources[0].directory.path: \"../etc\" must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element\nscriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap",
 		},
 		"NoScript": {
 			reason: "a hook without a script is no hook of ours",
@@ -72,13 +77,13 @@ func TestOpenRefuses(t *testing.T) {
 		"Several": {
 			reason: "all errors are told at once",
 			spec:   scripts.Spec{Sources: []scripts.Source{{}}, Hooks: map[string]scripts.Hook{"a": good, "b": {}}},
-			want:   "scriptSources[0]: configMap is required\nhooks.b.script: path or inline is required",
+			want:   "scriptSources[0]: exactly one of configMap and directory is required\nhooks.b.script: path or inline is required",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			registry, _ := fakeRegistry(t)
-			library := scripts.NewLibrary(fake.NewClientset(), registry, logr.Discard())
+			library := scripts.NewLibrary(scripts.Config{Client: fake.NewClientset(), Engines: registry, Log: logr.Discard()})
 			tree, err := library.Open(tc.spec, func() {})
 			if err == nil {
 				tree.Close()

@@ -33,26 +33,38 @@ type State struct {
 	Problems []Problem
 	// More is how many problems were left out.
 	More int
+	// From names the ControllerRevision that Loaded was read from when this process
+	// began, as namespace/name. It is empty for what the sources have held since.
+	From string
+	// NoEarlier is why no kept revision serves in place of Desired, or empty.
+	NoEarlier string
+	// NotKept is why Loaded would not outlive this process, or empty.
+	NotKept string
 }
 
 // Problem is something that keeps a tree from loading.
 type Problem struct {
 	Origin Origin
 	// Err is an *engines.Error for whatever an edit of the scripts would mend,
-	// ErrMissing, or why the API server refuses the ConfigMap.
+	// ErrMissing, or why the source can't be read.
 	Err error
 }
 
-// Origin says whose a problem is: exactly one of the two is set.
+// Origin says whose a file or a problem is: exactly one field is set.
 type Origin struct {
 	ConfigMap types.NamespacedName
+	// Directory is the path below --scripts-dir.
+	Directory string
 	Hook      string
 }
 
-// String gives "ConfigMap namespace/name" or "hook name".
+// String gives "ConfigMap namespace/name", "directory path" or "hook name".
 func (o Origin) String() string {
-	if o.Hook != "" {
+	switch {
+	case o.Hook != "":
 		return "hook " + o.Hook
+	case o.Directory != "":
+		return "directory " + o.Directory
 	}
 	return "ConfigMap " + o.ConfigMap.String()
 }
@@ -97,7 +109,8 @@ func (s State) Message() string {
 
 // Equal says whether both tell the same.
 func (s State) Equal(o State) bool {
-	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message()
+	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
+		s.From == o.From && s.NoEarlier == o.NoEarlier && s.NotKept == o.NotKept
 }
 
 // withProblems tells what several hooks have in common once, and no more than can be read.

@@ -24,11 +24,13 @@ type Tree struct {
 	library *Library
 	spec    Spec
 	hooks   []byte
-	sources map[types.NamespacedName]*watched
+	sources map[Origin]*watched
 	changed func()
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	closing sync.Once
+	// archivist keeps what has loaded, or is nil.
+	archivist *archivist
 
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
@@ -37,6 +39,7 @@ type Tree struct {
 	// What follows belongs to the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
+	earlier  earlier
 }
 
 // Current gives the revision that serves, or nil until the first one has loaded.
@@ -48,6 +51,25 @@ func (t *Tree) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
+}
+
+// Objects gives the ConfigMaps among the sources that exist, as they were last read,
+// for events about them.
+func (t *Tree) Objects() []Object {
+	var objects []Object
+	for origin, m := range t.sources {
+		if r := m.read(); r.uid != "" {
+			objects = append(objects, Object{NamespacedName: origin.ConfigMap, UID: r.uid, Version: r.version})
+		}
+	}
+	return objects
+}
+
+// Object is a ConfigMap that is a source, at one version.
+type Object struct {
+	types.NamespacedName
+	UID     types.UID
+	Version string
 }
 
 // Close ends the tree; the revision that serves stays usable. A call of changed
@@ -65,16 +87,20 @@ func (t *Tree) Close() {
 func (t *Tree) run(ctx context.Context) {
 	var retry <-chan time.Time
 	for {
+		woken := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-retry:
-			t.failures = nil
+			if woken = time.Now(); passing(t.failures) {
+				t.failures = nil
+			}
 		case <-t.wake:
+			woken = time.Now()
 			t.settle(ctx)
 		}
-		t.load(ctx)
-		if retry = nil; passing(t.failures) {
+		t.load(ctx, woken)
+		if retry = nil; passing(t.failures) || t.earlier.passing {
 			retry = time.After(retryAfter)
 		}
 	}
@@ -99,41 +125,59 @@ func (t *Tree) settle(ctx context.Context) {
 }
 
 // load brings the tree to what its sources hold now, as far as that can be loaded.
-func (t *Tree) load(ctx context.Context) {
-	d := assemble(t.spec, t.read(), t.library.registry)
+func (t *Tree) load(ctx context.Context, woken time.Time) {
+	d := assemble(t.spec, t.read(), t.library.Engines)
 	switch {
 	case len(d.problems) > 0:
-		t.publish(ctx, t.Current(), "", d.problems)
+		t.publish(ctx, t.lastGood(ctx), "", d.problems)
 	case !d.pending:
 		content := fingerprintOf(d.files, t.hooks)
+		before := t.Current()
 		revision, problems := t.revision(ctx, d, content)
-		t.publish(ctx, revision, content.id(), problems)
+		if problems != nil {
+			t.publish(ctx, t.lastGood(ctx), content.id(), problems)
+			return
+		}
+		t.earlier = earlier{}
+		t.publish(ctx, revision, content.id(), nil)
+		if t.archivist != nil {
+			t.archivist.offer(content.id(), d.sourced())
+		}
+		if revision != before {
+			t.library.Metrics.reloaded(time.Since(woken))
+		}
 	}
 }
 
-func (t *Tree) read() map[types.NamespacedName]reading {
-	readings := make(map[types.NamespacedName]reading, len(t.sources))
-	for name, m := range t.sources {
-		readings[name] = m.read()
+func (t *Tree) read() map[Origin]reading {
+	readings := make(map[Origin]reading, len(t.sources))
+	for origin, m := range t.sources {
+		readings[origin] = m.read()
 	}
 	return readings
 }
 
-// revision gives the revision of a content, compiling only what is new, or the last good one and why.
+// revision gives the revision of a content, compiling only what is new, or why it does not load.
 func (t *Tree) revision(ctx context.Context, d *draft, content fingerprint) (*Revision, []Problem) {
-	last := t.Current()
-	if last.is(content) {
+	if last := t.Current(); last.is(content) {
 		return last, nil
 	}
 	if t.failures != nil && t.failed == content {
-		return last, t.failures
+		return nil, t.failures
 	}
+	r, problems := t.build(ctx, d, content)
+	t.failed, t.failures = content, problems
+	return r, problems
+}
+
+// build gives the revision of a content, shared or compiled.
+func (t *Tree) build(ctx context.Context, d *draft, content fingerprint) (*Revision, []Problem) {
 	if shared := t.library.loaded(content); shared != nil {
 		return shared, nil
 	}
-	programs, problems := compile(ctx, t.library.registry, t.spec, d)
-	if t.failed, t.failures = content, problems; problems != nil {
-		return last, problems
+	programs, problems := compile(ctx, t.library.Engines, t.spec, d)
+	if problems != nil {
+		return nil, problems
 	}
 	return &Revision{ID: content.id(), Programs: programs, content: content}, nil
 }
@@ -143,8 +187,9 @@ func (t *Tree) publish(ctx context.Context, r *Revision, desired string, problem
 	if ctx.Err() != nil {
 		return
 	}
-	next := State{Loaded: r.id(), Desired: desired}.withProblems(problems)
+	next := State{Loaded: r.id(), Desired: desired, From: t.earlier.from, NoEarlier: t.earlier.none}.withProblems(problems)
 	t.mu.Lock()
+	next.NotKept = t.state.NotKept
 	same := t.state.Equal(next)
 	t.state = next
 	t.current.Store(r)
@@ -152,6 +197,24 @@ func (t *Tree) publish(ctx context.Context, r *Revision, desired string, problem
 	if same {
 		return
 	}
-	t.library.log.V(1).Info("scripts changed", "loaded", next.Loaded, "desired", next.Desired, "problems", next.Message())
+	if len(problems) > 0 {
+		t.library.Metrics.failed(t.spec.Definition)
+	}
+	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired, "problems", next.Message())
 	t.changed()
+}
+
+// kept takes note of whether what serves would outlive the process.
+func (t *Tree) kept(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	t.mu.Lock()
+	news := t.state.NotKept != text
+	t.state.NotKept = text
+	t.mu.Unlock()
+	if news {
+		t.changed()
+	}
 }

@@ -2,33 +2,37 @@ package scripts
 
 import (
 	"context"
-	"maps"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
-// watched is one ConfigMap under watch. To its reflector it is a store that
-// has room for that one object.
+// watched is one source under watch.
 type watched struct {
-	name types.NamespacedName
-	stop context.CancelFunc
+	origin Origin
+	stop   context.CancelFunc
 
 	mu    sync.Mutex
 	now   reading
 	wakes map[chan struct{}]struct{}
 }
 
-// reading is what is known of a ConfigMap at one moment. It never changes once made.
+// reading is what is known of a source at one moment. It never changes once made.
 type reading struct {
-	// answered says that the API server has told whether the object exists.
+	// answered says that it has been told whether the source exists.
 	answered bool
-	// files is what the object holds by key, and nil if there is no such object.
+	// files is what the source holds, by key or path, and nil if there is no such source.
 	files map[string]string
-	// refusal is why the API server doesn't let us watch, or nil.
+	// flaws are what is wrong with some of the files of a directory.
+	flaws []directory.Flaw
+	// refusal is why the source can't be watched or read, or nil.
 	refusal error
+	// uid and version are a ConfigMap's own.
+	uid     types.UID
+	version string
 }
 
 func (m *watched) read() reading {
@@ -76,53 +80,4 @@ func (m *watched) attempted(err error) {
 	if (refused && news) || (err == nil && last != nil) {
 		m.change(func(r *reading) { r.refusal = err })
 	}
-}
-
-func (m *watched) hold(files map[string]string) {
-	m.change(func(r *reading) { r.answered, r.files = true, files })
-}
-
-// Add and the four below it are what a reflector asks of a store.
-func (m *watched) Add(object any) error {
-	if c := object.(*corev1.ConfigMap); c.Name == m.name.Name {
-		m.hold(contents(c))
-	}
-	return nil
-}
-
-// Update is the same as Add.
-func (m *watched) Update(object any) error { return m.Add(object) }
-
-// Delete forgets the object.
-func (m *watched) Delete(object any) error {
-	if object.(*corev1.ConfigMap).Name == m.name.Name {
-		m.hold(nil)
-	}
-	return nil
-}
-
-// Replace takes a list that has the object, or has not.
-func (m *watched) Replace(objects []any, _ string) error {
-	for _, object := range objects {
-		if c := object.(*corev1.ConfigMap); c.Name == m.name.Name {
-			m.hold(contents(c))
-			return nil
-		}
-	}
-	m.hold(nil)
-	return nil
-}
-
-// Resync has nothing to do.
-func (m *watched) Resync() error { return nil }
-
-// contents gives all that a ConfigMap holds, by key. The API server sees to it
-// that data and binaryData have no key in common.
-func contents(c *corev1.ConfigMap) map[string]string {
-	files := make(map[string]string, len(c.Data)+len(c.BinaryData))
-	maps.Copy(files, c.Data)
-	for key, value := range c.BinaryData {
-		files[key] = string(value)
-	}
-	return files
 }

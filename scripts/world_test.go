@@ -34,7 +34,9 @@ func newWorld(t *testing.T) *world {
 	client := fake.NewClientset()
 	return &world{
 		t: t, client: client, engine: engine,
-		library: scripts.NewLibrary(client, registry, logr.Discard()),
+		library: scripts.NewLibrary(scripts.Config{
+			Client: client, Metadata: metadataOf(t, client), Engines: registry, Root: t.TempDir(), Log: logr.Discard(),
+		}),
 		changes: make(chan struct{}, 1000),
 	}
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes what is generated from the types in controllers/api: their deep copies, the
-# CustomResourceDefinitions and the reference of the API.
+# CustomResourceDefinitions, the references of the API and of the hooks, and the hooks'
+# types for authors of scripts.
 #
 # usage: tools/generate.sh [ROOT]
 #
@@ -10,8 +11,8 @@ cd "$(dirname "$0")/.."
 root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
-mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference
+mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring"
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes
 
 bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \
 	output:object:dir="$root/controllers/api/v1alpha1" \
@@ -20,3 +21,7 @@ bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \
 crds=$root/manifests/crd/metacontroller.k8s.io_
 bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontrollers.yaml" \
 	"${crds}mapcontrollers.yaml" "${crds}controllerrevisions.yaml" > "$root/docs/reference/api.md"
+
+hooks=controllers/api/hooks
+bin/tools/hooktypes markdown "$hooks" > "$root/docs/reference/hooks.md"
+bin/tools/hooktypes typescript "$hooks" | cat - engines/authoring/module.d.ts > "$root/engines/authoring/libretto.d.ts"

@@ -14,7 +14,8 @@ tools/generate.sh "$fresh"
 list() {
 	(cd "$1" && find . \( -path './controllers/api/*' -name 'zz_generated.*' \
 		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
-		-o -path './docs/reference/*' -name api.md \) -type f)
+		-o -path './engines/authoring/*' -name 'libretto.d.ts' \
+		-o -path './docs/reference/*' \( -name api.md -o -name hooks.md \) \) -type f)
 }
 
 stale=0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ type servers struct{ running sync.WaitGroup }
 
 func (s *servers) wait() { s.running.Wait() }
 
-// listen serves metrics and probes until ctx ends.
+// listen serves metrics, probes and profiles until ctx ends.
 func listen(ctx context.Context, log logr.Logger, o *options, registry *prometheus.Registry, p *probes) (*servers, error) {
 	metrics := http.NewServeMux()
 	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -49,7 +50,20 @@ func listen(ctx context.Context, log logr.Logger, o *options, registry *promethe
 	if err := s.start(ctx, log, "metrics", o.metricsAddress, metrics); err != nil {
 		return nil, err
 	}
+	if err := s.start(ctx, log, "profiling", o.profilingAddress, profiling()); err != nil {
+		return nil, err
+	}
 	return s, s.start(ctx, log, "probes", o.probeAddress, p.handler())
+}
+
+func profiling() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
 }
 
 func (s *servers) start(ctx context.Context, log logr.Logger, name, address string, handler http.Handler) error {

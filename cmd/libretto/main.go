@@ -8,10 +8,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // version is set by the linker.
@@ -25,14 +30,24 @@ type world struct {
 }
 
 func main() {
+	worker.Main(standard.Scripts)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
-	w := world{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	w := world{args: arguments(os.Args), getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
 	if err := command(w).ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "libretto:", err)
 		os.Exit(1)
 	}
+}
+
+// arguments are those of the command line. Under metacontroller's name the program
+// serves, as metacontroller does.
+func arguments(line []string) []string {
+	if strings.TrimSuffix(filepath.Base(line[0]), ".exe") == "metacontroller" {
+		return append([]string{"serve"}, line[1:]...)
+	}
+	return line[1:]
 }
 
 // command is the root of the command line.
@@ -46,7 +61,7 @@ func command(w world) *cobra.Command {
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.AddCommand(serveCommand(w), versionCommand())
+	root.AddCommand(serveCommand(w), typesCommand(), versionCommand())
 	return root
 }
 

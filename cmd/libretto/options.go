@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
 // options are the flags of serve, under the names that Kubernetes' components use.
@@ -16,11 +18,14 @@ type options struct {
 	kubeAPIBurst      int
 	metricsAddress    string
 	probeAddress      string
+	profilingAddress  string
 	workers           int
 	concurrentWrites  int
 	concurrentCalls   int
 	discoveryInterval time.Duration
+	resyncPeriod      time.Duration
 	reloadSpread      time.Duration
+	scriptsDir        string
 	eventsQPS         float32
 	eventsBurst       int
 	leaderElect       bool
@@ -28,6 +33,9 @@ type options struct {
 	leaseNamespace    string
 	namespace         string
 	targetSelector    string
+	applyStrategy     string
+	fieldManager      string
+	isolation         isolation
 	loggingFormat     string
 	verbosity         int
 }
@@ -35,11 +43,12 @@ type options struct {
 func defaultOptions() *options {
 	return &options{
 		kubeAPIQPS: 200, kubeAPIBurst: 400,
-		metricsAddress: ":9999", probeAddress: ":8081",
+		metricsAddress: ":9999", probeAddress: ":8081", profilingAddress: "0",
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
-		discoveryInterval: 30 * time.Second, reloadSpread: 10 * time.Millisecond,
+		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute, reloadSpread: 10 * time.Millisecond,
 		eventsQPS: 1. / 300, eventsBurst: 25,
-		leaseName: "metacontroller", loggingFormat: "json",
+		applyStrategy: "dynamic-apply", fieldManager: "libretto",
+		leaseName: "metacontroller", isolation: defaultIsolation(), loggingFormat: "json",
 	}
 }
 
@@ -49,18 +58,24 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.kubeAPIBurst, "kube-api-burst", o.kubeAPIBurst, "requests to the API server at once")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where /metrics is served; 0 means nowhere")
 	f.StringVar(&o.probeAddress, "health-probe-bind-address", o.probeAddress, "where /healthz and /readyz are served; 0 means nowhere")
+	f.StringVar(&o.profilingAddress, "profiling-bind-address", o.profilingAddress, "where /debug/pprof is served, to whoever can connect; 0 means nowhere")
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
+	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
 	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
+	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below; empty means that there are none")
 	f.Float32Var(&o.eventsQPS, "events-qps", o.eventsQPS, "events a second about one object, on average")
 	f.IntVar(&o.eventsBurst, "events-burst", o.eventsBurst, "events about one object at once")
 	f.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "of several processes let only the one that holds the lease work")
 	f.StringVar(&o.leaseName, "leader-elect-resource-name", o.leaseName, "name of the lease")
 	f.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", o.leaseNamespace, "namespace of the lease (default that of the process)")
-	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents are kept (default that of the process, else default)")
+	f.StringVar(&o.namespace, "namespace", o.namespace, "where the ControllerRevisions of cluster-scoped parents, and of scripts from several namespaces, are kept (default that of the process, else default)")
 	f.StringVar(&o.targetSelector, "target-label-selector", o.targetSelector, "host only the definitions whose labels match")
+	f.StringVar(&o.applyStrategy, "apply-strategy", o.applyStrategy, "how children are written where a definition does not say: dynamic-apply or server-side-apply")
+	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager, "what the field managers of server-side apply begin with; a slash, the kind and the name of the definition follow")
+	o.isolation.addTo(f)
 	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console")
 	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
 }
@@ -78,8 +93,31 @@ func (o *options) check() error {
 	if _, err := labels.Parse(o.targetSelector); err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
-	if o.reloadSpread < 0 {
-		return errors.New("--reload-spread must not be negative")
+	if _, err := o.strategy(); err != nil {
+		return err
+	}
+	if err := o.isolation.check(); err != nil {
+		return err
+	}
+	if o.fieldManager == "" || len(o.fieldManager) > maxFieldManager {
+		return fmt.Errorf("--apply-strategy-ssa-field-manager must have 1 to %d characters", maxFieldManager)
+	}
+	if o.reloadSpread < 0 || o.resyncPeriod < 0 {
+		return errors.New("--reload-spread and --resync-period must not be negative")
 	}
 	return nil
+}
+
+// maxFieldManager leaves room for what tells definitions apart: the API server allows 128 characters.
+const maxFieldManager = 64
+
+// strategy is what --apply-strategy says, in metacontroller's words or in those of the API.
+func (o *options) strategy() (v1alpha1.ApplyStrategy, error) {
+	switch o.applyStrategy {
+	case "dynamic-apply", string(v1alpha1.DynamicApply):
+		return v1alpha1.DynamicApply, nil
+	case "server-side-apply", string(v1alpha1.ServerSideApply):
+		return v1alpha1.ServerSideApply, nil
+	}
+	return "", fmt.Errorf("--apply-strategy must be dynamic-apply or server-side-apply, not %q", o.applyStrategy)
 }

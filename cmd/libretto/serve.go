@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,19 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/controllers/parent"
-	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/standard"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/single"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -35,11 +39,17 @@ func serveCommand(w world) *cobra.Command {
 		Long: `Host every CompositeController, DecoratorController and MapController of a cluster.
 
 The cluster is the one of --kubeconfig, else of $KUBECONFIG, else the one that
-this process runs in.`,
+this process runs in. Flags of metacontroller that have another name here are
+taken too. A binary that is called metacontroller serves without being told to.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), w, o) },
 	}
 	o.addTo(c.Flags())
+	o.addAliases(c.Flags())
+	c.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprintf(c.OutOrStdout(), "Usage:\n  %s\n%s\n", c.UseLine(), usage(c.LocalFlags()))
+		return err
+	})
 	return c
 }
 
@@ -76,6 +86,10 @@ func serve(ctx context.Context, w world, o *options) error {
 	})
 }
 
+// schemaTimeout is how long a pass may wait for schemas, once. Without them it goes on by
+// the names of fields.
+const schemaTimeout = 10 * time.Second
+
 // hostDefinitions is what one process at a time does for a cluster.
 func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
 	client, err := dynamic.NewForConfig(restConfig)
@@ -86,29 +100,54 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	engineRegistry, err := engines.NewRegistry(engines.Config{UserAgent: userAgent()}, standard.Definitions()...)
+	metadataClient, err := metadata.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	engineRegistry, stopEngines, err := o.isolation.engines(log, registry, o.workers*o.concurrentCalls)
 	if err != nil {
 		return err
 	}
+	defer stopEngines()
 	resources := discovery.New(discovery.Config{
 		API: clientset.Discovery(), Client: client, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
 	})
+	schemas := schema.New(schema.Config{
+		API: schema.Over(clientset.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
+		Clock: clock.RealClock{}, Log: log.WithName("schema"),
+	})
+	resources.ListenToSchemas(schemas.Changed)
 	recorder, stopEvents := newRecorder(clientset, o)
 	defer stopEvents()
 	target, err := labels.Parse(o.targetSelector)
 	if err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
+	strategy, err := o.strategy()
+	if err != nil {
+		return err
+	}
+	scriptMetrics := scripts.NewMetrics(registry)
+	pool := informer.NewPool(ctx, client, log.WithName("informer"))
+	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: client, Pool: informer.NewPool(ctx, client, log.WithName("informer")), Events: recorder,
+			Client: client, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
-		Library:   scripts.NewLibrary(clientset, engineRegistry, log.WithName("scripts")),
-		Engines:   engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
+		Library: scripts.NewLibrary(scripts.Config{
+			Client: clientset, Metadata: metadataClient, Engines: engineRegistry, Root: o.scriptsDir,
+			Log: log.WithName("scripts"), Metrics: scriptMetrics,
+		}),
+		ScriptMetrics: scriptMetrics,
+		Credentials: credentials.NewKeeper(
+			single.New(clientset, log.WithName("credentials")), credentials.NewTokenRequests(clientset, restConfig), clock.RealClock{}),
+		Pairs:   pair.New(registry, log),
+		Engines: engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
-		Workers: o.workers, ReloadSpread: o.reloadSpread,
+		ApplyStrategy: strategy, FieldManager: o.fieldManager,
+		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,
 	})
 	p.ready(definitions.Synced)
 	if err := resources.Start(ctx); err != nil {

@@ -26,9 +26,6 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
-		return nil, err
-	}
 	parents, err := p.parentRule(spec.ParentResource.ParentRule)
 	if err != nil {
 		return nil, fmt.Errorf("spec.parentResource: %w", err)

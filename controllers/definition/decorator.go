@@ -23,9 +23,6 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
-		return nil, err
-	}
 	targets, err := decorator.NewTargets(spec.Resources)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,7 @@
 package definition
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +22,11 @@ type hooks struct {
 	webhooks map[string]engines.Program
 	tree     *scripts.Tree // nil without scripts
 	timeouts map[string]time.Duration
-	merged   atomic.Pointer[merged]
+	// waits says that some hook has nothing but a script to answer it.
+	waits  bool
+	both   both
+	held   []*held
+	merged atomic.Pointer[merged]
 }
 
 // merged is both for one revision of the scripts.
@@ -34,21 +36,34 @@ type merged struct {
 }
 
 // openHooks compiles the webhooks and begins to load the scripts; changed is
-// called whenever there is something new to say of them.
-func (r *Reconciler) openHooks(p *Plan, changed func()) (*hooks, error) {
-	h := &hooks{webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{}}
-	spec := scripts.Spec{Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{}}
+// called whenever there is something new to say of them. served is the revision that
+// is to be read back if they don't load, or empty.
+func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, error) {
+	h := &hooks{
+		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
+		both: both{definition: p.Config.Definition, pairs: r.config.Pairs, hooks: map[string]*v1alpha1.Hook{}},
+	}
+	spec := scripts.Spec{
+		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
+		Serving: served,
+	}
+	spec.Archive = r.archiveOf(p, spec)
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error
+		h.timeouts[name] = callTimeout(named.Hook)
 		if named.Hook.Script != nil {
-			h.timeouts[name] = named.Hook.Script.CallTimeout()
 			spec.Hooks[name], err = scriptOf(named.Hook.Script)
-		} else {
-			h.timeouts[name] = named.Hook.Webhook.CallTimeout()
-			h.webhooks[name], err = r.compileWebhook(name, named.Hook.Webhook)
+			h.waits = h.waits || named.Hook.Serving() == v1alpha1.ScriptBackend && named.Hook.Fallback == ""
+		}
+		if named.Hook.Webhook != nil && err == nil {
+			h.webhooks[name], err = r.compileWebhook(h, p, named, changed)
+		}
+		if named.Hook.Webhook != nil && named.Hook.Script != nil {
+			h.both.hooks[name] = named.Hook
 		}
 		if err != nil {
+			h.close()
 			return nil, fmt.Errorf("spec.hooks.%s: %w", name, err)
 		}
 	}
@@ -60,14 +75,6 @@ func (r *Reconciler) openHooks(p *Plan, changed func()) (*hooks, error) {
 	return h, err
 }
 
-func (r *Reconciler) compileWebhook(name string, webhook *v1alpha1.Webhook) (engines.Program, error) {
-	engine, err := r.config.Engines.ByName(webhookEngine)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Compile(context.Background(), engines.Source{Hook: name, Endpoint: &engines.Endpoint{URL: webhook.Address()}})
-}
-
 // programs gives the programs in force, all of one revision.
 func (h *hooks) programs() parent.Programs {
 	if h.tree == nil {
@@ -77,10 +84,11 @@ func (h *hooks) programs() parent.Programs {
 	if m := h.merged.Load(); m != nil && m.revision == revision {
 		return m.programs
 	}
-	all := parent.Programs{ByHook: maps.Clone(h.webhooks)}
-	if revision != nil {
-		all.Revision = revision.ID
-		maps.Copy(all.ByHook, revision.Programs)
+	var all parent.Programs
+	if revision == nil {
+		all.ByHook = h.byHook(nil)
+	} else {
+		all.Revision, all.ByHook = revision.ID, h.byHook(revision.Programs)
 	}
 	h.merged.Store(&merged{revision: revision, programs: all})
 	return all
@@ -94,10 +102,17 @@ func (h *hooks) revision() string {
 	return h.tree.State().Loaded
 }
 
-// loaded says whether every hook can be called.
-func (h *hooks) loaded() bool { return h.tree == nil || h.tree.Current() != nil }
+// loaded says whether every hook can be called. Scripts that need not serve are
+// waited for until it is known whether they load.
+func (h *hooks) loaded() bool {
+	scripts := h.tree == nil || h.tree.Current() != nil || !h.waits && len(h.tree.State().Problems) > 0
+	return scripts && h.credentialsReady()
+}
 
 func (h *hooks) close() {
+	for _, kept := range h.held {
+		kept.Close()
+	}
 	if h.tree != nil {
 		h.tree.Close()
 	}
@@ -106,6 +121,9 @@ func (h *hooks) close() {
 func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {
 	result := make([]scripts.Source, 0, len(sources))
 	for _, source := range sources {
+		if source.Directory != nil {
+			result = append(result, scripts.Source{Directory: &scripts.Directory{Path: string(source.Directory.Path)}})
+		}
 		if source.ConfigMap == nil {
 			continue
 		}
@@ -121,7 +139,7 @@ func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {
 func scriptOf(script *v1alpha1.Script) (scripts.Hook, error) {
 	hook := scripts.Hook{
 		Path: string(script.Path), Inline: script.Inline, Engine: string(script.Engine),
-		Function: script.Function, Signature: engines.Signature(script.CallSignature()),
+		Function: script.Function, Signature: engines.Signature(script.CallSignature()), MemoryBytes: script.MemoryLimit(),
 	}
 	if script.Parameters == nil {
 		return hook, nil

@@ -23,6 +23,7 @@ type instance struct {
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
 	revision   string // of the scripts that all parents were last synced with
+	rotation   int    // of the credentials that they were last synced with
 	synced     atomic.Bool
 	changed    func()
 	log        logr.Logger
@@ -32,16 +33,20 @@ type instance struct {
 // does (section 3.1 of the specification).
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
-// build makes an instance of a plan, which does nothing until it runs.
-func (r *Reconciler) build(p *Plan) (*instance, error) {
+// build makes an instance of a plan, which does nothing until it runs. served is the
+// revision of its scripts that is to be read back if they don't load, or empty.
+func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
-	h, err := r.openHooks(p, changed)
+	h, err := r.openHooks(p, served, changed)
 	if err != nil {
 		return nil, err
 	}
 	config := p.Config
 	config.Programs, config.Timeouts = h.programs, h.timeouts
+	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
+		config.ResyncPeriod = r.config.ResyncPeriod
+	}
 	config.ParentsChanged = func() { r.queue.EnqueueAfter(key, countAfter) }
 	reconciler, err := parent.New(config, r.config.Environment)
 	if err != nil {

@@ -23,9 +23,6 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, errors.New("spec.hooks.map: is required")
 	}
 	hooks := spec.Hooks.Defined()
-	if err := unsupported(spec.DefinitionSettings, hooks); err != nil {
-		return nil, err
-	}
 	parents, err := p.parentRule(spec.ParentResource)
 	if err != nil {
 		return nil, fmt.Errorf("spec.parentResource: %w", err)

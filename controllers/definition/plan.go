@@ -50,10 +50,9 @@ type Refusal struct {
 
 // Reasons of the condition Accepted.
 const (
-	reasonAccepted    = "Accepted"
-	reasonInvalid     = "Invalid"
-	reasonUnsupported = "Unsupported"
-	reasonNotFound    = "ResourceNotFound"
+	reasonAccepted = "Accepted"
+	reasonInvalid  = "Invalid"
+	reasonNotFound = "ResourceNotFound"
 )
 
 // Plan resolves a definition of any kind.
@@ -92,12 +91,9 @@ func (p Planner) managers(plan *Plan) apply.Managers {
 
 func refusalOf(err error) *Refusal {
 	var missing *discovery.NotFoundError
-	var unsupported unsupportedError
 	switch {
 	case errors.As(err, &missing):
 		return &Refusal{reasonNotFound, err}
-	case errors.As(err, &unsupported):
-		return &Refusal{reasonUnsupported, err}
 	default:
 		return &Refusal{reasonInvalid, err}
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/credentials"
+	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -31,8 +33,14 @@ type Config struct {
 	Discovery   *discovery.Discovery
 	Library     *scripts.Library
 	Engines     *engines.Registry
-	Host        *host.Host
-	Metrics     *controller.Metrics
+	// Credentials may be nil: then webhooks have none.
+	Credentials *credentials.Keeper
+	// Pairs may be nil: then shadows are not asked.
+	Pairs *pair.Pairs
+	Host  *host.Host
+	// ScriptMetrics may be nil.
+	ScriptMetrics *scripts.Metrics
+	Metrics       *controller.Metrics
 	// Target selects the definitions to host; it is never nil.
 	Target labels.Selector
 	// Namespace is where what belongs to cluster-scoped parents is kept.
@@ -45,6 +53,9 @@ type Config struct {
 	FieldManager string
 	// Workers is the number of parents of one definition that are reconciled at once.
 	Workers int
+	// ResyncPeriod is how often parents are synced at the least, though nothing
+	// changed. Zero means only as often as their definition says.
+	ResyncPeriod time.Duration
 	// ReloadSpread is the time between two parents that are synced again because
 	// scripts changed.
 	ReloadSpread time.Duration
@@ -82,14 +93,14 @@ type hosted struct {
 // New makes the reconciler and the control loop that it works in.
 func New(config Config) *Reconciler {
 	r := &Reconciler{
-		config:  config,
+		config: config,
 		planner: Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
 			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
 		},
-		status:  parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
-		kinds:   map[string]*informer.Handle{},
-		hosted:  map[controller.Key]*hosted{},
+		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
+		kinds:  map[string]*informer.Handle{},
+		hosted: map[controller.Key]*hosted{},
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -115,7 +126,7 @@ func (r *Reconciler) Synced() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.kinds) == 0 {
-		return fmt.Errorf("the API server has none of the kinds of %s: install manifests/crd", v1alpha1.GroupVersion)
+		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", v1alpha1.GroupVersion)
 	}
 	for kind, cache := range r.kinds {
 		if !cache.HasSynced() {
@@ -211,7 +222,11 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 	}
 	h.next.close()
 	h.next = nil
-	next, err := r.build(p)
+	served := ""
+	if h.running == nil {
+		served = storedStatus(h.object).ScriptRevision // Else the earlier spec goes on.
+	}
+	next, err := r.build(p, served)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
@@ -219,14 +234,16 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 	return nil
 }
 
-// advance lets the next instance take over once its scripts have loaded, and
-// syncs all parents again when the scripts of the one that runs have changed.
+// advance lets the next instance take over once its scripts have loaded and its
+// credentials are there, and syncs all parents again when those of the one that
+// runs have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
 		h.former = append(h.former, replaced(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		h.running.revision = h.running.hooks.revision()
+		h.running.revision, h.running.rotation = h.running.hooks.revision(), h.running.hooks.rotation()
+		r.config.ScriptMetrics.Serves(key.String(), h.running.revision)
 		r.config.Host.Start(key.String(), h.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
@@ -236,6 +253,11 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 	}
 	if revision := h.running.hooks.revision(); revision != h.running.revision {
 		h.running.revision = revision
+		r.config.ScriptMetrics.Serves(key.String(), revision)
+		h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
+	}
+	if rotation := h.running.hooks.rotation(); rotation != h.running.rotation {
+		h.running.rotation = rotation
 		h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
 	}
 }
@@ -266,6 +288,8 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) 
 	r.status.Forget(key)
 	r.config.Metrics.Forget(loopName(key))
 	r.config.Environment.Metrics.Forget(key.String())
+	r.config.Pairs.Forget(key.String())
+	r.config.ScriptMetrics.Forget(key.String())
 	return nil
 }
 
@@ -278,6 +302,7 @@ func (r *Reconciler) stop(key controller.Key, h *hosted) {
 	r.config.Host.Stop(key.String())
 	h.running.close()
 	h.running = nil
+	r.config.ScriptMetrics.Serves(key.String(), "")
 	r.event(h.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
 }

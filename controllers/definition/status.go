@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -18,23 +19,35 @@ import (
 type view struct {
 	conditions []metav1.Condition
 	revision   string
+	idle       bool // nothing runs, so that the revision that served last is left in the status
 	parents    *int32
 	warning    string // about the resources, or ""
 	problems   scripts.State
+	// credentials says what is wrong with those of the newest spec, or is empty.
+	credentials string
+	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
 // told is what the last events said.
-type told struct{ accepted, problems, revision, warning string }
+type told struct {
+	accepted, problems, revision, warning, credentials string
+	// versions are those of the scripts' ConfigMaps, so that only those are told
+	// of a new revision that were changed.
+	versions map[types.UID]string
+}
 
 // view looks at what runs and what waits.
 func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
-	v := view{}
+	v := view{idle: h.running == nil}
 	newest := h.next
 	if newest == nil {
 		newest = h.running
 	}
 	if newest != nil && newest.hooks.tree != nil {
-		v.problems = newest.hooks.tree.State()
+		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
+	}
+	if newest != nil {
+		v.credentials = newest.hooks.credentialProblems()
 	}
 	if h.running != nil {
 		v.revision = h.running.hooks.revision()
@@ -44,7 +57,7 @@ func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
 			v.parents = &count
 		}
 	}
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(h, refusal, v.warning)}
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(h, refusal, v)}
 	return v
 }
 
@@ -65,34 +78,59 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 		c.Reason, c.Message = "NoScripts", "no hook is a script"
 	case len(state.Problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, state.Problems[0].Reason(), state.Message()
-		if state.Loaded != "" {
-			c.Message += "\nrevision " + state.Loaded + " goes on serving"
-		}
+		c.Message += inPlace(state)
 	case state.Loaded == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	default:
 		c.Reason, c.Message = "Loaded", "revision "+state.Loaded+" serves"
 	}
+	if state.NotKept != "" {
+		c.Message += "\nit would not outlive a restart of the host: " + state.NotKept
+	}
 	return c
 }
 
+// inPlace says what serves in place of scripts that don't load.
+func inPlace(state scripts.State) string {
+	switch {
+	case state.From != "":
+		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.From
+	case state.Loaded != "":
+		return "\nrevision " + state.Loaded + " goes on serving"
+	case state.NoEarlier != "":
+		return "\nnone serves in its place: " + state.NoEarlier
+	}
+	return ""
+}
+
+// credentialsNotReady is the reason of the condition Ready, and of an event, if
+// credentials of webhooks are not there.
+const credentialsNotReady = "CredentialsNotReady"
+
 // readyCondition says whether parents are synced as the spec says.
-func readyCondition(h *hosted, refusal *Refusal, warning string) metav1.Condition {
+func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case h.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: see the condition Accepted"
+	case h.running == nil && h.next != nil && !h.next.hooks.credentialsReady():
+		c.Reason, c.Message = credentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
 	case h.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
 	case refusal != nil || h.next != nil:
 		c.Reason = "EarlierSpecServes"
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", h.running.plan.generation)
+		if v.credentials != "" {
+			c.Message += "\n" + v.credentials
+		}
 	case h.running.unreadable() != nil:
 		c.Reason, c.Message = "ResourceUnreadable", h.running.unreadable().Error()
 	case !h.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
-	case warning != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "NoStatusSubresource", warning
+	case v.credentials != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, credentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
+	case v.warning != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "NoStatusSubresource", v.warning
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Running", "parents are synced"
 	}
@@ -116,15 +154,12 @@ func (p *Plan) warning() string {
 
 // writeStatus writes what has changed of the definition's status.
 func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, v view) error {
-	current := struct {
-		Status v1alpha1.DefinitionStatus `json:"status"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object.Object["status"]}, &current); err != nil {
-		current.Status = v1alpha1.DefinitionStatus{}
-	}
-	status := current.Status
+	status := storedStatus(object)
 	status.ObservedGeneration = object.GetGeneration()
-	status.ScriptRevision, status.Parents = v.revision, v.parents
+	status.Parents = v.parents
+	if !v.idle {
+		status.ScriptRevision = v.revision
+	}
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -138,22 +173,33 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return err
 }
 
+// storedStatus is the status that an object has, or an empty one for what is none.
+func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
+	current := struct {
+		Status v1alpha1.DefinitionStatus `json:"status"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object.Object["status"]}, &current); err != nil {
+		return v1alpha1.DefinitionStatus{}
+	}
+	return current.Status
+}
+
 // tell sends an event for everything that is new since the last ones.
 func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) {
-	now := told{problems: v.problems.Message(), revision: v.revision, warning: v.warning}
+	before := h.told
+	now := told{problems: v.problems.Message(), revision: v.revision, warning: v.warning, credentials: v.credentials, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
 	}
-	before := h.told
-	h.told = now
 	if now.accepted != "" && now.accepted != before.accepted {
 		r.event(object, corev1.EventTypeWarning, "CreateError", now.accepted)
 	}
-	if now.problems != "" && now.problems != before.problems {
-		r.event(object, corev1.EventTypeWarning, v.problems.Problems[0].Reason(), now.problems)
+	if r.tellOfScripts(object, v, before, now) || before.revision == "" {
+		now.versions = versionsOf(v.objects)
 	}
-	if now.revision != before.revision && before.revision != "" && now.revision != "" {
-		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", "revision "+now.revision+" serves")
+	h.told = now
+	if now.credentials != "" && now.credentials != before.credentials {
+		r.event(object, corev1.EventTypeWarning, credentialsNotReady, now.credentials)
 	}
 	if now.warning != "" && now.warning != before.warning {
 		r.event(object, corev1.EventTypeWarning, "NoStatusSubresource", now.warning)

@@ -48,6 +48,23 @@ func TestScriptsCondition(t *testing.T) {
 			newest: withTree, state: scripts.State{Desired: "abc", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid", Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }"},
 		},
+		"ReadBack": {
+			reason: "What was read back at the start is told with where it was kept.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", From: "ns/composite-c-abc", Problems: []scripts.Problem{problem}},
+			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
+				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nrevision abc goes on serving, from ControllerRevision ns/composite-c-abc"},
+		},
+		"NothingToReadBack": {
+			reason: "Why nothing serves is told too.",
+			newest: withTree, state: scripts.State{Desired: "def", NoEarlier: "no such revision is kept", Problems: []scripts.Problem{problem}},
+			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
+				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nnone serves in its place: no such revision is kept"},
+		},
+		"NotKept": {
+			reason: "What would be lost at a restart is told while it serves.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotKept: "forbidden"},
+			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves\nit would not outlive a restart of the host: forbidden"},
+		},
 		"BrokenEdit": {
 			reason: "So is what goes on serving.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Problems: []scripts.Problem{problem}},
@@ -67,26 +84,28 @@ func TestScriptsCondition(t *testing.T) {
 func TestReadyCondition(t *testing.T) {
 	synced := &instance{plan: &Plan{generation: 3}}
 	synced.synced.Store(true)
-	starting := &instance{plan: &Plan{generation: 3}}
+	starting := &instance{plan: &Plan{generation: 3}, hooks: &hooks{}}
 	refused := &Refusal{reasonNotFound, errors.New("no things")}
 	cases := map[string]struct {
-		reason  string
-		hosted  *hosted
-		refusal *Refusal
-		warning string
-		want    string
+		reason      string
+		hosted      *hosted
+		refusal     *Refusal
+		warning     string
+		credentials string
+		want        string
 	}{
-		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, "", "False NotAccepted"},
-		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, "", "False ScriptsNotReady"},
-		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, "", "False Starting"},
-		"Running":         {"All is well.", &hosted{running: synced}, nil, "", "True Running"},
-		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, "no status", "True NoStatusSubresource"},
-		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, "", "False EarlierSpecServes"},
-		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, "", "False EarlierSpecServes"},
+		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, "", "", "False NotAccepted"},
+		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, "", "", "False ScriptsNotReady"},
+		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, "", "", "False Starting"},
+		"Running":         {"All is well.", &hosted{running: synced}, nil, "", "", "True Running"},
+		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, "no status", "", "True NoStatusSubresource"},
+		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &hosted{running: synced}, nil, "", "no Secret", "True CredentialsNotReady"},
+		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, "", "", "False EarlierSpecServes"},
+		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, "", "", "False EarlierSpecServes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.hosted, tc.refusal, tc.warning)
+			c := readyCondition(tc.hosted, tc.refusal, view{warning: tc.warning, credentials: tc.credentials})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

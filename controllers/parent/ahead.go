@@ -39,7 +39,7 @@ type written struct {
 	// fields are what is kept of the object's managedFields.
 	fields []any
 	owner  types.UID
-	at      time.Time
+	at     time.Time
 }
 
 func newAhead(clock clock.PassiveClock) *ahead {

@@ -3,6 +3,7 @@ package parent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,13 +33,23 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields,
+		ManagedFields: p.appliedFields, Memory: p.compared,
 	})
 	if err != nil {
 		return err
 	}
 	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
 	return together(append(p.unapplied, failed))
+}
+
+// rulesBySchema are the rules for children with what the API server tells about their
+// kinds now.
+func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
+	rules := slices.Clone(r.rules)
+	for i := range rules {
+		rules[i].Schema = r.env.Schemas.For(ctx, rules[i].Kind)
+	}
+	return rules
 }
 
 // except gives the objects that are not to be kept as they are.

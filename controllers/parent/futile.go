@@ -7,8 +7,8 @@ import (
 )
 
 // futile remembers updates that left a child as it was, because the API server
-// drops or rewrites all that was to change, so that they are not sent again as
-// long as the child and what is wanted of it stay the same.
+// drops or rewrites all that was to change, and what it dropped of others, so that
+// this is not sent again as long as the child and what is wanted of it stay the same.
 type futile struct {
 	mu      sync.Mutex
 	updates map[apply.Key]apply.Change
@@ -34,13 +34,17 @@ func (f *futile) forget(key apply.Key) {
 	delete(f.updates, key)
 }
 
-// note remembers an outcome; whatever had an effect is forgotten.
+// note remembers an outcome, or what of it had no effect.
 func (f *futile) note(outcome apply.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if outcome.NoEffect() {
+	again, ok := outcome.Again()
+	switch {
+	case outcome.NoEffect():
 		f.updates[outcome.Change.Key] = outcome.Change
-	} else {
+	case ok:
+		f.updates[outcome.Change.Key] = again
+	default:
 		delete(f.updates, outcome.Change.Key)
 	}
 }

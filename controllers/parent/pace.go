@@ -26,10 +26,12 @@ type pace struct {
 	windows map[controller.Key]*window
 }
 
-// window is the time since a parent's first write, and the writes in it.
+// window is the time since a parent's first write by one revision of the scripts,
+// and the writes in it.
 type window struct {
-	since  time.Time
-	writes int
+	revision string
+	since    time.Time
+	writes   int
 }
 
 func newPace(clock clock.PassiveClock) *pace {
@@ -37,14 +39,15 @@ func newPace(clock clock.PassiveClock) *pace {
 }
 
 // wait gives how long the next write has to wait, or zero. first says that it is
-// the first one that does in its window.
-func (p *pace) wait(key controller.Key) (wait time.Duration, first bool) {
+// the first one that does in its window. An edit of the scripts begins a new one: that
+// they answer otherwise since is no fault of theirs.
+func (p *pace) wait(key controller.Key, revision string) (wait time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.windows[key]
 	now := p.clock.Now()
-	if w == nil || now.Sub(w.since) >= statusWindow {
-		w = &window{since: now}
+	if w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow {
+		w = &window{revision: revision, since: now}
 		p.windows[key] = w
 	}
 	w.writes++
@@ -62,7 +65,7 @@ func (p *pace) forget(key controller.Key) {
 
 // waitForPace says that the status has to wait, and tells so on the parent.
 func (p *pass) waitForPace() bool {
-	wait, first := p.pace.wait(p.key)
+	wait, first := p.pace.wait(p.key, p.programs.Revision)
 	if wait == 0 {
 		return false
 	}

@@ -24,6 +24,7 @@ type pass struct {
 	programs Programs
 
 	rule     Claim // by which the parent owns children
+	rules    []apply.Rule
 	observed Observed
 	stamp    uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
@@ -53,6 +54,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	if result, idle := p.memory.idled(p.key, p.stamp); idle {
 		return result, nil
 	}
+	p.rules = p.rulesBySchema(ctx)
 	// 2. Ask the hooks for the desired state.
 	desired, err := p.ask(ctx)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -84,8 +85,11 @@ type Environment struct {
 	Client dynamic.Interface
 	Pool   *informer.Pool
 	Events record.EventRecorder
-	Clock  clock.WithTicker
-	Log    logr.Logger
+	// Schemas tells how the API server merges children. If it is nil, or has no answer,
+	// the names of fields are gone by.
+	Schemas *schema.Source
+	Clock   clock.WithTicker
+	Log     logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Writes and Calls bound what is under way for one parent at once.
@@ -109,6 +113,7 @@ type Reconciler struct {
 	blocked      *blocked
 	pace         *pace
 	futile       *futile
+	compared     *apply.Memory
 	standoffs    *standoffs
 	status       *StatusWriter
 }
@@ -125,7 +130,7 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), standoffs: newStandoffs(env.Clock),
+		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
 		status: NewStatusWriter(env.Client, env.Clock),
 	}
 	r.openCaches()

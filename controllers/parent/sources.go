@@ -120,6 +120,7 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	}
 	if e.New == nil {
 		r.futile.forget(apply.KeyOf(e.Old))
+		r.compared.Forget(apply.KeyOf(e.Old))
 		r.standoffs.forget(apply.KeyOf(e.Old))
 	}
 	for key := range r.blocked.take(apply.KeyOf(e.Object())) {

@@ -76,7 +76,8 @@ type Call struct {
 	Subject string
 	Request map[string]any
 	// Stamps, unless there are none, stand for the content of Request, field by
-	// field; an empty one stands for nothing. The answer to an earlier call of this
+	// field; an empty one stands for nothing. All requests with stamps to one hook
+	// about one subject have the same fields. The answer to an earlier call of this
 	// hook and subject is used again if all that the program read has its stamp still.
 	Stamps map[string]string
 }

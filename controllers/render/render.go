@@ -73,12 +73,15 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	return s, nil
 }
 
+// fieldManager begins the names under which definitions apply on the server's side.
+const fieldManager = "libretto"
+
 // Define replaces the definition and its programs, as a host does that starts
 // anew: nothing is remembered but what is in the cluster. If the definition is
 // refused, the session has none.
 func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured, programs map[string]engines.Program) error {
 	s.Close()
-	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions}
+	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: fieldManager}
 	plan, refusal := planner.Plan(object)
 	if refusal != nil {
 		return &RefusedError{Reason: refusal.Reason, Err: refusal.Err}
@@ -116,6 +119,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	r := &running{config: config, events: &events{}, writes: &writes{}, wakes: newWakes(), cancel: cancel}
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
+	r.pool.KeepFields(fieldManager)
 	reconciler, err := parent.New(config, s.environment(client, r))
 	if err != nil {
 		cancel()

@@ -73,12 +73,22 @@ func run(t *testing.T, definition string) (*Session, error) {
 
 // TestSession shows passes, an edit between them, and a restart.
 func TestSession(t *testing.T) {
-	s, err := run(t, composite)
+	session(t, composite, "create ConfigMap a", "update ConfigMap a")
+}
+
+// TestServerSideSession shows the same with server-side apply.
+func TestServerSideSession(t *testing.T) {
+	session(t, strings.Replace(composite, "resource: configmaps,", "resource: configmaps, applyStrategy: ServerSideApply,", 1), "patch ConfigMap a", "patch ConfigMap a")
+}
+
+func session(t *testing.T, definition, creates, updates string) {
+	t.Helper()
+	s, err := run(t, definition)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	expectPass(t, s, "create ConfigMap a", "update status Box a")
+	expectPass(t, s, creates, "update status Box a")
 	expectPass(t, s)
 	err = s.Edit(t.Context(), func(client dynamic.Interface) error {
 		at, err := Endpoint(s.Cluster(), client, object(t, parentBox))
@@ -94,8 +104,8 @@ func TestSession(t *testing.T) {
 	if diff := cmp.Diff([]string{"Box default/a"}, s.Woken(t.Context(), "Box default/a")); diff != "" {
 		t.Errorf("who is woken by a change of the parent\n-want +got:\n%s", diff)
 	}
-	expectPass(t, s, "update ConfigMap a", "update status Box a")
-	if err := s.Define(t.Context(), object(t, composite), map[string]engines.Program{"sync": program{}}); err != nil {
+	expectPass(t, s, updates, "update status Box a")
+	if err := s.Define(t.Context(), object(t, definition), map[string]engines.Program{"sync": program{}}); err != nil {
 		t.Fatal(err)
 	}
 	expectPass(t, s)

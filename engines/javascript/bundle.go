@@ -46,7 +46,7 @@ func bundle(script *engines.Script) (*bundled, error) {
 	}
 	result := api.Build(options(files, script.Path))
 	if len(result.Errors) > 0 {
-		return nil, buildError(result.Errors)
+		return nil, files.buildError(result.Errors)
 	}
 	b := &bundled{entry: script.Path}
 	for _, file := range result.OutputFiles {
@@ -94,11 +94,11 @@ func options(files tree, entry string) api.BuildOptions {
 }
 
 // buildError gives the first of esbuild's errors its place and message, and puts the others in the stack.
-func buildError(messages []api.Message) *engines.Error {
+func (t tree) buildError(messages []api.Message) *engines.Error {
 	const shown = 5
-	first := invalid(location(messages[0].Location), plain(messages[0].Text))
+	first := invalid(t.location(messages[0].Location), plain(messages[0].Text))
 	for _, m := range messages[1:min(len(messages), shown)] {
-		first.Stack = append(first.Stack, invalid(location(m.Location), plain(m.Text)).Error())
+		first.Stack = append(first.Stack, invalid(t.location(m.Location), plain(m.Text)).Error())
 	}
 	if more := len(messages) - 1; more > 0 {
 		first.Message += fmt.Sprintf(" (and %d more)", more)
@@ -106,14 +106,21 @@ func buildError(messages []api.Message) *engines.Error {
 	return first
 }
 
-func location(l *api.Location) engines.Location {
+// location gives a place in the author's file. What is behind its end, in the line
+// that load adds, is at its end.
+func (t tree) location(l *api.Location) engines.Location {
 	if l == nil {
 		return engines.Location{}
 	}
+	place := engines.Location{File: plain(l.File)}
 	if l.Line == 0 {
-		return engines.Location{File: plain(l.File)}
+		return place
 	}
-	return engines.Location{File: plain(l.File), Line: l.Line, Column: l.Column + 1}
+	place.Line, place.Column = l.Line, l.Column+1
+	if text, ok := t[place.File]; ok && place.Line > strings.Count(text, "\n")+1 {
+		place.Line, place.Column = strings.Count(text, "\n")+1, len(text)-strings.LastIndexByte(text, '\n')
+	}
+	return place
 }
 
 // plain takes esbuild's namespaces from the paths in a text.

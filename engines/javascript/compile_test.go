@@ -62,6 +62,8 @@ func TestFunction(t *testing.T) {
 func TestCompileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"syntax":           {"the place is the author's", "\nexport function sync() { return ] }", `sync.js:2:33: Unexpected "]"`},
+		"end":              {"it is where the author's text ends", "const a = 1;\nexport const sync = () => {", `sync.js:2:28: Unexpected end of file`},
+		"end of line":      {"an empty line is one too", "export const sync = () => {\n", `sync.js:2:1: Unexpected end of file`},
 		"several":          {"the others are counted, and are in the stack", "const a = 1;\nconst a = 2;\nconst a = 3;\nconst a = 4;", `sync.js:2:7: The symbol "a" has already been declared (and 2 more)`},
 		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
 		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},

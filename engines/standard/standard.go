@@ -7,10 +7,22 @@ import (
 	"github.com/libretto-k8s/libretto/engines/webhook"
 )
 
-// Definitions is the list, in the order in which messages name them.
+// Definitions is the list, in the order in which messages name them, with all
+// engines in this process.
 func Definitions() []engines.Definition {
+	return append(Scripts(), Others()...)
+}
+
+// Scripts are the engines that run scripts, which belong into worker processes.
+func Scripts() []engines.Definition {
 	return []engines.Definition{
 		javascript.Definition(),
+	}
+}
+
+// Others are the engines that run nothing of somebody else's.
+func Others() []engines.Definition {
+	return []engines.Definition{
 		webhook.Definition(),
 	}
 }

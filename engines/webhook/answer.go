@@ -2,13 +2,15 @@ package webhook
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/json"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -19,9 +21,10 @@ const shownBytes = 1 << 10
 // refusal is the error of a response with any status but 200.
 func refusal(response *http.Response, now time.Time) *engines.Error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, shownBytes+1))
-	e := failed("answered %s: %s", response.Status, excerpt(text))
+	way := wayOutOf(response.StatusCode)
+	e := failed("answered %s: %s%s", response.Status, excerpt(text), way)
 	if len(text) == 0 {
-		e = failed("answered %s with an empty body", response.Status)
+		e = failed("answered %s with an empty body%s", response.Status, way)
 	}
 	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -30,15 +33,37 @@ func refusal(response *http.Response, now time.Time) *engines.Error {
 	return e
 }
 
-// decode reads JSON of any type, with whole numbers as int64.
-func decode(text []byte) (any, error) {
+// decode reads JSON of any type, with whole numbers as int64. Of a field that is
+// there twice the last one counts, unless that is refused.
+func decode(text []byte, refuseDoubled bool) (any, error) {
 	var body any
-	err := utiljson.Unmarshal(text, &body)
-	if err == nil {
-		return body, nil
+	var doubled []error
+	var err error
+	if refuseDoubled {
+		doubled, err = json.UnmarshalStrict(text, &body, json.DisallowDuplicateFields)
+	} else {
+		err = json.UnmarshalCaseSensitivePreserveInts(text, &body)
 	}
-	return nil, &engines.Error{Kind: engines.BadResponse, Message: complaint(text, err), Err: err}
+	if err != nil {
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: complaint(text, err), Err: err}
+	}
+	for _, field := range doubled {
+		if !withinObject(field) {
+			return nil, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
+				"the response has a %v: write it once, or set responseUnMarshallMode: loose, by which the last one counts", field)}
+		}
+	}
+	return body, nil
 }
+
+// withinObject says whether a doubled field is inside of an object that the hook
+// wants to be there. Metacontroller has never looked into these.
+func withinObject(doubled error) bool {
+	var field json.FieldError
+	return errors.As(doubled, &field) && objectField.MatchString(field.FieldPath())
+}
+
+var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
 // complaint says why a body is not JSON, as a person would on seeing it.
 func complaint(text []byte, err error) string {

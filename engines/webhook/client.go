@@ -1,33 +1,47 @@
 package webhook
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 const (
-	// idlePerHost lets as many workers as one definition is likely to have keep
-	// their connections: Go's default of two makes the others dial for each call.
-	idlePerHost = 32
+	// leastIdle is how many connections to one server are kept at least: Go's
+	// default of two makes other workers dial for each call.
+	leastIdle = 32
 	// maxRedirects is more than any sane server needs.
 	maxRedirects = 5
+	// silence is how long a connection of HTTP/2 may say nothing before it is asked
+	// whether it lives, and deaf how long it may take to answer.
+	silence, deaf = 15 * time.Second, 5 * time.Second
 )
 
-// newClient makes the client of all webhooks. It has no timeout: the deadline is
-// the caller's. Proxies and HTTP/2 are as the process has them by default.
-func newClient() *http.Client {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+// newClient makes a client that keeps up to that many connections to a server.
+// It has no timeout: the deadline is the caller's. Proxies are as the process has
+// them; HTTP/2 is used where the server offers it.
+func newClient(config *tls.Config, connections int) *http.Client {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+	}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport = standard.Clone()
 	}
-	transport.MaxIdleConnsPerHost = idlePerHost
+	if config != nil {
+		transport.TLSClientConfig = config.Clone()
+	}
+	transport.MaxIdleConnsPerHost = max(connections, leastIdle)
 	transport.MaxIdleConns = 0
+	transport.WriteBufferSize, transport.ReadBufferSize = 64<<10, 64<<10
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: deaf}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
 // checkRedirect follows a server around its own house only: a request holds
-// objects of the cluster, which are not for others.
+// objects of the cluster and credentials, which are not for others.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {

@@ -1,99 +1,100 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/tls"
+	"errors"
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // program is one endpoint.
 type program struct {
-	engine *engine
-	url    string
-	limit  int64
+	engine   *engine
+	url      *url.URL
+	shown    string
+	endpoint engines.Endpoint
+	limit    int64
+	answers  *answers // nil unless they are remembered
+	line     atomic.Pointer[line]
+	lastSize atomic.Int64 // of an answer, in bytes: a guess at the next one's
+}
+
+// line is a client, and the TLS configuration that it is for.
+type line struct {
+	tls    *tls.Config
+	client *http.Client
 }
 
 // Run sends the request and reads the answer. It always says that the answer
 // depends on the time: nobody here knows what the far side looks at.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response := engines.Response{TimeDependent: true}
 	if ctx.Err() != nil {
-		return engines.Response{TimeDependent: true}, engines.Ended(ctx)
+		return response, engines.Ended(ctx)
 	}
-	body, err := p.ask(ctx, call)
+	x := &exchange{program: p, call: call, id: fmt.Sprintf("%016x", rand.Uint64())}
+	began := time.Now()
+	body, err := x.run(ctx)
+	response.Logs = []string{fmt.Sprintf("request %s to %s: %s after %s", x.id, p.shown, x.outcome(err), time.Since(began).Round(10*time.Microsecond))}
 	if err == nil {
-		return engines.Response{Body: body, TimeDependent: true}, nil
+		response.Body = body
+		return response, nil
+	}
+	return response, p.told(ctx, x.id, err)
+}
+
+// told completes an error by where the call went and how it is found there.
+func (p *program) told(ctx context.Context, id string, err error) *engines.Error {
+	told := engines.Error{Kind: engines.Failed, Message: err.Error()}
+	var e *engines.Error
+	if errors.As(err, &e) {
+		told = *e
 	}
 	if ctx.Err() != nil {
-		ended := engines.Ended(ctx)
-		ended.Err = err
-		return engines.Response{TimeDependent: true}, ended
+		told = *engines.Ended(ctx)
+		told.Err = errors.Join(ctx.Err(), err)
 	}
-	return engines.Response{TimeDependent: true}, err
+	told.Message = p.shown + ": " + told.Message
+	told.Stack = []string{"request " + id}
+	return &told
 }
 
-func (p *program) ask(ctx context.Context, call engines.Call) (any, error) {
-	request, err := p.request(ctx, call)
-	if err != nil {
-		return nil, failed("making the request: %v", err)
+// access is what the endpoint is called with at this moment.
+func (p *program) access() (*engines.Access, error) {
+	if p.endpoint.Access == nil {
+		return &noAccess, nil
 	}
-	response, err := p.engine.client.Do(request)
-	if err != nil {
-		return nil, &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
-	}
-	defer finish(response.Body)
-	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response, call.Now)
-	}
-	text, err := p.read(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	return decode(text)
+	return p.endpoint.Access()
 }
 
-func (p *program) request(ctx context.Context, call engines.Call) (*http.Request, error) {
-	body, err := json.Marshal(call.Request)
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json")
-	if p.engine.userAgent != "" {
-		request.Header.Set("User-Agent", p.engine.userAgent)
-	}
-	return request, nil
-}
+// noAccess is that of endpoints without credentials. It is never changed.
+var noAccess engines.Access
 
-// read gives the whole body, unless it is larger than the limit.
-func (p *program) read(body io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, p.limit+1))
-	if err != nil {
-		return nil, &engines.Error{Kind: engines.BadResponse, Err: err,
-			Message: fmt.Sprintf("the response ended after %d bytes, before its end: %v", len(text), err)}
+// client gives the client for a TLS configuration. When that is another one than
+// before, calls under way end on the connections that they have, and no later one
+// uses these.
+func (p *program) client(config *tls.Config) *http.Client {
+	for {
+		current := p.line.Load()
+		if current.tls == config {
+			return current.client
+		}
+		next := &line{tls: config, client: p.engine.client}
+		if config != nil {
+			next.client = newClient(config, p.engine.connections)
+		}
+		if p.line.CompareAndSwap(current, next) {
+			if current.tls != nil {
+				current.client.CloseIdleConnections()
+			}
+			return next.client
+		}
 	}
-	if int64(len(text)) > p.limit {
-		return nil, &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("the response is larger than %d bytes", p.limit)}
-	}
-	return text, nil
-}
-
-// finish reads what little may be left of a body, so that its connection can be
-// used again, and gives up a connection with more on it.
-func finish(body io.ReadCloser) {
-	const worthReading = 64 << 10
-	_, _ = io.CopyN(io.Discard, body, worthReading)
-	_ = body.Close()
-}
-
-func failed(format string, args ...any) *engines.Error {
-	return &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf(format, args...)}
 }

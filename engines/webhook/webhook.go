@@ -1,5 +1,9 @@
 // Package webhook is the engine for hooks that are answered over HTTP, as
-// metacontroller calls them.
+// metacontroller calls them (section 2 of its specification).
+//
+// Beyond a pool of connections it keeps two things that no call can tell apart
+// from not having them: the JSON of objects that are sent again and again, and,
+// for endpoints that ask for it, answers by their ETag.
 package webhook
 
 import (
@@ -11,8 +15,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// defaultMaxResponseBytes bounds a response if its endpoint does not.
-const defaultMaxResponseBytes = 8 << 20
+const (
+	// defaultMaxResponseBytes bounds a response if its endpoint does not.
+	defaultMaxResponseBytes = 8 << 20
+	// encodedBytes bounds the JSON that is kept of objects, for all endpoints together.
+	encodedBytes = 64 << 20
+	// rememberedBytes bounds the answers that one endpoint remembers by their ETag.
+	rememberedBytes = 32 << 20
+)
 
 // Definition describes the engine.
 func Definition() engines.Definition {
@@ -20,15 +30,20 @@ func Definition() engines.Definition {
 		Name: "webhook",
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
-			return &engine{client: newClient(), userAgent: config.UserAgent}, nil
+			e := &engine{userAgent: config.UserAgent, connections: config.Calls, encoded: newShelf(encodedBytes)}
+			e.client = newClient(nil, e.connections)
+			return e, nil
 		},
 	}
 }
 
-// engine holds what all webhooks share: one pool of connections.
+// engine holds what all webhooks share.
 type engine struct {
-	client    *http.Client
-	userAgent string
+	// client is for endpoints without a TLS configuration of their own.
+	client      *http.Client
+	connections int
+	userAgent   string
+	encoded     *shelf
 }
 
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
@@ -43,11 +58,21 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 	if target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
 		return nil, invalid(fmt.Sprintf("the URL %q must be complete and start with http:// or https://", target.Redacted()))
 	}
-	limit := src.Endpoint.MaxResponseBytes
-	if limit <= 0 {
-		limit = defaultMaxResponseBytes
+	p := &program{engine: e, url: target, shown: shown(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
+	if p.limit <= 0 {
+		p.limit = defaultMaxResponseBytes
 	}
-	return &program{engine: e, url: target.String(), limit: limit}, nil
+	if src.Endpoint.Etag != nil {
+		p.answers = newAnswers(*src.Endpoint.Etag, rememberedBytes)
+	}
+	p.line.Store(&line{client: e.client})
+	return p, nil
+}
+
+// shown is a URL as messages and logs have it: without user, password and query,
+// any of which may be a secret.
+func shown(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 func invalid(message string) *engines.Error {

@@ -1,15 +1,15 @@
 // CatSet: what a StatefulSet does, in one function.
-//
-// The host calls sync whenever a CatSet or one of its children has changed. It
-// hands over the CatSet and the children that exist, and takes back the children
-// that should exist. Then it creates what is missing, deletes what is not in the
-// answer, and calls again when that has had an effect. So there are no steps to
-// remember here: look at what there is, and say what should be next.
+// The host calls sync whenever a CatSet or one of its children has changed. It hands over
+// the CatSet and the children that exist, and takes back those that should exist. Then it
+// creates what is missing, deletes what is not in the answer, and calls again when that has
+// had an effect. So there are no steps to remember: look at what is, and say what is next.
+
+import { isConditionTrue, objectsOf, ordinalOf } from "libretto";
 
 export function sync(request) {
   const set = request.parent;
-  const pods = byOrdinal(set, request.children["Pod.v1"]);
-  const claims = Object.values(request.children["PersistentVolumeClaim.v1"]);
+  const pods = byOrdinal(set, objectsOf(request.children, "v1", "Pod"));
+  const claims = objectsOf(request.children, "v1", "PersistentVolumeClaim");
 
   const ordinals = wantedOrdinals(pods, set.spec.replicas);
   const wantedClaims = ordinals.flatMap((ordinal) => newClaims(set, ordinal));
@@ -107,17 +107,10 @@ function newStatus(set, pods) {
   };
 }
 
-// byOrdinal finds the pods of the set by their number; the keys of children are "namespace/name".
-function byOrdinal(set, children) {
-  const prefix = `${set.metadata.name}-`;
-  const pods = new Map();
-  for (const pod of Object.values(children)) {
-    const number = pod.metadata.name.slice(prefix.length);
-    if (pod.metadata.name.startsWith(prefix) && /^\d+$/.test(number)) {
-      pods.set(Number(number), pod);
-    }
-  }
-  return pods;
+// byOrdinal finds the pods of the set by their number.
+function byOrdinal(set, pods) {
+  const numbered = pods.map((pod) => [ordinalOf(pod.metadata.name, set.metadata.name), pod]);
+  return new Map(numbered.filter(([ordinal]) => ordinal !== null));
 }
 
 const claimTemplates = (set) => set.spec.volumeClaimTemplates ?? [];
@@ -126,7 +119,4 @@ const claimName = (set, template, ordinal) => `${template.metadata.name}-${podNa
 
 const isGoing = (pod) => pod.metadata.deletionTimestamp !== undefined;
 const hasFailed = (pod) => pod.status?.phase === "Failed";
-const isReady = (pod) =>
-  pod !== undefined &&
-  !isGoing(pod) &&
-  (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
+const isReady = (pod) => pod !== undefined && !isGoing(pod) && isConditionTrue(pod, "Ready");

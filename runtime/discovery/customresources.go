@@ -42,9 +42,16 @@ func withoutSchemas(obj any) (any, error) {
 
 func (d *Discovery) definitionEvents() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    d.definitionSeen,
-		UpdateFunc: func(_, after any) { d.definitionSeen(after) },
-		DeleteFunc: d.definitionGone,
+		AddFunc:    func(obj any) { d.definitionSeen(obj); d.schemasChanged() },
+		UpdateFunc: func(_, after any) { d.definitionSeen(after); d.schemasChanged() },
+		DeleteFunc: func(obj any) { d.definitionGone(obj); d.schemasChanged() },
+	}
+}
+
+// schemasChanged says that a definition is another now, whatever of it.
+func (d *Discovery) schemasChanged() {
+	for _, f := range d.schemaListeners {
+		f()
 	}
 }
 

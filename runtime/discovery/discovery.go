@@ -65,6 +65,8 @@ type Discovery struct {
 	custom    map[schema.GroupResource]table     // by CustomResourceDefinition
 	gone      map[schema.GroupResource]time.Time // definitions deleted lately
 	listeners []func()
+
+	schemaListeners []func()
 }
 
 type name struct{ apiVersion, resource string }
@@ -123,6 +125,10 @@ func (d *Discovery) Synced() error {
 // Listen calls f after every change of what Find gives, from any goroutine. It
 // must be called before Start, and f must return soon.
 func (d *Discovery) Listen(f func()) { d.listeners = append(d.listeners, f) }
+
+// ListenToSchemas calls f after every change of a CustomResourceDefinition, even one
+// that is of no consequence to Find. What goes for Listen goes for it too.
+func (d *Discovery) ListenToSchemas(f func()) { d.schemaListeners = append(d.schemaListeners, f) }
 
 // Find gives a resource by the apiVersion and the plural name by which
 // definitions name it, or a *NotFoundError.

@@ -144,6 +144,9 @@ func object(obj any) *unstructured.Unstructured {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = gone.Obj
 	}
+	if held, ok := obj.(*applied); ok {
+		return held.Unstructured
+	}
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		// Only objects of the dynamic client are ever put into these caches.

@@ -26,6 +26,8 @@ type Pool struct {
 	client dynamic.Interface
 	log    logr.Logger
 
+	manager string // whose fields are kept, unless it is empty
+
 	mu     sync.Mutex
 	shared map[schema.GroupVersionResource]*shared
 }
@@ -68,6 +70,11 @@ func NewPool(ctx context.Context, client dynamic.Interface, log logr.Logger) *Po
 	return &Pool{ctx: ctx, client: client, log: log, shared: map[schema.GroupVersionResource]*shared{}}
 }
 
+// KeepFields has the caches keep, of an object's managedFields, what was applied by
+// manager and by those whose names begin with manager and a slash. Handle.Applied gives
+// it. It is called before the first cache is opened.
+func (p *Pool) KeepFields(manager string) { p.manager = manager }
+
 // Open gives a handle on the cache of a resource, over all namespaces, and
 // starts to fill it if nobody did yet. The handle must be closed.
 func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
@@ -97,7 +104,7 @@ func (p *Pool) start(resource schema.GroupVersionResource) *shared {
 		done:     make(chan struct{}),
 	}
 	// Both can only fail for an informer that runs already.
-	_ = s.informer.SetTransform(s.trimmer())
+	_ = s.informer.SetTransform(s.trimmer(p))
 	_ = s.informer.SetWatchErrorHandlerWithContext(s.failed)
 	p.log.V(1).Info("watching", "resource", resource.String())
 	go func() {
@@ -124,25 +131,29 @@ func (p *Pool) release(resource schema.GroupVersionResource, s *shared) {
 }
 
 // trimmer gives what every object goes through before anybody sees it: it drops
-// what no hook needs and what is half of a typical object's memory, and shares
-// what the object has in common with others and with its former self. An informer
-// does so in one goroutine.
-func (s *shared) trimmer() cache.TransformFunc {
+// what no hook needs and what is half of a typical object's memory, puts aside the
+// fields that are kept of that, and shares what the object has in common with others
+// and with its former self. An informer does so in one goroutine.
+func (s *shared) trimmer(p *Pool) cache.TransformFunc {
 	sharer := newSharer()
 	return func(obj any) (any, error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return obj, nil
 		}
-		if u.GetManagedFields() != nil {
-			u.SetManagedFields(nil)
-		}
+		fields := p.Applied(u)
+		dropFields(u)
 		var before map[string]any
+		var fieldsBefore []any
 		key := cache.NewObjectName(u.GetNamespace(), u.GetName()).String()
 		if known, exists, err := s.informer.GetIndexer().GetByKey(key); err == nil && exists {
-			before = object(known).Object
+			before, fieldsBefore = object(known).Object, fieldsOf(known)
 		}
 		sharer.object(u.Object, before)
-		return obj, nil
+		if len(fields) == 0 {
+			return u, nil
+		}
+		sharer.items(fields, fieldsBefore)
+		return &applied{u, fields}, nil
 	}
 }

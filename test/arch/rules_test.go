@@ -65,6 +65,10 @@ var rules = []rule{
 
 	{packages: "controllers/parent/...", imports: []string{"engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},
 		inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
+	{packages: "controllers/credentials/...", imports: []string{"controllers/api/...", "engines", "runtime/..."},
+		why: "it turns what a definition says of its webhooks' servers into what the engine calls them with; it knows nothing of parents"},
+	{packages: "controllers/pair/...", imports: []string{"engines"},
+		why: "it makes one program of two, whatever they are programs of"},
 	{packages: "controllers/composite/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
 		inTests: runsTheCore, why: variant},
 	{packages: "controllers/decorator/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
@@ -73,6 +77,7 @@ var rules = []rule{
 		inTests: runsTheCore, why: variant},
 	{packages: "controllers/definition/...", imports: []string{
 		"controllers/api/...", "controllers/parent/...", "controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
+		"controllers/credentials/...", "controllers/pair/...",
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},

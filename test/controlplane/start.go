@@ -21,7 +21,8 @@ import (
 const readyPoll = 20 * time.Millisecond
 
 // start brings the parts up in the order in which they need each other, and returns the path of the kubeconfig. A part
-// that ends later calls fail with the reason.
+// that ends later calls fail with the reason. The end of ctx ends only the start: the parts end with the process, as
+// some of them exit when they are told to stop, before the directory could be removed.
 func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (string, error) {
 	// The start makes much garbage and leaves little; collecting less of it meanwhile saves a sixth of the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -42,15 +43,16 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (strin
 		return "", fmt.Errorf("api server's port: %w", err)
 	}
 	server := "https://" + listener.Addr().String()
+	parts := context.WithoutCancel(ctx)
 	inBackground(fail, "kube-apiserver", func() error {
-		return runAPIServer(ctx, dir, endpoint, listener, creds)
+		return runAPIServer(parts, dir, endpoint, listener, creds)
 	})
 	config := creds.restConfig(server)
 	if err := waitForAPIServer(ctx, config); err != nil {
 		return "", err
 	}
 	// 4. Everything that is a client of it.
-	if err := startClients(ctx, fail, dir, server, config, creds); err != nil {
+	if err := startClients(parts, fail, dir, server, config, creds); err != nil {
 		return "", err
 	}
 	// 5. The kubeconfig appears last: who sees the file can use the cluster.

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "time"
+
 // Credentials are how a webhook's server is known and how the host makes itself known to it.
 // +kubebuilder:validation:XValidation:rule="!(has(self.authorization) && has(self.basicAuth))",message="give at most one of authorization and basicAuth: both fill the same header"
 type Credentials struct {
@@ -86,7 +88,8 @@ func (c *ClientTLS) DataKeys() (cert, privateKey string) {
 	return orDefault(c.CertKey, "tls.crt"), orDefault(c.PrivateKeyKey, "tls.key")
 }
 
-// Authorization is the header of that name: the type, a space and the secret.
+// Authorization is the header of that name: the type, a space and a token.
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountToken)",message="give exactly one of secretRef and serviceAccountToken"
 type Authorization struct {
 	// Type is the scheme. Absent means Bearer.
 	// +optional
@@ -95,7 +98,39 @@ type Authorization struct {
 	Type string `json:"type,omitempty"`
 	// SecretRef is the key of a Secret that holds what follows the type. Space
 	// around it is cut off.
-	SecretRef SecretKeyReference `json:"secretRef"`
+	// +optional
+	SecretRef *SecretKeyReference `json:"secretRef,omitempty"`
+	// ServiceAccountToken sends a token of a ServiceAccount, made for this server
+	// alone and renewed before it expires. The host has to have the right to create
+	// serviceaccounts/token for that account.
+	// +optional
+	ServiceAccountToken *ServiceAccountToken `json:"serviceAccountToken,omitempty"`
+}
+
+// ServiceAccountToken is a token by which a server can tell, with a TokenReview or by the
+// cluster's OpenID keys, that a call comes from a ServiceAccount and is meant for it.
+type ServiceAccountToken struct {
+	// ServiceAccountRef is the account that the token is of.
+	ServiceAccountRef ObjectReference `json:"serviceAccountRef"`
+	// Audience is who the token is for; the server has to check that it is itself.
+	// One that the API server takes for its own is refused: whoever is called could
+	// do with such a token what the account may do.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Audience string `json:"audience"`
+	// ExpirationSeconds is how long a token is good for: 600, ten minutes, or more.
+	// Absent means 3600. It is renewed when a fifth of its time is left.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 600 && self <= 86400",message="must be from 600 (ten minutes) to 86400 (a day)"
+	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
+}
+
+// Lifetime is how long a token is asked to be good for, an hour unless another time is given.
+func (t *ServiceAccountToken) Lifetime() time.Duration {
+	if t.ExpirationSeconds == nil {
+		return time.Hour
+	}
+	return time.Duration(*t.ExpirationSeconds) * time.Second
 }
 
 // Scheme is the type, Bearer unless another is given.

@@ -67,8 +67,10 @@ type DefinitionStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// ScriptRevision is a hash of the paths and contents of the scripts that
-	// serve now, inline ones included: one for all hooks of the definition.
-	// Absent means that no hook is a script, or that none has loaded yet.
+	// serve now, inline ones included: one for all hooks of the definition. While
+	// nothing serves it is that of what served last, which the host reads back at its
+	// start if the scripts do not load. Absent means that no hook is a script, or that
+	// none has loaded yet.
 	// +optional
 	ScriptRevision string `json:"scriptRevision,omitempty"`
 	// Parents is how many objects the definition looks after.

@@ -23,8 +23,21 @@ const (
 	TombstoneHook HookName = "tombstone"
 )
 
-// Hook is code of the author's own, run by a webhook or as a script.
-// +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.script)",message="give the hook exactly one of webhook and script; to turn it off, leave the whole hook out"
+// HookBackend is one of the two that can answer a hook.
+type HookBackend string
+
+// The backends.
+const (
+	WebhookBackend HookBackend = "Webhook"
+	ScriptBackend  HookBackend = "Script"
+)
+
+// Hook is code of the author's own, run by a webhook or as a script. With both, one of
+// them serves: the script, unless it is the shadow.
+// +kubebuilder:validation:XValidation:rule="has(self.webhook) || has(self.script)",message="give the hook a webhook or a script; to turn it off, leave the whole hook out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.webhook) && has(self.script)) || has(self.fallback) || has(self.shadow)",message="with both webhook and script, say what the one that does not serve is there for: fallback: Webhook, shadow: Webhook or shadow: Script; or leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.fallback) || has(self.shadow)) || (has(self.webhook) && has(self.script))",message="fallback and shadow are for a hook that has both webhook and script"
+// +kubebuilder:validation:XValidation:rule="!(has(self.fallback) && has(self.shadow)) || self.shadow != 'Script'",message="with fallback: Webhook the script serves, and can't be the shadow: write shadow: Webhook",fieldPath=".shadow"
 type Hook struct {
 	// Version of the request: v1 keys objects relative to a namespaced parent and
 	// keeps to its namespace; v2 keys them by namespace/name and sees all.
@@ -38,6 +51,17 @@ type Hook struct {
 	// Script runs in the host, in a sandbox.
 	// +optional
 	Script *Script `json:"script,omitempty"`
+	// Fallback makes the script serve, and the webhook answer in its place while
+	// the script has never loaded, and for each call that takes the script too long
+	// or goes over a limit. It is for a hook that has both.
+	// +optional
+	// +kubebuilder:validation:Enum=Webhook
+	Fallback HookBackend `json:"fallback,omitempty"`
+	// Shadow names the one that does not serve. It is asked the same, afterwards,
+	// and its answer is compared and never applied. It is for a hook that has both.
+	// +optional
+	// +kubebuilder:validation:Enum=Webhook;Script
+	Shadow HookBackend `json:"shadow,omitempty"`
 }
 
 // WireVersion is the version in force: v1 unless another is given.
@@ -48,9 +72,24 @@ func (h *Hook) WireVersion() HookVersion {
 	return h.Version
 }
 
+// Serving is the backend whose answers are applied, or "" if there is none.
+func (h *Hook) Serving() HookBackend {
+	switch {
+	case h.Script != nil && (h.Webhook == nil || h.Shadow != ScriptBackend):
+		return ScriptBackend
+	case h.Webhook != nil:
+		return WebhookBackend
+	default:
+		return ""
+	}
+}
+
 // MapHook is a hook of a MapController. It differs from other hooks in that there is no
 // version v1 of it.
-// +kubebuilder:validation:XValidation:rule="has(self.webhook) != has(self.script)",message="give the hook exactly one of webhook and script; to turn it off, leave the whole hook out"
+// +kubebuilder:validation:XValidation:rule="has(self.webhook) || has(self.script)",message="give the hook a webhook or a script; to turn it off, leave the whole hook out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.webhook) && has(self.script)) || has(self.fallback) || has(self.shadow)",message="with both webhook and script, say what the one that does not serve is there for: fallback: Webhook, shadow: Webhook or shadow: Script; or leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.fallback) || has(self.shadow)) || (has(self.webhook) && has(self.script))",message="fallback and shadow are for a hook that has both webhook and script"
+// +kubebuilder:validation:XValidation:rule="!(has(self.fallback) && has(self.shadow)) || self.shadow != 'Script'",message="with fallback: Webhook the script serves, and can't be the shadow: write shadow: Webhook",fieldPath=".shadow"
 type MapHook struct {
 	// Version of the request. Only v2 exists: objects are keyed by namespace/name.
 	// +optional
@@ -63,6 +102,17 @@ type MapHook struct {
 	// Script runs in the host, in a sandbox.
 	// +optional
 	Script *Script `json:"script,omitempty"`
+	// Fallback makes the script serve, and the webhook answer in its place while
+	// the script has never loaded, and for each call that takes the script too long
+	// or goes over a limit. It is for a hook that has both.
+	// +optional
+	// +kubebuilder:validation:Enum=Webhook
+	Fallback HookBackend `json:"fallback,omitempty"`
+	// Shadow names the one that does not serve. It is asked the same, afterwards,
+	// and its answer is compared and never applied. It is for a hook that has both.
+	// +optional
+	// +kubebuilder:validation:Enum=Webhook;Script
+	Shadow HookBackend `json:"shadow,omitempty"`
 }
 
 // Hook is the same hook in the form that all definitions share, and nil for nil.
@@ -70,7 +120,7 @@ func (m *MapHook) Hook() *Hook {
 	if m == nil {
 		return nil
 	}
-	return &Hook{Version: HookV2, Webhook: m.Webhook, Script: m.Script}
+	return &Hook{Version: HookV2, Webhook: m.Webhook, Script: m.Script, Fallback: m.Fallback, Shadow: m.Shadow}
 }
 
 // NamedHook is a hook and what it is there for.

@@ -111,9 +111,10 @@ type WebhookEtag struct {
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
 	// CacheTimeoutSeconds is how long an answer that is not asked for is kept.
-	// Absent and 0 mean as long as its parent is there.
+	// Absent and 0 mean for as long as there is room: a hook's answers may take
+	// 32 MiB, and those that were not asked for the longest make room first.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more seconds; 0 keeps answers as long as their parent is there"
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more seconds; 0 keeps answers as long as there is room"
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
 	// CacheCleanupSeconds is how often answers past their time are removed.
 	// Absent and 0 mean that it is done as they are met; without
@@ -134,10 +135,10 @@ const (
 )
 
 // ResponseMode is how strictly the hook's answer is read. A script is read like
-// a webhook that says nothing about it.
+// a webhook that says nothing about it, and so is the webhook that it falls back to.
 func (h *Hook) ResponseMode() ResponseUnmarshalMode {
 	switch {
-	case h.Webhook != nil && h.Webhook.ResponseUnMarshallMode != nil:
+	case h.Serving() == WebhookBackend && h.Webhook.ResponseUnMarshallMode != nil:
 		return *h.Webhook.ResponseUnMarshallMode
 	case h.WireVersion() == HookV1:
 		return ResponseLoose
@@ -149,6 +150,6 @@ func (h *Hook) ResponseMode() ResponseUnmarshalMode {
 // MayOmitList says whether an answer without its list of children counts as an
 // empty list, which only a webhook with the loose mode written out may rely on.
 func (h *Hook) MayOmitList() bool {
-	return h.Webhook != nil && h.Webhook.ResponseUnMarshallMode != nil &&
+	return h.Serving() == WebhookBackend && h.Webhook.ResponseUnMarshallMode != nil &&
 		*h.Webhook.ResponseUnMarshallMode == ResponseLoose
 }

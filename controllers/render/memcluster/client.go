@@ -47,8 +47,8 @@ func (e *endpoint) Create(_ context.Context, object *unstructured.Unstructured, 
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.create(t, r) })
 }
 
-func (e *endpoint) Update(_ context.Context, object *unstructured.Unstructured, _ metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy()}
+func (e *endpoint) Update(_ context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent) })
 }
 
@@ -56,8 +56,11 @@ func (e *endpoint) UpdateStatus(ctx context.Context, object *unstructured.Unstru
 	return e.Update(ctx, object, options, statusSubresource)
 }
 
-func (e *endpoint) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
-	r := request{verb: Patch, name: name, patchType: kind, patch: data}
+func (e *endpoint) Patch(_ context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	r := request{
+		verb: Patch, name: name, patchType: kind, patch: data,
+		manager: options.FieldManager, force: options.Force != nil && *options.Force,
+	}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.patch(t, r) })
 }
 
@@ -80,12 +83,16 @@ func (e *endpoint) DeleteCollection(ctx context.Context, options metav1.DeleteOp
 	return nil
 }
 
-func (e *endpoint) Apply(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions, ...string) (*unstructured.Unstructured, error) {
-	return nil, e.unserved("server-side apply")
+func (e *endpoint) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	body, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return e.Patch(ctx, name, types.ApplyPatchType, body, options.ToPatchOptions(), subresources...)
 }
 
 func (e *endpoint) ApplyStatus(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions) (*unstructured.Unstructured, error) {
-	return nil, e.unserved("server-side apply")
+	return nil, e.unserved("server-side apply of a status")
 }
 
 func (e *endpoint) unserved(what string) error {

@@ -9,10 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// patch merges a JSON merge patch into an object.
+// patch applies an object, or merges a JSON merge patch into one.
 func (c *Cluster) patch(t *table, r *request) error {
+	if r.patchType == types.ApplyPatchType {
+		return c.apply(t, r)
+	}
 	if r.patchType != types.MergePatchType {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s: a cluster in memory serves merge patches, and this is a %s", t.GroupVersionResource.Resource, r.patchType))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: a cluster in memory serves merge patches and applies, and this is a %s", t.GroupVersionResource.Resource, r.patchType))
 	}
 	if err := json.Unmarshal(r.patch, &r.body); err != nil {
 		return apierrors.NewBadRequest(err.Error())

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -54,6 +55,11 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	}
 	after := next(t, r, sent)
 	t.conform(after)
+	if r.patchType != types.ApplyPatchType && !r.status {
+		if err := updated(before, after, holder{r.manager, metav1.ManagedFieldsOperationUpdate}); err != nil {
+			return err
+		}
+	}
 	if equality.Semantic.DeepEqual(before.Object, after.Object) {
 		r.after = before
 		return nil

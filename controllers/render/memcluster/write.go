@@ -48,6 +48,9 @@ type request struct {
 	patch     []byte
 	body      map[string]any // of the patch
 	options   metav1.DeleteOptions
+	// manager is the field manager, and force whether an apply takes fields from others.
+	manager string
+	force   bool
 
 	before, after *unstructured.Unstructured
 }

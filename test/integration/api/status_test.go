@@ -149,7 +149,7 @@ func TestColumns(t *testing.T) {
 			objects := client(c, object)
 			created := create(t, objects, object, "columns")
 			before := table(t, c, plural, "columns")
-			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Reason=- Message=-"; got != want {
+			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Reason=- Message=- Scripts-Message=-"; got != want {
 				t.Errorf("without a status:\n got %s\nwant %s", got, want)
 			}
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
@@ -161,11 +161,11 @@ func TestColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := table(t, c, plural, "columns")
-			if got, want := cells(after), "Name=columns Ready=True Scripts=True Revision=5f2a9c Parents=3 Reason=ReadyReason Message=Ready message"; got != want {
+			if got, want := cells(after), "Name=columns Ready=True Scripts=ScriptsReadyReason Revision=5f2a9c Parents=3 Reason=ReadyReason Message=Ready message Scripts-Message=ScriptsReady message"; got != want {
 				t.Errorf("with a status:\n got %s\nwant %s", got, want)
 			}
 			for _, column := range after.ColumnDefinitions {
-				if wide := column.Name == "Reason" || column.Name == "Message"; wide != (column.Priority > 0) {
+				if wide := column.Name == "Reason" || strings.HasSuffix(column.Name, "Message"); wide != (column.Priority > 0) {
 					t.Errorf("column %s has priority %d", column.Name, column.Priority)
 				}
 			}

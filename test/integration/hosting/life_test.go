@@ -206,12 +206,6 @@ func TestParentWithoutStatusSubresource(t *testing.T) {
 	w.Must(w.things, "a", hasCount(1))
 }
 
-func TestUnsupportedIsRefusedByName(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: ServerSideApply}]")
-	w.MustCondition(name, "Accepted", "False", "Unsupported", "server-side apply", "use DynamicApply")
-}
-
 func TestCountOfParents(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, childRule("InPlace"))

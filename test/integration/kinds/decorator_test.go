@@ -56,7 +56,7 @@ func TestDecoratesSeveralKinds(t *testing.T) {
 	namespace := w.OutsideNamespaces().Must(namespaces, w.Namespace, hasAnnotation("seen", "Namespace"))
 	w.Must(world.ConfigMaps, "namespace-"+w.Namespace, ownedBy(namespace))
 	w.Must(world.ConfigMaps, "thing-web", hasAnnotation(marker, name))
-	w.mustColumns(decorator, name, "True", "True", "4")
+	w.mustColumns(decorator, name, "True", "Loaded", "4")
 
 	// A pass that changes nothing writes nothing.
 	w.Settled()
@@ -116,7 +116,7 @@ func TestDecoratorSelectors(t *testing.T) {
 		}
 		return nil
 	})
-	w.mustColumns(decorator, name, "True", "True", "4")
+	w.mustColumns(decorator, name, "True", "Loaded", "4")
 	w.Settled()
 	if got := decorated(); !slices.Equal(got, want) {
 		t.Errorf("attachments are %q in the end, want %q", got, want)
@@ -125,7 +125,7 @@ func TestDecoratorSelectors(t *testing.T) {
 	w.Patch(w.resource("Thing"), "none", `{"metadata": {"annotations": {"d": "x"}}}`)
 	w.Must(world.ConfigMaps, "thing-none", nil)
 	w.Patch(w.resource("Thing"), "both", `{"metadata": {"annotations": {"b": null}}}`)
-	w.mustColumns(decorator, name, "True", "True", "4")
+	w.mustColumns(decorator, name, "True", "Loaded", "4")
 }
 
 // answering gives what the object says in spec.answer, as JSON.

@@ -54,7 +54,7 @@ func TestConditions(t *testing.T) {
 	all(func(kind, name, _ string) { w.ready(kind, name) })
 	w.Remove(world.CRDs, "", "gizmos."+w.Group)
 	all(missing)
-	w.mustColumns(decorator, w.Namespace+"-dec-target", "False", "Unknown", "")
+	w.mustColumns(decorator, w.Namespace+"-dec-target", "False", "NotAccepted", "")
 }
 
 // applyDefinition applies a definition and does not wait.
@@ -78,7 +78,7 @@ func TestInvalidScripts(t *testing.T) {
 		w.applyDefinition(kind, name, spec, hooks("export const "+hook+" = ) => ({});", hook))
 		w.mustCondition(kind, name, "ScriptsReady", "False", "ScriptInvalid", "inline-"+hook+".js:1:")
 		w.mustCondition(kind, name, "Ready", "False", "EarlierSpecServes")
-		w.mustColumns(kind, name, "False", "False", "0")
+		w.mustColumns(kind, name, "False", "ScriptInvalid", "0")
 	}
 }
 

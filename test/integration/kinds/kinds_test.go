@@ -186,7 +186,7 @@ func (w *scene) mustPasses(kind, name string, want float64) {
 	})
 }
 
-// mustColumns waits until kubectl shows whether a definition is ready and its scripts are loaded, and how many parents it has, which is nothing if it does not run.
+// mustColumns waits until kubectl shows whether a definition is ready, how its scripts are, and how many parents it has, which is nothing if it does not run.
 func (w *scene) mustColumns(kind, name, ready, scripts, parents string) {
 	w.T.Helper()
 	short := map[string]string{composite: "cc", decorator: "dec", mapping: "mc"}[kind]

@@ -93,7 +93,7 @@ func TestMapMakesOutputs(t *testing.T) {
 		t.Errorf("annotation and label of the map key are %q and %q, want %q and a hash of it", output.GetAnnotations()[mapKey], output.GetLabels()[mapKey], want)
 	}
 	w.Must(things, "b", counts("map[gizmos:map[total:3]]", "map[configmaps:map[total:4]]"))
-	w.mustColumns(mapping, name, "True", "True", "1")
+	w.mustColumns(mapping, name, "True", "Loaded", "1")
 
 	w.Patch(gizmos, "one", `{"spec": {"text": "changed"}}`)
 	w.Must(world.ConfigMaps, "b-one", hasText("changed"))
@@ -366,7 +366,7 @@ export const map = ({input: {apiVersion, kind, metadata}}) => ({outputs: [{apiVe
 	}
 	w.Settled()
 	w.mustNames(gizmos, "", "of-one", "of-two", "one", "two")
-	w.mustColumns(mapping, name, "True", "True", "1")
+	w.mustColumns(mapping, name, "True", "Loaded", "1")
 }
 
 // TestMapOfClusterParent takes inputs of namespaces with a label, and makes outputs beside them.

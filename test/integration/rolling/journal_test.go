@@ -45,6 +45,9 @@ func (j *journal) mustUpdate(times ...int) {
 	verbs := []string{"update", "patch"}
 	if j.method == recreate {
 		verbs = []string{"delete", "create"}
+		if j.served {
+			verbs = []string{"delete", "patch"} // To apply creates.
+		}
 	}
 	got := map[string]int{}
 	for _, r := range j.writes().Verbs(verbs...).Filter(hosts) {

@@ -30,22 +30,31 @@ const (
 type cell struct {
 	clusterParent, clusterChild bool
 	method                      string
+	// served says that children are applied on the server's side.
+	served bool
 }
 
-// cells are all that the garbage collector allows.
+// cells are all that the garbage collector allows, and for server-side apply one for
+// each method: how a child is written has nothing to do with where it is.
 func cells() []cell {
 	var all []cell
 	for _, method := range []string{recreate, inPlace} {
 		for _, scopes := range [][2]bool{{false, false}, {true, false}, {true, true}} {
-			all = append(all, cell{scopes[0], scopes[1], method})
+			all = append(all, cell{clusterParent: scopes[0], clusterChild: scopes[1], method: method})
 		}
 	}
-	return all
+	return append(all, cell{method: inPlace, served: true}, cell{clusterParent: true, method: recreate, served: true})
 }
 
 func (c cell) String() string {
 	scope := map[bool]string{false: "namespaced", true: "cluster"}
-	return fmt.Sprintf("%s-parent-%s-child-%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method))
+	served := map[bool]string{true: "-served"}
+	return fmt.Sprintf("%s-parent-%s-child-%s%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method), served[c.served])
+}
+
+// strategy is how children are written.
+func (c cell) strategy() string {
+	return map[bool]string{false: "DynamicApply", true: "ServerSideApply"}[c.served]
 }
 
 // stage is a world with Crews and Parts.
@@ -161,12 +170,12 @@ kind: CompositeController
 metadata: {name: %s}
 spec: {
   parentResource: {apiVersion: %[2]s/v1, resource: %[3]s, labelSelector: {matchLabels: {cell: %[4]s}}, %[5]s},
-  childResources: [{apiVersion: %[2]s/v1, resource: %[6]s, updateStrategy: {
+  childResources: [{apiVersion: %[2]s/v1, resource: %[6]s, applyStrategy: %[11]s, updateStrategy: {
     method: %[7]s, statusChecks: {conditions: [{type: Ready, status: "True"}]}, %[8]s}}],
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %[9]s}}},
   %[10]s
 }`, d.name, d.Group, d.resource(d.parentKind()).Resource, d.suffix, d.history(),
-		d.resource(d.childKind()).Resource, d.method, strategy, world.Quote(d.script(d.cell)), d.settings.spec))
+		d.resource(d.childKind()).Resource, d.method, strategy, world.Quote(d.script(d.cell)), d.settings.spec, d.cell.strategy()))
 	d.MustCondition(d.name, "Ready", "True")
 }
 

@@ -64,7 +64,7 @@ func setUp(t *testing.T, namespace string, edit func(*rest.Config)) *fixture {
 	}
 	config := rest.CopyConfig(c.Config)
 	edit(config)
-	f.library = scripts.NewLibrary(kubernetes.NewForConfigOrDie(config), registry, logr.Discard())
+	f.library = scripts.NewLibrary(scripts.Config{Client: kubernetes.NewForConfigOrDie(config), Engines: registry, Log: logr.Discard()})
 	return f
 }
 

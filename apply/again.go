@@ -1,0 +1,34 @@
+package apply
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// Again gives the update that the next pass would make, if all that it would change is
+// what this one has sent and the API server did not keep, and whether there is such a
+// rest. As long as the object is as this update left it, sending that has no effect.
+func (o Outcome) Again() (again Change, ok bool) {
+	sent := o.Change.Object
+	if o.Err != nil || o.Object == nil || o.Change.Action != ActionUpdate || o.Change.ServerSide != nil {
+		return Change{}, false
+	}
+	again = o.Change
+	again.Observed = o.Object
+	again.Object = &unstructured.Unstructured{Object: versioned(sent.Object, o.Object.Object)}
+	return again, !Equal(again.Object.Object, o.Object.Object)
+}
+
+// versioned gives an object with what the API server keeps of another: the metadata
+// that it manages, and the status.
+func versioned(object, by map[string]any) map[string]any {
+	meta, now := objectIn(object, "metadata"), objectIn(by, "metadata")
+	meta, _ = without(meta, "resourceVersion", "generation")
+	for _, field := range []string{"resourceVersion", "generation"} {
+		if value, has := now[field]; has {
+			meta = with(meta, field, value)
+		}
+	}
+	out := with(object, "metadata", meta)
+	if delete(out, "status"); by["status"] != nil {
+		out["status"] = by["status"]
+	}
+	return out
+}

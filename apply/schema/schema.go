@@ -1,0 +1,131 @@
+// Package schema knows how the API server merges the objects of each kind: which
+// lists are sets or maps and by which keys, which objects are one value, where
+// unknown fields are dropped. It reads this from the API server's OpenAPI documents,
+// one for each group and version, and keeps what matters here in a small form.
+//
+// What it gives never changes and is used by many goroutines at once. A document that
+// has changed makes new values, so that whoever remembers something about a schema can
+// go by its address.
+package schema
+
+import "sigs.k8s.io/structured-merge-diff/v6/typed"
+
+// Kind is the schema of the objects of one kind in one version.
+type Kind struct {
+	// Root is the object itself.
+	Root *Node
+
+	name     string // of its definition
+	document *document
+}
+
+// Type gives the same schema to structured-merge-diff, for objects that are unstructured.
+// The first call for any kind of a group and version takes some milliseconds.
+func (k *Kind) Type() typed.ParseableType { return k.document.parser().Type(k.name) }
+
+// Type says what JSON values may stand in a place.
+type Type uint8
+
+const (
+	// Any value: nothing is told, as for raw extensions, or more than one type is allowed.
+	Any Type = iota
+	// Object stands for structs and for maps.
+	Object
+	// List stands for arrays.
+	List
+	// String and the others are scalars.
+	String
+	Number
+	Boolean
+)
+
+// Relation says how the items of a list belong together.
+type Relation uint8
+
+const (
+	// Untold stands for lists of which the schema says nothing.
+	Untold Relation = iota
+	// Whole lists are one value.
+	Whole
+	// Set lists hold each value once, in no order that matters.
+	Set
+	// Keyed lists hold objects that are told apart by Node.Keys.
+	Keyed
+)
+
+// Form says that the API server keeps a scalar in a form of its own.
+type Form uint8
+
+const (
+	// AsGiven is kept as it was given.
+	AsGiven Form = iota
+	// Quantity is kept in its shortest form: 1000m becomes 1.
+	Quantity
+	// Time is kept in UTC.
+	Time
+	// Bytes are base64 without line breaks.
+	Bytes
+)
+
+// Node is the schema of a value. Where a *Node is nil, nothing is known.
+type Node struct {
+	Type Type
+	Form Form
+	// IntOrString allows numbers as well as strings. Type is Any then.
+	IntOrString bool
+
+	// Fields are the named fields of an object.
+	Fields map[string]*Node
+	// Values is the schema of all other fields of an object, if it is a map.
+	Values *Node
+	// Defaults are the scalars that the API server puts in for missing fields, as
+	// far as the document tells: built-in kinds have more.
+	Defaults map[string]any
+	// Atomic says that an object is one value. Lists say so by Relation.
+	Atomic bool
+	// Prunes says that fields other than Fields are dropped for certain.
+	Prunes bool
+	// Retains says that an object, or each item of a list, loses the fields that are
+	// not asked for when others in it change: they belong together.
+	Retains bool
+
+	// Items is the schema of a list's items.
+	Items    *Node
+	Relation Relation
+	// Keys are the fields that tell apart the items of a Keyed list. Missing ones
+	// have their default.
+	Keys []string
+
+	name       string // of the definition that it is, if it has a name
+	overridden bool   // Atomic is other than the definition says
+	open       bool   // unknown fields are kept here and below
+	formatted  bool   // a string of a form that is checked elsewhere
+}
+
+// Field gives the schema of a field of an object, or nil.
+func (n *Node) Field(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	if field, ok := n.Fields[name]; ok {
+		return field
+	}
+	return n.Values
+}
+
+// Item gives the schema of a list's items, or nil.
+func (n *Node) Item() *Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// Drops says that the API server drops a field of this name for certain.
+func (n *Node) Drops(name string) bool {
+	if n == nil || !n.Prunes {
+		return false
+	}
+	_, known := n.Fields[name]
+	return !known
+}

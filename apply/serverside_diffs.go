@@ -1,0 +1,35 @@
+package apply
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// Diffs tells people what the change does to the fields of the observed object, as
+// Describe does.
+func (c Change) Diffs() []FieldDiff {
+	if c.ServerSide != nil && c.ServerSide.expected != nil {
+		return Describe(c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+	}
+	return Describe(c.Observed, c.Object)
+}
+
+// heldBy reports whether what the change applies is recorded in the object.
+func (c Change) heldBy(object *unstructured.Unstructured) bool {
+	manager := c.ServerSide.Manager
+	config := configuration{fields: c.Object.Object, mark: applied(c.Object.Object, manager)}
+	return applied(object.Object, manager) == config.mark && config.heldBy(entryOf(managedFields(object), manager).fields(), object.Object)
+}
+
+// Repeats reports whether the change would only send again what an earlier one has sent,
+// to an object of which as much is held as then.
+func (c Change) Repeats(earlier Change) bool {
+	if c.ServerSide == nil || earlier.ServerSide == nil {
+		return c.ServerSide == nil && earlier.ServerSide == nil && Equal(earlier.Object.Object, c.Object.Object)
+	}
+	return c.ServerSide.held == earlier.ServerSide.held &&
+		Equal(unversioned(c.Object), unversioned(earlier.Object))
+}
+
+// unversioned gives an object without its version.
+func unversioned(object *unstructured.Unstructured) map[string]any {
+	meta, _ := without(objectIn(object.Object, "metadata"), "resourceVersion")
+	return with(object.Object, "metadata", meta)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// isolation is where scripts run.
+type isolation struct {
+	kind    string
+	workers int
+	seccomp bool
+}
+
+const (
+	byProcess   = "process"
+	noIsolation = "none"
+)
+
+func defaultIsolation() isolation { return isolation{kind: byProcess, seccomp: true} }
+
+func (i *isolation) addTo(f *pflag.FlagSet) {
+	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
+	f.IntVar(&i.workers, "script-workers", i.workers, "scripts that run at once, each in a process of its own (default one for each processor, at least 2)")
+	f.BoolVar(&i.seccomp, "script-seccomp", i.seccomp, "filter the system calls of script workers, where the system can")
+}
+
+func (i *isolation) check() error {
+	if i.kind != byProcess && i.kind != noIsolation {
+		return fmt.Errorf("--script-isolation must be %s or %s, not %q", byProcess, noIsolation, i.kind)
+	}
+	if i.workers < 0 {
+		return fmt.Errorf("--script-workers must not be negative")
+	}
+	return nil
+}
+
+// engines starts what hooks run on, of which one is called up to that many times at
+// once. It is to be stopped when no hook is called any more.
+func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, calls int) (all *engines.Registry, stop func(), err error) {
+	definitions, stop := standard.Definitions(), func() {}
+	if i.kind == byProcess {
+		pool := sandbox.New(sandbox.Config{
+			Workers: i.workers, WithoutSeccomp: !i.seccomp, Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
+		})
+		definitions, stop = slices.Concat(pool.Definitions(standard.Scripts()), standard.Others()), pool.Close
+	} else {
+		log.Info("scripts run in this process: a single one can end it or use it up; --script-isolation=none is for development only")
+	}
+	all, err = engines.NewRegistry(engines.Config{UserAgent: userAgent(), Calls: calls}, definitions...)
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return all, stop, nil
+}

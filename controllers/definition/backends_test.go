@@ -1,0 +1,102 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/pair"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// saying is a program that answers what it is, or fails if it says "limit".
+type saying string
+
+func (s saying) Run(context.Context, engines.Call) (engines.Response, error) {
+	if s == "limit" {
+		return engines.Response{}, &engines.Error{Kind: engines.Exhausted, Message: "over a limit"}
+	}
+	return engines.Response{Body: string(s)}, nil
+}
+
+// TestTwoBackends shows which of the two answers, and how long it may take.
+func TestTwoBackends(t *testing.T) {
+	const script, webhook = v1alpha1.ScriptBackend, v1alpha1.WebhookBackend
+	cases := map[string]struct {
+		reason           string
+		fallback, shadow v1alpha1.HookBackend
+		script           engines.Program
+		want             string // "" means that the hook can't be called
+		timeout          time.Duration
+	}{
+		"fallback":                    {"the script serves", webhook, "", saying("script"), "script", 12 * time.Second},
+		"fallback, not loaded":        {"the webhook serves until it has", webhook, "", nil, "webhook", 12 * time.Second},
+		"fallback, over a limit":      {"the webhook answers that call", webhook, "", saying("limit"), "webhook", 12 * time.Second},
+		"script in the shadow":        {"the webhook serves", "", script, saying("script"), "webhook", 10 * time.Second},
+		"unloaded in the shadow":      {"the webhook needs no script", "", script, nil, "webhook", 10 * time.Second},
+		"webhook in the shadow":       {"the script serves", "", webhook, saying("script"), "script", 2 * time.Second},
+		"shadow, not loaded":          {"there is nobody to ask", "", webhook, nil, "", 2 * time.Second},
+		"both":                        {"the script serves", webhook, webhook, saying("script"), "script", 12 * time.Second},
+		"both, not loaded":            {"the webhook steps in and is not asked twice", webhook, webhook, nil, "webhook", 12 * time.Second},
+		"both, script over a limit":   {"the webhook steps in and is not asked twice", webhook, webhook, saying("limit"), "webhook", 12 * time.Second},
+		"shadow, script at its limit": {"the failure is the script's answer", "", webhook, saying("limit"), "over a limit", 2 * time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			hook := &v1alpha1.Hook{Script: &v1alpha1.Script{}, Webhook: &v1alpha1.Webhook{}, Fallback: c.fallback, Shadow: c.shadow}
+			h := &hooks{webhooks: map[string]engines.Program{"sync": saying("webhook")}, both: both{
+				definition: "d", pairs: pair.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
+			}}
+			loaded := map[string]engines.Program{}
+			if c.script != nil {
+				loaded["sync"] = c.script
+			}
+			if got := said(h.byHook(loaded)["sync"]); got != c.want {
+				t.Errorf("says %q, want %q", got, c.want)
+			}
+			if got := callTimeout(hook); got != c.timeout {
+				t.Errorf("may take %s, want %s", got, c.timeout)
+			}
+		})
+	}
+}
+
+func said(program engines.Program) string {
+	if program == nil {
+		return ""
+	}
+	response, err := program.Run(context.Background(), engines.Call{})
+	var failure *engines.Error
+	if errors.As(err, &failure) {
+		return failure.Message
+	}
+	return fmt.Sprint(response.Body)
+}
+
+func TestEtagOf(t *testing.T) {
+	yes, no, minute := true, false, int32(60)
+	cases := map[string]struct {
+		given *v1alpha1.WebhookEtag
+		want  engines.Etag
+		off   bool
+	}{
+		"absent":   {nil, engines.Etag{}, true},
+		"empty":    {&v1alpha1.WebhookEtag{}, engines.Etag{}, true},
+		"disabled": {&v1alpha1.WebhookEtag{Enabled: &no, CacheTimeoutSeconds: &minute}, engines.Etag{}, true},
+		"enabled":  {&v1alpha1.WebhookEtag{Enabled: &yes}, engines.Etag{}, false},
+		"times":    {&v1alpha1.WebhookEtag{Enabled: &yes, CacheTimeoutSeconds: &minute, CacheCleanupSeconds: &minute}, engines.Etag{Expiry: time.Minute, Cleanup: time.Minute}, false},
+	}
+	for name, c := range cases {
+		got := etagOf(&v1alpha1.Webhook{Etag: c.given})
+		if (got == nil) != c.off || got != nil && *got != c.want {
+			t.Errorf("%s: %v, want %v (off: %v)", name, got, c.want, c.off)
+		}
+	}
+}

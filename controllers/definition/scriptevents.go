@@ -1,0 +1,67 @@
+package definition
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// tellOfScripts sends what is new of the scripts to the definition, and to those of
+// their ConfigMaps that it is about: whoever edits one need not see definitions. It gives whether there was anything to tell.
+func (r *Reconciler) tellOfScripts(object *unstructured.Unstructured, v view, before, now told) (news bool) {
+	who := object.GetKind() + " " + object.GetName() + ": "
+	if now.problems != "" && now.problems != before.problems {
+		news = true
+		reason := v.problems.Problems[0].Reason()
+		r.event(object, corev1.EventTypeWarning, reason, now.problems)
+		for _, source := range v.objects {
+			if about := concerning(v.problems.Problems, source.NamespacedName); about != "" {
+				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, who+about)
+			}
+		}
+	}
+	mended := now.problems == "" && before.problems != "" && now.revision != ""
+	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || mended {
+		news = true
+		text := "revision " + now.revision + " serves"
+		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
+		for _, source := range v.objects {
+			if before.versions[source.UID] != source.Version {
+				r.config.Environment.Events.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", who+text)
+			}
+		}
+	}
+	return news
+}
+
+// concerning gives the problems of one ConfigMap and those that may be any source's.
+func concerning(problems []scripts.Problem, source types.NamespacedName) string {
+	var lines []string
+	for _, p := range problems {
+		if p.Origin.ConfigMap == source {
+			lines = append(lines, strings.TrimPrefix(p.String(), p.Origin.String()+": "))
+		} else if p.Origin.Hook != "" {
+			lines = append(lines, p.String())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func reference(source scripts.Object) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: source.Namespace, Name: source.Name, UID: source.UID, ResourceVersion: source.Version,
+	}
+}
+
+// versionsOf are what ScriptReloaded goes by.
+func versionsOf(objects []scripts.Object) map[types.UID]string {
+	versions := map[types.UID]string{}
+	for _, source := range objects {
+		versions[source.UID] = source.Version
+	}
+	return versions
+}

@@ -1,0 +1,211 @@
+package pair
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Difference is a place at which two answers differ.
+type Difference struct {
+	// Path is such as children[v1/ConfigMap/default/a].data.key.
+	Path string
+	// Served and Shadow are what is there; absent stands for nothing.
+	Served, Shadow any
+}
+
+// absent is the value of a field that is not there.
+type absent struct{}
+
+const (
+	mostShown  = 20  // differences in a log line
+	mostOfEach = 200 // bytes of a value in it
+)
+
+// differences gives all places at which two answers differ in what they ask for,
+// sorted: the order of objects is none, 1 and 1.0 are one number, a field of the
+// answer itself that is null is not there, and a list that is null is empty.
+func differences(served, shadow any) []Difference {
+	var c comparison
+	one, ok := served.(map[string]any)
+	other, also := shadow.(map[string]any)
+	if ok && also {
+		c.fields("", withoutNulls(one), withoutNulls(other))
+	} else {
+		c.values("", served, shadow)
+	}
+	return c.found
+}
+
+// lists are the fields of answers that list objects or rules.
+var lists = []string{"children", "attachments", "outputs", "relatedResources"}
+
+func withoutNulls(answer map[string]any) map[string]any {
+	kept := make(map[string]any, len(answer))
+	for field, value := range answer {
+		switch {
+		case value != nil:
+			kept[field] = value
+		case slices.Contains(lists, field):
+			kept[field] = []any{}
+		}
+	}
+	return kept
+}
+
+type comparison struct{ found []Difference }
+
+func (c *comparison) differ(path string, served, shadow any) {
+	c.found = append(c.found, Difference{Path: strings.TrimPrefix(path, "."), Served: served, Shadow: shadow})
+}
+
+func (c *comparison) values(path string, served, shadow any) {
+	switch one := served.(type) {
+	case map[string]any:
+		if other, ok := shadow.(map[string]any); ok {
+			c.fields(path, one, other)
+			return
+		}
+	case []any:
+		if other, ok := shadow.([]any); ok {
+			c.items(path, one, other)
+			return
+		}
+	default:
+		if same(served, shadow) {
+			return
+		}
+	}
+	c.differ(path, served, shadow)
+}
+
+// same compares what is neither object nor list.
+func same(a, b any) bool {
+	x, isNumber := number(a)
+	y, too := number(b)
+	if isNumber && too {
+		return x == y
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	default:
+		return 0, false
+	}
+}
+
+func (c *comparison) fields(path string, served, shadow map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(union(served, shadow))) {
+		c.entry(path+"."+key, served, shadow, key)
+	}
+}
+
+// entry compares what two maps have at one key, if anything.
+func (c *comparison) entry(path string, served, shadow map[string]any, key string) {
+	one, ok := served[key]
+	other, also := shadow[key]
+	switch {
+	case !ok:
+		c.differ(path, absent{}, other)
+	case !also:
+		c.differ(path, one, absent{})
+	default:
+		c.values(path, one, other)
+	}
+}
+
+func union(a, b map[string]any) map[string]any {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+func (c *comparison) items(path string, served, shadow []any) {
+	one, ok := named(served)
+	other, also := named(shadow)
+	if ok && also {
+		for _, name := range slices.Sorted(maps.Keys(union(one, other))) {
+			c.entry(path+"["+name+"]", one, other, name)
+		}
+		return
+	}
+	for i := range max(len(served), len(shadow)) {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case i >= len(served):
+			c.differ(at, absent{}, shadow[i])
+		case i >= len(shadow):
+			c.differ(at, served[i], absent{})
+		default:
+			c.values(at, served[i], shadow[i])
+		}
+	}
+}
+
+// named gives the objects of a list by what they are. It is false for a list of
+// anything else, and for one that has an object twice.
+func named(list []any) (map[string]any, bool) {
+	all := make(map[string]any, len(list))
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		metadata, _ := object["metadata"].(map[string]any)
+		name, ok := metadata["name"].(string)
+		if !ok {
+			return nil, false
+		}
+		var parts []string
+		for _, part := range []any{object["apiVersion"], object["kind"], metadata["namespace"], name} {
+			if text, _ := part.(string); text != "" {
+				parts = append(parts, text)
+			}
+		}
+		all[strings.Join(parts, "/")] = object
+	}
+	return all, len(all) == len(list)
+}
+
+// shown gives differences as a log can hold them.
+func shown(found []Difference) string {
+	var lines []string
+	for _, d := range found[:min(len(found), mostShown)] {
+		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served), excerpt(d.Shadow)))
+	}
+	if more := len(found) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func excerpt(value any) string {
+	if value == (absent{}) {
+		return "nothing"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) <= mostOfEach {
+		return string(text)
+	}
+	cut := mostOfEach
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return string(text[:cut]) + "..."
+}

@@ -1,0 +1,73 @@
+package pair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Timed is a program and the time that it has for one call.
+type Timed struct {
+	engines.Program
+	Timeout time.Duration
+}
+
+func (t Timed) run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	return t.Run(ctx, call)
+}
+
+// fallback asks the second program where the first can't answer.
+type fallback struct {
+	pairs         *Pairs
+	hook          Hook
+	first, second Timed
+}
+
+// WithFallback gives a program that asks first and, if that does not load, takes
+// too long or goes over a limit, second. A first without a program has not loaded.
+// What else goes wrong with first is its answer: a script that throws is to be
+// seen, not covered up.
+func (p *Pairs) WithFallback(hook Hook, first, second Timed) engines.Program {
+	return &fallback{pairs: p, hook: hook, first: first, second: second}
+}
+
+// notLoaded is the reason, in metrics, of a script that has never loaded.
+const notLoaded = "NotLoaded"
+
+// Run asks one or both, each for its own time.
+func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	if f.first.Program == nil {
+		f.pairs.fellBack(f.hook, notLoaded)
+		return f.second.run(ctx, call)
+	}
+	response, failure := f.first.run(ctx, call)
+	if failure == nil || ctx.Err() != nil || !stepsIn(engines.KindOf(failure)) {
+		return response, failure
+	}
+	f.pairs.fellBack(f.hook, engines.KindOf(failure).Reason())
+	stepped, err := f.second.run(ctx, call)
+	stepped.Logs = slices.Concat(response.Logs, []string{"the webhook answers in place of the script: " + failure.Error()}, stepped.Logs)
+	return stepped, both(failure, err)
+}
+
+// stepsIn says whether a failure is one of those that a fallback is there for.
+func stepsIn(kind engines.Kind) bool {
+	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid
+}
+
+// both is the second program's error with the first one's beside it, or nil.
+func both(first, second error) error {
+	var e *engines.Error
+	if !errors.As(second, &e) {
+		return second
+	}
+	told := *e
+	told.Message = fmt.Sprintf("%s; it was asked in place of the script: %v", e.Message, first)
+	return &told
+}

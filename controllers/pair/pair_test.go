@@ -1,0 +1,211 @@
+package pair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+var hook = Hook{Definition: "CompositeController a", Name: "sync"}
+
+// says is a program that answers, fails, panics or waits until it is stopped.
+type says struct {
+	body  any
+	err   error
+	panic string
+	wait  chan struct{}
+}
+
+func (s says) Run(ctx context.Context, _ engines.Call) (engines.Response, error) {
+	if s.panic != "" {
+		panic(s.panic)
+	}
+	if s.wait != nil {
+		select {
+		case <-s.wait:
+		case <-ctx.Done():
+			return engines.Response{Logs: []string{"stopped"}}, engines.Ended(ctx)
+		}
+	}
+	return engines.Response{Body: s.body, Logs: []string{fmt.Sprint("says ", s.body)}}, s.err
+}
+
+func timed(program engines.Program) Timed { return Timed{Program: program, Timeout: time.Minute} }
+
+func fails(kind engines.Kind) says {
+	return says{err: &engines.Error{Kind: kind, Message: "boom"}}
+}
+
+func TestFallback(t *testing.T) {
+	good := says{body: "webhook"}
+	endless := Timed{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}
+	busy := says{err: &engines.Error{Message: "busy", RetryAfter: time.Minute}}
+	cases := map[string]struct {
+		reason        string
+		first, second Timed
+		want          any
+		err           string
+		counted       string
+	}{
+		"script":         {reason: "it answers", first: timed(says{body: "script"}), second: timed(good), want: "script"},
+		"not loaded":     {reason: "the webhook answers", second: timed(good), want: "webhook", counted: notLoaded},
+		"too long":       {reason: "the webhook has its own time", first: endless, second: timed(good), want: "webhook", counted: "HookTimedOut"},
+		"over a limit":   {reason: "the webhook answers", first: timed(fails(engines.Exhausted)), second: timed(good), want: "webhook", counted: "HookLimitExceeded"},
+		"throws":         {reason: "that is the script's answer", first: timed(fails(engines.Failed)), second: timed(good), err: "boom"},
+		"no answer":      {reason: "that is the script's answer", first: timed(fails(engines.BadResponse)), second: timed(good), err: "boom"},
+		"both too long":  {reason: "both are told", first: endless, second: endless, err: "deadline; it was asked in place of the script: did not answer", counted: "HookTimedOut"},
+		"fallback fails": {reason: "the webhook's wishes count", first: endless, second: timed(busy), err: "busy; it was asked", counted: "HookTimedOut"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			registry := prometheus.NewRegistry()
+			pairs := New(registry, funcr.New(func(string, string) {}, funcr.Options{}))
+			response, err := pairs.WithFallback(hook, c.first, c.second).Run(t.Context(), engines.Call{})
+			if c.err == "" && err != nil || !strings.Contains(fmt.Sprint(err), c.err) {
+				t.Errorf("error %v, want one that says %q", err, c.err)
+			}
+			if err == nil && response.Body != c.want {
+				t.Errorf("answer %v, want %v", response.Body, c.want)
+			}
+			if c.counted != "" && testutil.ToFloat64(pairs.fallbacks.WithLabelValues(hook.Definition, hook.Name, c.counted)) != 1 {
+				t.Errorf("not counted as %s", c.counted)
+			}
+			if c.counted == "" && testutil.CollectAndCount(pairs.fallbacks) != 0 {
+				t.Error("counted, though the script answered")
+			}
+		})
+	}
+}
+
+func TestFallbackPassesOnWhenToComeBack(t *testing.T) {
+	busy := says{err: &engines.Error{Message: "busy", RetryAfter: time.Minute}}
+	_, err := (*Pairs)(nil).WithFallback(hook, Timed{}, timed(busy)).Run(t.Context(), engines.Call{})
+	var e *engines.Error
+	if !errors.As(err, &e) || e.RetryAfter != time.Minute {
+		t.Errorf("error %v, want one with RetryAfter", err)
+	}
+}
+
+func TestNobodyStepsInAfterTheCaller(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	program := (*Pairs)(nil).WithFallback(hook, timed(says{wait: make(chan struct{})}), timed(says{body: "webhook"}))
+	if response, err := program.Run(ctx, engines.Call{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("answer %v, error %v, want context.Canceled", response.Body, err)
+	}
+}
+
+// journal is a log that tests can read.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) write(_, line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.lines, "\n")
+}
+
+func TestShadow(t *testing.T) {
+	answer := map[string]any{"children": []any{}, "status": map[string]any{"n": int64(1)}}
+	other := map[string]any{"children": []any{}, "status": map[string]any{"n": int64(2), "password": "secret"}}
+	cases := map[string]struct {
+		reason    string
+		serving   says
+		shadow    Timed
+		verbosity int
+		outcome   string
+		logged    string
+		notLogged string
+	}{
+		"equal":            {reason: "nothing is told", serving: says{body: answer}, shadow: timed(says{body: answer}), outcome: equal, notLogged: "shadow"},
+		"different":        {reason: "where, and not what: it may be secret", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: 1, outcome: different, logged: `"first"="status.n"`, notLogged: "secret"},
+		"diff":             {reason: "what, to those who ask for it", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: diffLevel, outcome: different, logged: "status.n: served 1, shadow 2"},
+		"shadow fails":     {reason: "it has no answer", serving: says{body: answer}, shadow: timed(fails(engines.Failed)), verbosity: 1, outcome: failed, logged: "boom"},
+		"shadow panics":    {reason: "nobody else is harmed", serving: says{body: answer}, shadow: timed(says{panic: "oh"}), verbosity: 1, outcome: failed, logged: "the engine panicked: oh"},
+		"shadow is late":   {reason: "it has its own time", serving: says{body: answer}, shadow: Timed{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}, outcome: failed},
+		"not loaded":       {reason: "it has no answer", serving: says{body: answer}, verbosity: 1, outcome: failed, logged: "it has not loaded"},
+		"named in the log": {reason: "whose answer it was", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: 1, outcome: different, logged: `"parent"="ns/web"`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			log := &journal{}
+			pairs := New(prometheus.NewRegistry(), funcr.New(log.write, funcr.Options{Verbosity: c.verbosity}))
+			call := engines.Call{Request: map[string]any{"parent": map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "web"}}}}
+			response, err := pairs.WithShadow(hook, c.serving, c.shadow).Run(t.Context(), call)
+			if diff := cmp.Diff(c.serving.body, response.Body); diff != "" || err != nil {
+				t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
+			}
+			cluster.Eventually(t, 10*time.Second, func() error {
+				if got := pairs.count(c.outcome); got != 1 || len(pairs.room) != 0 {
+					return fmt.Errorf("%v counted as %s, want 1", got, c.outcome)
+				}
+				return nil
+			})
+			if !strings.Contains(log.text(), c.logged) || c.notLogged != "" && strings.Contains(log.text(), c.notLogged) {
+				t.Errorf("the log must have %q and not %q:\n%s", c.logged, c.notLogged, log.text())
+			}
+		})
+	}
+}
+
+func (p *Pairs) count(outcome string) float64 {
+	return testutil.ToFloat64(p.shadows.WithLabelValues(hook.Definition, hook.Name, outcome))
+}
+
+func TestFailuresAreNotCompared(t *testing.T) {
+	pairs := New(prometheus.NewRegistry(), funcr.New(func(string, string) {}, funcr.Options{}))
+	if _, err := pairs.WithShadow(hook, fails(engines.Failed), timed(says{panic: "asked"})).Run(t.Context(), engines.Call{}); err == nil {
+		t.Error("the failure is lost")
+	}
+	if got := testutil.CollectAndCount(pairs.shadows); got != 0 {
+		t.Errorf("%d outcomes are counted", got)
+	}
+}
+
+// A shadow that hangs costs no call its answer, and no more than so many goroutines.
+func TestShadowsAreBounded(t *testing.T) {
+	pairs := New(prometheus.NewRegistry(), funcr.New(func(string, string) {}, funcr.Options{}))
+	hang := make(chan struct{})
+	program := pairs.WithShadow(hook, says{body: "a"}, timed(says{body: "a", wait: hang}))
+	for range mostCompared + 5 {
+		if response, err := program.Run(t.Context(), engines.Call{}); err != nil || response.Body != "a" {
+			t.Fatalf("answer %v, error %v", response.Body, err)
+		}
+	}
+	if got := pairs.count(dropped); got != 5 {
+		t.Errorf("%v were dropped, want 5", got)
+	}
+	close(hang)
+	cluster.Eventually(t, 10*time.Second, func() error {
+		if got := pairs.count(equal); got != mostCompared {
+			return fmt.Errorf("%v were compared, want %d", got, mostCompared)
+		}
+		return nil
+	})
+	pairs.Forget(hook.Definition)
+	if got := testutil.CollectAndCount(pairs.shadows); got != 0 {
+		t.Errorf("%d figures are left of a definition that is gone", got)
+	}
+}

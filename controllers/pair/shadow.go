@@ -1,0 +1,108 @@
+package pair
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Outcomes of a comparison, as metrics name them.
+const (
+	equal     = "equal"
+	different = "different"
+	failed    = "failed"
+	dropped   = "dropped"
+)
+
+// shadowed answers as its program does, and has the shadow asked the same.
+type shadowed struct {
+	engines.Program
+	pairs  *Pairs
+	hook   Hook
+	shadow Timed
+}
+
+// WithShadow gives a program that answers as serving does. Each of its answers is
+// compared with that of the shadow, by the way: nobody waits for it, and nothing
+// that it does comes back. A shadow without a program has not loaded. Neither
+// request nor answer may be changed after the call.
+func (p *Pairs) WithShadow(hook Hook, serving engines.Program, shadow Timed) engines.Program {
+	if p == nil {
+		return serving
+	}
+	return &shadowed{Program: serving, pairs: p, hook: hook, shadow: shadow}
+}
+
+// Run asks the program that serves.
+func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response, err := s.Program.Run(ctx, call)
+	if err != nil {
+		return response, err // There is nothing to compare with.
+	}
+	select {
+	case s.pairs.room <- struct{}{}:
+		go func() {
+			defer func() { <-s.pairs.room }()
+			s.compare(call, response.Body)
+		}()
+	default:
+		s.pairs.compared(s.hook, dropped)
+	}
+	return response, err
+}
+
+// compare asks the shadow and counts what comes of it.
+func (s *shadowed) compare(call engines.Call, served any) {
+	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))
+	body, err := s.ask(call)
+	if err != nil {
+		s.pairs.compared(s.hook, failed)
+		log.V(1).Info("the shadow has no answer", "error", err.Error())
+		return
+	}
+	found := differences(served, body)
+	if len(found) == 0 {
+		s.pairs.compared(s.hook, equal)
+		return
+	}
+	s.pairs.compared(s.hook, different)
+	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].Path)
+	if values := log.V(diffLevel); values.Enabled() {
+		values.Info("the shadow answers differently", "diff", shown(found))
+	}
+}
+
+// diffLevel is how much has to be logged for the values that differ, which may be secret.
+const diffLevel = 5
+
+// ask asks the shadow. Nobody is there to see it panic.
+func (s *shadowed) ask(call engines.Call) (body any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the engine panicked: %v: please report this as a bug of libretto\n%s", r, debug.Stack())
+		}
+	}()
+	if s.shadow.Program == nil {
+		return nil, &engines.Error{Kind: engines.Invalid, Message: "it has not loaded"}
+	}
+	response, err := s.shadow.run(context.Background(), call)
+	return response.Body, err
+}
+
+// about names the object that a request is about.
+func about(request map[string]any) string {
+	for _, field := range []string{"parent", "object"} {
+		object, _ := request[field].(map[string]any)
+		metadata, _ := object["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		if namespace, _ := metadata["namespace"].(string); namespace != "" {
+			return namespace + "/" + name
+		}
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package confine
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// addressSlack is how much more address space than memory is allowed: the Go runtime
+// reserves more than it uses.
+const addressSlack = 512 << 20
+
+// memory is what the process had at its start, in bytes.
+type memory struct{ data, address uint64 }
+
+// readMemory reads it from /proc, which must not be confined yet.
+func readMemory() (memory, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return memory{}, err
+	}
+	var m memory
+	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch name {
+		case "VmData":
+			m.data = kilobytes(value)
+		case "VmSize":
+			m.address = kilobytes(value)
+		}
+	}
+	if m.data == 0 || m.address == 0 {
+		return memory{}, fmt.Errorf("/proc/self/status does not say VmData and VmSize")
+	}
+	return m, nil
+}
+
+func kilobytes(value string) uint64 {
+	n, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+	return n << 10
+}
+
+// limit sets the hard limits, which can't be raised again.
+func (m memory) limit(budget uint64) error {
+	data := m.data + budget
+	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: data, Max: data}); err != nil {
+		return err
+	}
+	address := m.address + budget + addressSlack
+	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: address, Max: address})
+}
+
+// Budget bounds the memory that the process may map from now on, beyond what it had at
+// its start, in bytes. To go over it ends the process.
+func (c *Confined) Budget(budget int64) error {
+	if c.Report[MemoryLimit] != "" {
+		return nil // Reported already.
+	}
+	budget = min(max(budget, 0), MaxBudget)
+	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{
+		Cur: c.memory.data + uint64(budget), Max: c.memory.data + MaxBudget,
+	})
+}

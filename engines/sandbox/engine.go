@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+const (
+	defaultMemory = 256 << 20
+	leastMemory   = 64 << 20
+	mostMemory    = 1 << 30
+	// longest is how long a question may take whose context has no deadline.
+	longest = 30 * time.Second
+)
+
+// engine compiles and runs in workers what the engine of that name is given.
+type engine struct {
+	pool *Pool
+	name string
+}
+
+// program is a source that compiled. Workers get it when they need it.
+type program struct {
+	pool   *Pool
+	name   string // A hash of all that makes it what it is.
+	engine string
+	hook   string
+	script engines.Script
+	bytes  int
+	memory int64
+}
+
+// Compile has a worker compile the source, which then has it.
+func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
+	p, err := e.program(src)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.pool.run(ctx, p, task{owner: p.name, kind: protocol.KindLoad})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (e *engine) program(src engines.Source) (*program, error) {
+	if src.Script == nil {
+		return nil, invalid("the %s engine runs scripts, and this source is an endpoint", e.name)
+	}
+	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: budget(src.Script.MemoryBytes)}
+	for path, text := range src.Script.Files {
+		p.bytes += len(path) + len(text)
+	}
+	if p.bytes > protocol.MaxSourceBytes {
+		return nil, invalid("the files of this definition hold %d bytes, more than the %d allowed", p.bytes, protocol.MaxSourceBytes)
+	}
+	all := wire.NewEncoder(nil)
+	all.Sorted = true
+	protocol.AppendSource(all, e.name, src.Hook, *src.Script)
+	if err := all.Err(); err != nil {
+		return nil, invalid("parameters: %v", err)
+	}
+	hash := sha256.Sum256(all.Bytes())
+	p.name = string(hash[:])
+	return p, nil
+}
+
+func budget(memory int64) int64 {
+	if memory == 0 {
+		return defaultMemory
+	}
+	return min(max(memory, leastMemory), mostMemory)
+}
+
+func invalid(format string, args ...any) *engines.Error {
+	return &engines.Error{Kind: engines.Invalid, Message: fmt.Sprintf(format, args...)}
+}
+
+// Run has a worker answer the call.
+func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	owner := call.Owner
+	if owner == "" {
+		owner = p.name
+	}
+	answer, err := p.pool.run(ctx, p, task{owner: owner, kind: protocol.KindCall, call: call})
+	return answer, err
+}

@@ -1,0 +1,263 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+)
+
+// TestManyAtOnce has programs that fail in several ways run side by side with those that
+// don't, and checks every answer.
+func TestManyAtOnce(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 3, Grace: 50 * time.Millisecond})
+	var good []engines.Program
+	for n := range 5 {
+		good = append(good, compiled(t, pool, fmt.Sprintf(`export const sync = ({value}) => ({program: %d, value})`, n)))
+	}
+	bad := []engines.Program{
+		compiled(t, pool, `export function sync() { for (;;); }`),
+		compiled(t, pool, `export function sync() { return 'x'.repeat(2**40) }`),
+		compiled(t, pool, `export function sync() { Array.prototype.indexOf.call({length: 2**53-1}, 1) }`),
+	}
+	var group sync.WaitGroup
+	for client := range 8 {
+		group.Go(func() {
+			for n := range 20 {
+				value := fmt.Sprintf("%d/%d", client, n)
+				call := request(value)
+				call.Owner = fmt.Sprint("owner ", client)
+				response, err := good[n%len(good)].Run(t.Context(), call)
+				got, _ := response.Body.(map[string]any)
+				if err != nil || got["program"] != int64(n%len(good)) || got["value"] != value {
+					t.Errorf("call %s: %v, error %v", value, response.Body, err)
+				}
+			}
+		})
+	}
+	for n, program := range bad {
+		group.Go(func() {
+			for range 4 {
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				if _, err := program.Run(ctx, request(nil)); err == nil {
+					t.Errorf("bad program %d answered", n)
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestFair has one owner hang in all workers it can get, and another one call.
+func TestFair(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 2})
+	hanging, echo := probed(t, pool, "hang"), compiled(t, pool, alive)
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			call := request(nil)
+			call.Owner = "greedy"
+			_, _ = hanging.Run(ctx, call) // Ends with ctx.
+		})
+	}
+	for n := range 20 {
+		call := request(int64(n))
+		call.Owner = "modest"
+		within, done := context.WithTimeout(t.Context(), 5*time.Second)
+		if response, err := echo.Run(within, call); err != nil || response.Body != int64(n) {
+			t.Errorf("call %d: %v, error %v", n, response.Body, err)
+		}
+		done()
+	}
+	cancel()
+	group.Wait()
+}
+
+// TestNoneFree has a call wait for a worker until its deadline.
+func TestNoneFree(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 1, Grace: 10 * time.Millisecond})
+	hanging := probed(t, pool, "hang")
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for owner := range 2 {
+		group.Go(func() {
+			call := request(nil)
+			call.Owner = fmt.Sprint(owner)
+			_, _ = hanging.Run(ctx, call) // Ends with ctx.
+		})
+	}
+	eventually(t, "both workers are busy", func() bool {
+		within, done := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer done()
+		_, err := hanging.Run(within, request(nil))
+		return engines.KindOf(err) == engines.Timeout && strings.Contains(err.Error(), "no script worker was free before the deadline")
+	})
+	cancel()
+	group.Wait()
+}
+
+// TestReload calls programs whose workers have died, and more than a worker keeps.
+func TestReload(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 1})
+	var programs []engines.Program
+	for n := range 80 {
+		programs = append(programs, compiled(t, pool, fmt.Sprintf(`export const sync = () => %d`, n)))
+	}
+	killer := probed(t, pool, "panic elsewhere")
+	for round := range 2 {
+		for n, program := range programs {
+			if response, err := program.Run(t.Context(), request(nil)); err != nil || response.Body != int64(n) {
+				t.Fatalf("round %d, program %d: %v, error %v", round, n, response.Body, err)
+			}
+		}
+		_, err := killer.Run(t.Context(), request(nil))
+		wantError(t, err, engines.Failed, "script worker crashed")
+	}
+}
+
+// TestParked has a program cost its workers until it is not called any more.
+func TestParked(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var mu sync.Mutex
+	now := time.Unix(0, 0)
+	pool := newPool(t, sandbox.Config{Metrics: sandbox.NewMetrics(registry), Now: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}})
+	bad := `export function sync({value}) { return value ?? 'x'.repeat(2**40) }`
+	program, other := compiled(t, pool, bad), compiled(t, pool, bad+"//edited")
+	for range 3 {
+		_, err := program.Run(t.Context(), request(nil))
+		wantError(t, err, engines.Exhausted, "more than its memory limit of 256Mi")
+	}
+	_, err := program.Run(t.Context(), request("fine"))
+	wantError(t, err, engines.Exhausted, "not called until 00:01:00 UTC")
+	if response, err := other.Run(t.Context(), request("fine")); err != nil || response.Body != "fine" {
+		t.Errorf("an edit is called at once: %v, error %v", response.Body, err)
+	}
+	mu.Lock()
+	now = now.Add(time.Minute)
+	mu.Unlock()
+	if response, err := program.Run(t.Context(), request("fine")); err != nil || response.Body != "fine" {
+		t.Errorf("it is called again after a minute: %v, error %v", response.Body, err)
+	}
+	eventually(t, "three deaths are counted", func() bool {
+		return raceDetector || deaths(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
+	})
+}
+
+func deaths(t *testing.T, registry *prometheus.Registry, line string) bool {
+	t.Helper()
+	const name = "libretto_script_worker_ends_total"
+	return testutil.GatherAndCompare(registry, strings.NewReader(
+		"# HELP "+name+" Script workers that ended, by reason.\n# TYPE "+name+" counter\n"+line+"\n"), name) == nil
+}
+
+// TestBudgets has a program with a small budget follow one with a large one in the same
+// worker, whose memory it must not get.
+func TestBudgets(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes several times the memory")
+	}
+	pool := newPool(t, sandbox.Config{Workers: 1})
+	program := func(mebibytes int64) engines.Program {
+		source := script(`export function sync({value}) { const all = []; for (let i = 0; i < value; i++) all.push({i, text: 'text ' + i}); return all.length }`)
+		source.Script.MemoryBytes = mebibytes << 20
+		p, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	large, small := program(1024), program(64)
+	const objects = 700_000 // More than 64 MiB, less than 1 GiB.
+	for range 2 {
+		if response, err := large.Run(t.Context(), request(int64(objects))); err != nil || response.Body != int64(objects) {
+			t.Errorf("with much memory: %v, error %v", response.Body, err)
+		}
+		_, err := small.Run(t.Context(), request(int64(objects)))
+		wantError(t, err, engines.Exhausted, "memory limit of 64Mi")
+		if response, err := small.Run(t.Context(), request(int64(10))); err != nil || response.Body != int64(10) {
+			t.Errorf("with little, that it needs: %v, error %v", response.Body, err)
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	pool := newPool(t, sandbox.Config{})
+	echo := compiled(t, pool, alive)
+	_, err := echo.Run(t.Context(), request(strings.Repeat("x", 17<<20)))
+	wantError(t, err, engines.Exhausted, "the request is larger than 16 MiB")
+	_, err = echo.Run(t.Context(), request(strings.Repeat("x", 9<<20)))
+	wantError(t, err, engines.Exhausted, "the response is larger than 8 MiB")
+	var nested any
+	for range 600 {
+		nested = []any{nested}
+	}
+	_, err = echo.Run(t.Context(), request(nested))
+	wantError(t, err, engines.Failed, "the request: is nested more than 500 deep")
+	_, err = echo.Run(t.Context(), request(1))
+	wantError(t, err, engines.Failed, "the request: a value is of type int")
+}
+
+// TestDoesNotStart has no worker to start.
+func TestDoesNotStart(t *testing.T) {
+	for name, command := range map[string][]string{"absent": {"/nowhere"}, "ends": {"/proc/self/exe", "-test.run=^$"}} {
+		t.Run(name, func(t *testing.T) {
+			pool := newPool(t, sandbox.Config{Command: command})
+			_, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), script(alive))
+			wantError(t, err, engines.Failed, "script workers do not start: ")
+		})
+	}
+}
+
+func TestLogs(t *testing.T) {
+	pool := newPool(t, sandbox.Config{})
+	program := compiled(t, pool, `export function sync({value}) { console.log('one\ntwo'); if (!value) throw new Error('boom'); return null }`)
+	for _, value := range []any{true, nil} {
+		response, err := program.Run(t.Context(), request(value))
+		if strings.Join(response.Logs, "|") != "one|two" || response.Body != nil || (err == nil) != (value == true) {
+			t.Errorf("value %v: logs %q, body %v, error %v", value, response.Logs, response.Body, err)
+		}
+	}
+}
+
+// TestDescriptors looks at what a worker has of the host's.
+func TestDescriptors(t *testing.T) {
+	pool, workers := only(t, sandbox.Config{Workers: 1})
+	compiled(t, pool, alive)
+	for _, pid := range workers() {
+		strange := []string{}
+		eventually(t, fmt.Sprintf("worker %d has only what is its", pid), func() bool {
+			if strange = strangers(pid); len(strange) > 0 {
+				t.Logf("worker %d has %v open", pid, strange)
+			}
+			return len(strange) == 0 // It closes them when it starts.
+		})
+	}
+}
+
+func strangers(pid int) []string {
+	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)) // Not for everybody to see.
+	var strange []string
+	for _, d := range open {
+		to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, d.Name()))
+		// The Go runtime waits on events, and keeps the files of its CPU limit open.
+		if !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:[event") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			strange = append(strange, d.Name()+" -> "+to)
+		}
+	}
+	return strange
+}

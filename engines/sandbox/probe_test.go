@@ -1,0 +1,115 @@
+//go:build unix
+
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// probe is an engine that does what no engine should: what a script could do that
+// has found a way out of one.
+func probe() engines.Definition {
+	return engines.Definition{
+		Name: "Probe", Doc: "Tries what a worker must not do.", Extensions: []string{".probe"},
+		New: func(engines.Config) (engines.Engine, error) { return probeEngine{}, nil },
+	}
+}
+
+type probeEngine struct{}
+
+func (probeEngine) Compile(_ context.Context, src engines.Source) (engines.Program, error) {
+	text := src.Script.Files[src.Script.Path]
+	if text == "crash at load" {
+		os.Exit(7)
+	}
+	return probeProgram(text), nil
+}
+
+type probeProgram string
+
+func (p probeProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	do, ok := probes[string(p)]
+	if !ok {
+		return engines.Response{}, &engines.Error{Message: "no such probe"}
+	}
+	body, err := do(call)
+	if err != nil {
+		return engines.Response{}, &engines.Error{Message: err.Error()}
+	}
+	return engines.Response{Body: body}, nil
+}
+
+var probes = map[string]func(engines.Call) (any, error){
+	"read file":   func(engines.Call) (any, error) { return read("/etc/passwd") },
+	"read memory": func(engines.Call) (any, error) { return read(fmt.Sprintf("/proc/%d/environ", os.Getppid())) },
+	"write file":  func(engines.Call) (any, error) { return nil, os.WriteFile(os.TempDir()+"/probe", []byte("x"), 0o600) },
+	"run program": func(engines.Call) (any, error) { return nil, exec.Command("/bin/true").Run() },
+	"connect":     func(call engines.Call) (any, error) { return dial("tcp", call) },
+	"send":        func(call engines.Call) (any, error) { return dial("udp", call) },
+	"signal host": func(engines.Call) (any, error) { return nil, syscall.Kill(os.Getppid(), 0) },
+	"environment": func(engines.Call) (any, error) { return strings.Join(os.Environ(), " "), nil },
+	"time zone": func(engines.Call) (any, error) {
+		zone, err := time.LoadLocation("Europe/Paris")
+		return fmt.Sprint(zone, " ", time.Local), err
+	},
+	"stderr": func(engines.Call) (any, error) {
+		for range 1000 {
+			fmt.Fprintln(os.Stderr, strings.Repeat("x", 1000))
+		}
+		os.Exit(9)
+		return nil, nil
+	},
+	"panic elsewhere": func(engines.Call) (any, error) {
+		go panic("elsewhere")
+		select {}
+	},
+	"panic":    func(engines.Call) (any, error) { panic("here") },
+	"recurse":  func(engines.Call) (any, error) { return recurse(0), nil },
+	"babble":   func(engines.Call) (any, error) { return nil, write("\x01\x00\x00\x00\x05\x01\x00\x00\x00\x05") },
+	"flood":    func(engines.Call) (any, error) { return nil, write("\xff\xff\xff\xff") },
+	"allocate": func(engines.Call) (any, error) { return int64(len(make([]byte, 1<<40))), nil },
+	"hang":     func(engines.Call) (any, error) { select {} },
+	"die later": func(engines.Call) (any, error) {
+		time.AfterFunc(time.Millisecond, func() { os.Exit(3) })
+		return "for now", nil
+	},
+}
+
+func read(path string) (any, error) {
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+func write(bytes string) error {
+	_, err := io.WriteString(os.NewFile(1, "host"), bytes)
+	time.Sleep(time.Second)
+	return err
+}
+
+func dial(network string, call engines.Call) (any, error) {
+	address, _ := call.Request["value"].(string)
+	connection, err := net.Dial(network, address)
+	if err == nil {
+		_, err = connection.Write([]byte("x"))
+	}
+	return nil, err
+}
+
+func recurse(n int) int {
+	if n < 0 {
+		return 0 // Never.
+	}
+	var pad [1000]byte
+	pad[n%len(pad)] = 1
+	return recurse(n+1) + int(pad[0])
+}

@@ -1,0 +1,67 @@
+package sandbox_test
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+)
+
+func probed(t *testing.T, pool *sandbox.Pool, what string) engines.Program {
+	t.Helper()
+	program, err := engineOf(t, pool, "Probe").Compile(t.Context(), engines.Source{
+		Hook: "sync", Script: &engines.Script{Files: map[string]string{"a.probe": what}, Path: "a.probe"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// TestConfined has code in a worker try what it must not be able to do.
+func TestConfined(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	cases := map[string]struct{ reason, address string }{
+		"read file":   {"files are the host's", ""},
+		"read memory": {"so are its secrets", ""},
+		"write file":  {"nothing is left behind", ""},
+		"run program": {"a worker starts nothing", ""},
+		"connect":     {"hooks are functions of their request", tcp.Addr().String()},
+		"send":        {"what they know stays here", udp.LocalAddr().String()},
+		"signal host": {"the host is not theirs to stop", ""},
+	}
+	confined := newPool(t, sandbox.Config{})
+	open := newPool(t, sandbox.Config{WithoutSeccomp: true})
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			_, err := probed(t, confined, name).Run(t.Context(), request(c.address))
+			if err == nil || !strings.Contains(err.Error(), "not permitted") && !strings.Contains(err.Error(), "denied") {
+				t.Errorf("error %v, want one that says that it is not permitted", err)
+			}
+			_, err = probed(t, open, name).Run(t.Context(), request(c.address))
+			t.Logf("without seccomp: %v", err)
+		})
+	}
+}
+
+func TestSurroundings(t *testing.T) {
+	pool := newPool(t, sandbox.Config{})
+	for name, want := range map[string]string{"environment": "", "time zone": "Europe/Paris UTC"} {
+		response, err := probed(t, pool, name).Run(t.Context(), request(nil))
+		if err != nil || response.Body != want {
+			t.Errorf("%s: %q, error %v, want %q", name, response.Body, err, want)
+		}
+	}
+}

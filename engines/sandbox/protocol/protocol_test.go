@@ -1,0 +1,150 @@
+package protocol_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+func TestAnswers(t *testing.T) {
+	failure := &engines.Error{
+		Kind: engines.Timeout, Location: engines.Location{File: "a.js", Line: 1, Column: 2}, Message: "late",
+		Stack: []string{"at a", "at b"}, RetryAfter: time.Second, Err: context.DeadlineExceeded,
+	}
+	cases := map[string]struct {
+		reason string
+		answer protocol.Answer
+	}{
+		"body":       {"any JSON", protocol.Answer{Number: 7, Response: engines.Response{Body: map[string]any{"a": []any{int64(1), 1.5}}}}},
+		"nothing":    {"null is an answer", protocol.Answer{Number: 7}},
+		"notes":      {"what is known of the call", protocol.Answer{Response: engines.Response{TimeDependent: true, Unread: []string{"a"}, Logs: []string{"b", "c"}}}},
+		"all read":   {"to know that everything was read is more than not to know", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
+		"error":      {"an error travels whole, with what was logged", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
+		"given up":   {"causes that a caller may ask for travel too", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
+		"of no use":  {"what the host needs to know of the worker", protocol.Answer{Spent: true, Misread: true}},
+		"empty body": {"an empty list is not null", protocol.Answer{Response: engines.Response{Body: []any{}}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			got, err := protocol.ReadAnswer(c.answer.Append(nil))
+			if err != nil || !reflect.DeepEqual(c.answer, got) {
+				t.Errorf("error %v, want %+v, got %+v", err, c.answer, got)
+			}
+		})
+	}
+}
+
+func TestUnfitBody(t *testing.T) {
+	var deep any
+	for range wire.MaxDepth + 1 {
+		deep = []any{deep}
+	}
+	cases := map[string]struct {
+		reason string
+		body   any
+		kind   engines.Kind
+		want   string
+	}{
+		"large":  {"the host's memory is bounded", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, "the response is larger than 8 MiB"},
+		"sparse": {"by what it takes there, and not by its bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, "the response is larger than 8 MiB"},
+		"deep":   {"so is its stack", deep, engines.BadResponse, "the response is nested more than 500 deep"},
+		"type":   {"an engine's mistake is told", 1, engines.BadResponse, "the response a value is of type int, which JSON does not have"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			a, err := protocol.ReadAnswer(protocol.Answer{Response: engines.Response{Body: c.body}}.Append(nil))
+			if err != nil || a.Err == nil || a.Err.Kind != c.kind || a.Err.Message != c.want || a.Response.Body != nil {
+				t.Errorf("error %v, answer's error %v, want %q", err, a.Err, c.want)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	lines := make([]string, 100)
+	for i := range lines {
+		lines[i] = strings.Repeat("x", 1023)
+	}
+	got := protocol.Cut(lines)
+	if len(got) != 66 || got[65] != "(cut at 64 KiB)" || lines[65] == got[65] {
+		t.Errorf("%d lines are left, the last is %.20q", len(got), got[len(got)-1])
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	script := engines.Script{
+		Files: map[string]string{"a.js": "text", "lib/b.js": ""}, Path: "a.js", Function: "f",
+		Signature: engines.HTTPContext, Parameters: map[string]any{"p": 1.0}, MemoryBytes: 5,
+	}
+	load := protocol.Load{Drop: []string{"old"}, Engine: "JavaScript", Hook: "sync", Script: script}
+	asked := protocol.Question{Kind: protocol.KindLoad, Number: 9, Left: time.Second, Memory: 1 << 20, Kept: 3, Program: "p"}
+	e := wire.NewEncoder(nil)
+	asked.Append(e)
+	load.Append(e)
+	d := wire.NewDecoder(e.Bytes())
+	q, err := protocol.ReadQuestion(d)
+	if err != nil || q != asked {
+		t.Fatalf("question %+v, error %v", q, err)
+	}
+	got, err := protocol.ReadLoad(d)
+	if diff := cmp.Diff(load, got); err != nil || diff != "" || d.Len() > 0 {
+		t.Errorf("load: error %v, %d bytes left, (-want +got):\n%s", err, d.Len(), diff)
+	}
+}
+
+func TestCalls(t *testing.T) {
+	for name, now := range map[string]time.Time{"now": time.Date(2026, 10, 3, 12, 0, 0, 5, time.UTC), "never": {}} {
+		t.Run(name, func(t *testing.T) {
+			call := engines.Call{Request: map[string]any{"a": "b"}, Now: now, Seed: "s", Subject: "t", Owner: "o"}
+			e := wire.NewEncoder(nil)
+			protocol.Call{Drop: []uint64{4}, Call: call}.Append(e)
+			d := wire.NewDecoder(e.Bytes())
+			d.Objects = wire.Objects{4: nil, 5: nil}
+			got, err := protocol.ReadCall(d)
+			if diff := cmp.Diff(call, got); err != nil || diff != "" {
+				t.Errorf("error %v, (-want +got):\n%s", err, diff)
+			}
+			if _, dropped := d.Objects[5]; len(d.Objects) != 1 || !dropped {
+				t.Errorf("objects %v are left", d.Objects)
+			}
+		})
+	}
+}
+
+// FuzzAnswer reads what a worker may say that somebody has taken over.
+func FuzzAnswer(f *testing.F) {
+	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil))
+	f.Add([]byte{5, 1, 0, 0, 0, 0, 255, 255, 255, 255, 15})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		a, err := protocol.ReadAnswer(payload)
+		if err != nil {
+			return
+		}
+		if a.Err != nil && len(a.Err.Message) > 9<<10 {
+			t.Errorf("a message of %d bytes", len(a.Err.Message))
+		}
+		if _, err := protocol.ReadAnswer(a.Append(nil)); err != nil {
+			t.Errorf("read once, but not again: %v", err)
+		}
+	})
+}
+
+var errBoom = errors.New("boom")
+
+func TestUnknownCause(t *testing.T) {
+	a, err := protocol.ReadAnswer(protocol.Answer{Err: &engines.Error{Message: "m", Err: errBoom}}.Append(nil))
+	if err != nil || a.Err == nil || a.Err.Err != nil {
+		t.Errorf("error %v, answer's error %+v: a cause stays where it is", err, a.Err)
+	}
+}

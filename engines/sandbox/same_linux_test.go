@@ -1,0 +1,50 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+)
+
+func cached(name string, version int) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"name": name, "uid": name, "resourceVersion": fmt.Sprint(version), "labels": map[string]any{"version": int64(version)}},
+		"spec":     map[string]any{"list": []any{int64(3), int64(1), int64(2)}},
+	}
+}
+
+// TestSameObjects calls hooks that write to their request again and again with the same
+// objects, which a worker keeps. Each call sees them as they are.
+func TestSameObjects(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 1})
+	writer := compiled(t, pool, `export function sync({a, b}) {
+  const seen = JSON.parse(JSON.stringify({a, b}));
+  a.metadata.labels.version++;
+  a.spec.list.sort();
+  delete b.metadata;
+  b.spec.list.push(4);
+  return {seen, a, b};
+}`)
+	killer := probed(t, pool, "panic elsewhere")
+	objects := []map[string]any{cached("a", 1), cached("b", 1), cached("a", 2)}
+	for n := range 60 {
+		a, b := objects[n%3], objects[(n/3)%3]
+		want := map[string]any{"a": runtime.DeepCopyJSON(a), "b": runtime.DeepCopyJSON(b)}
+		response, err := writer.Run(t.Context(), engines.Call{Request: map[string]any{"a": a, "b": b}, Seed: fmt.Sprint(n % 2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(any(want), response.Body.(map[string]any)["seen"]); n%3 != (n/3)%3 && diff != "" {
+			t.Fatalf("call %d saw (-want +got):\n%s", n, diff)
+		}
+		if n == 30 { // Its successor has nothing.
+			_, err := killer.Run(t.Context(), request(nil))
+			wantError(t, err, engines.Failed, "script worker crashed")
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+)
+
+// programs are those that this worker has compiled. Which of them to keep is the host's to say.
+type programs struct {
+	definitions func() []engines.Definition
+	engines     map[string]engines.Engine
+	loaded      map[string]engines.Program
+}
+
+func (p *programs) load(ctx context.Context, name string, load protocol.Load) error {
+	for _, dropped := range load.Drop {
+		delete(p.loaded, dropped)
+	}
+	engine, err := p.engine(load.Engine)
+	if err != nil {
+		return err
+	}
+	program, err := engine.Compile(ctx, engines.Source{Hook: load.Hook, Script: &load.Script})
+	if err != nil {
+		return err
+	}
+	if p.loaded == nil {
+		p.loaded = map[string]engines.Program{}
+	}
+	p.loaded[name] = program
+	return nil
+}
+
+func (p *programs) get(name string) (engines.Program, error) {
+	if program, ok := p.loaded[name]; ok {
+		return program, nil
+	}
+	return nil, fmt.Errorf("the worker was not given this program: please report this as a bug of libretto")
+}
+
+// engine starts the engine of that name when it is first needed.
+func (p *programs) engine(name string) (engines.Engine, error) {
+	if engine, ok := p.engines[name]; ok {
+		return engine, nil
+	}
+	for _, d := range p.definitions() {
+		if d.Name != name {
+			continue
+		}
+		engine, err := d.New(engines.Config{})
+		if err != nil {
+			return nil, fmt.Errorf("engine %q: %w", name, err)
+		}
+		if p.engines == nil {
+			p.engines = map[string]engines.Engine{}
+		}
+		p.engines[name] = engine
+		return engine, nil
+	}
+	return nil, fmt.Errorf("the worker has no engine %q: please report this as a bug of libretto", name)
+}

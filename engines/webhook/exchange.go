@@ -1,0 +1,193 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"syscall"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// exchange is one call and what came of it.
+type exchange struct {
+	*program
+	call engines.Call
+	id   string
+	// known is what If-None-Match speaks of, or nil.
+	known *remembered
+	// status is what the far side answered last, or "".
+	status string
+	// reused says that the connection of the last attempt had served before.
+	reused bool
+}
+
+// outcome is for the log.
+func (x *exchange) outcome(err error) string {
+	switch {
+	case x.status != "" && err != nil:
+		return "answered " + x.status + ", which is a failure"
+	case x.status != "":
+		return "answered " + x.status
+	default:
+		return "failed"
+	}
+}
+
+// mostStale is how many connections that turn out to be dead a call may try.
+const mostStale = 3
+
+// run asks once, and again only where the failure need not be the server's: if the
+// credentials were replaced while the call was under way, or if the connection had
+// served before and turned out to be dead.
+func (x *exchange) run(ctx context.Context) (any, error) {
+	body, err := x.encode()
+	if err != nil {
+		return nil, err
+	}
+	defer body.release()
+	if x.answers != nil {
+		x.known = x.answers.get(x.call)
+	}
+	for stale, old := 0, false; ; {
+		access, err := x.access()
+		if err != nil {
+			return nil, err
+		}
+		answer, err := x.ask(ctx, access, body)
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return answer, err
+		case stale < mostStale && x.reused && broken(err):
+			stale++
+		case !old && x.replaced(access):
+			old = true
+		default:
+			return nil, err
+		}
+	}
+}
+
+// broken says whether a connection was gone before the server could answer.
+func broken(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
+}
+
+// replaced says whether the endpoint is called with something else by now.
+func (x *exchange) replaced(used *engines.Access) bool {
+	now, err := x.access()
+	return err == nil && now != used
+}
+
+func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payload) (any, error) {
+	x.status, x.reused = "", false
+	response, err := x.client(access.TLS).Do(x.request(ctx, access, body))
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	defer finish(response.Body)
+	x.reused = false // It has answered.
+	x.status = response.Status
+	switch {
+	case response.StatusCode == http.StatusOK:
+		return x.read(response)
+	case x.known != nil && (response.StatusCode == http.StatusNotModified || response.StatusCode == http.StatusPreconditionFailed):
+		return decode(x.known.text, x.endpoint.RefuseDoubled)
+	default:
+		return nil, refusal(response, x.call.Now)
+	}
+}
+
+func (x *exchange) request(ctx context.Context, access *engines.Access, body *payload) *http.Request {
+	header := http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "X-Request-Id": {x.id},
+		// Without a value it is not sent. It says that a hook may be asked twice, so
+		// that a connection which the server has just given up is no failure.
+		"Idempotency-Key": {},
+	}
+	if x.engine.userAgent != "" {
+		header.Set("User-Agent", x.engine.userAgent)
+	}
+	if access.Authorization != "" {
+		header.Set("Authorization", access.Authorization)
+	}
+	if x.known != nil {
+		header.Set("If-None-Match", x.known.etag)
+	}
+	request := &http.Request{
+		Method: http.MethodPost, URL: x.url, Host: x.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: int64(len(body.text)), Body: body.open(),
+		GetBody: func() (io.ReadCloser, error) { return body.open(), nil },
+	}
+	return request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { x.reused = info.Reused },
+	}))
+}
+
+// read takes the answer from a response that is one.
+func (x *exchange) read(response *http.Response) (any, error) {
+	text, err := x.body(response)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decode(text, x.endpoint.RefuseDoubled)
+	if err == nil && x.answers != nil {
+		x.answers.put(x.call, response.Header.Get("Etag"), text)
+	}
+	return answer, err
+}
+
+// body reads the whole body, unless it is larger than the limit.
+func (x *exchange) body(response *http.Response) ([]byte, error) {
+	tooLarge := &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("the response is larger than %d bytes", x.limit)}
+	if response.ContentLength > x.limit {
+		return nil, tooLarge
+	}
+	expected := response.ContentLength
+	if expected < 0 {
+		expected = min(x.lastSize.Load(), x.limit)
+	}
+	text := bytes.NewBuffer(make([]byte, 0, expected+bytes.MinRead))
+	n, err := text.ReadFrom(io.LimitReader(response.Body, x.limit+1))
+	x.lastSize.Store(n)
+	switch {
+	case err != nil:
+		return nil, &engines.Error{Kind: engines.BadResponse, Err: err,
+			Message: fmt.Sprintf("the response ended after %s, before its end: %v", count(n), err)}
+	case n > x.limit:
+		return nil, tooLarge
+	}
+	return text.Bytes(), nil
+}
+
+func count(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
+
+// finish reads what little may be left of a body, so that its connection can be
+// used again, and gives up a connection with more on it.
+func finish(body io.ReadCloser) {
+	const worthReading = 64 << 10
+	_, _ = io.CopyN(io.Discard, body, worthReading)
+	_ = body.Close()
+}
+
+// unreachable is the error of a call without a response. That of net/http begins
+// with the whole URL, which may hold a password.
+func unreachable(err error) *engines.Error {
+	cause := err
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		cause = wrapped.Err
+	}
+	return &engines.Error{Kind: engines.Failed, Message: cause.Error() + wayOut(cause), Err: err}
+}
+
+func failed(format string, args ...any) *engines.Error {
+	return &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf(format, args...)}
+}

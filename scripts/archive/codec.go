@@ -1,0 +1,68 @@
+package archive
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// plainBytes is up to where files are kept so that people can read and compare them.
+	plainBytes = 256 << 10
+	// mostBytes leaves room for the rest of an object: etcd takes 1.5 MiB.
+	mostBytes = 5 << 18
+	// mostUnpacked bounds what a small object can unfold to.
+	mostUnpacked = 8 << 20
+)
+
+// content is the data of a ControllerRevision. Exactly one field is set.
+type content struct {
+	Files map[string]string `json:"files,omitempty"`
+	// Gzip is the same in JSON, compressed; JSON has it in base64.
+	Gzip []byte `json:"gzip,omitempty"`
+}
+
+// encode gives the data of a ControllerRevision with those files.
+func encode(files map[string]string) ([]byte, error) {
+	plain, err := json.Marshal(content{Files: files})
+	if err != nil || len(plain) <= plainBytes {
+		return plain, err
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if err := errors.Join(json.NewEncoder(w).Encode(files), w.Close()); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(content{Gzip: packed.Bytes()})
+	if err == nil && len(data) > mostBytes {
+		err = fmt.Errorf("too large to be kept: %d KiB when compressed, and a ControllerRevision takes %d", len(data)>>10, mostBytes>>10)
+	}
+	return data, err
+}
+
+// decode gives the files of what encode gave.
+func decode(data []byte) (map[string]string, error) {
+	var c content
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, err
+	}
+	if c.Gzip == nil {
+		return c.Files, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(c.Gzip))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, mostUnpacked+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > mostUnpacked {
+		return nil, fmt.Errorf("unfolds to more than %d MiB", mostUnpacked>>20)
+	}
+	var files map[string]string
+	return files, json.Unmarshal(plain, &files)
+}

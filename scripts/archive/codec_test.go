@@ -1,0 +1,104 @@
+package archive
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestCodec(t *testing.T) {
+	noise := make([]byte, 768<<10)
+	rand.New(rand.NewSource(1)).Read(noise)
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		plain  bool
+	}{
+		"Small": {reason: "people can read and compare small files", files: map[string]string{"sync.js": "a\nb\"ü", "lib/k.js": ""}, plain: true},
+		"Large": {reason: "large files are compressed", files: map[string]string{"sync.js": strings.Repeat("line\n", 200<<10)}},
+		"Dense": {reason: "the most that the sources may hold fits even if it hardly compresses", files: map[string]string{"sync.js": base64.StdEncoding.EncodeToString(noise)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			data, err := encode(tc.files)
+			if err != nil {
+				t.Fatalf("%s: encode: %v", tc.reason, err)
+			}
+			if len(data) > mostBytes || bytes.Contains(data, []byte("lib/k.js")) != tc.plain {
+				t.Errorf("%s: %d bytes, want at most %d, plain %v", tc.reason, len(data), mostBytes, tc.plain)
+			}
+			got, err := decode(data)
+			if diff := cmp.Diff(tc.files, got); err != nil || diff != "" {
+				t.Errorf("%s: decode: error %v, -want, +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	noise := make([]rune, 512<<10)
+	for i, random := 0, rand.New(rand.NewSource(1)); i < len(noise); i++ {
+		noise[i] = rune(0x10000 + random.Intn(0x80000))
+	}
+	if _, err := encode(map[string]string{"x": string(noise)}); err == nil || !strings.Contains(err.Error(), "too large to be kept") {
+		t.Errorf("what fits into no object: error %v, want one that says so", err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	packed := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(content{Gzip: b.Bytes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	cases := map[string]struct{ reason, data, want string }{
+		"NotGzip": {"what is no archive is told", `{"gzip": "eHh4"}`, "EOF"},
+		"NotJSON": {"nor is what it holds taken for files", packed("x"), "invalid character"},
+		"Bomb":    {"a small object must not fill the host's memory", packed(strings.Repeat(" ", mostUnpacked+1)), "unfolds to more than 8 MiB"},
+		"List":    {"files are by path", `{"files": ["a"]}`, "cannot unmarshal array"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := decode([]byte(tc.data)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestName(t *testing.T) {
+	long := strings.Repeat("long.", 50) + "end"
+	place := func(kind, name string) Place {
+		return Place{Owner: metav1.OwnerReference{Kind: kind, Name: name}}
+	}
+	if got, want := place("CompositeController", "catset").Name("ab12"), "composite-catset-ab12"; got != want {
+		t.Errorf("name %q, want %q", got, want)
+	}
+	one, two := place("MapController", long).Name("ab12"), place("MapController", long[:len(long)-1]+"x").Name("ab12")
+	for _, name := range []string{one, two} {
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 || !strings.HasSuffix(name, "-ab12") {
+			t.Errorf("name %q of a long definition: %v", name, problems)
+		}
+	}
+	if one == two {
+		t.Errorf("two definitions have the same name %q", one)
+	}
+}

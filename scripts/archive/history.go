@@ -1,0 +1,169 @@
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+)
+
+// ErrNone says that nothing is kept under an ID, or nothing that can be believed.
+var ErrNone = errors.New("no such revision is kept")
+
+// History is what is kept of one definition. Load may be called at any time, Keep by
+// one goroutine at a time.
+type History struct {
+	Place
+	// Client reads and writes, and Metadata lists: to know what there is, the files
+	// need not travel.
+	Client   kubernetes.Interface
+	Metadata metadata.Interface
+
+	kept map[string]entry // by name; nil until it was listed
+}
+
+// entry is a ControllerRevision that is kept, and its number in the history.
+type entry struct {
+	uid    types.UID
+	number int64
+}
+
+// Load gives the files that are kept under an ID. With ErrNone there are none, which
+// only somebody's doing will change; any other error may pass.
+func (h *History) Load(ctx context.Context, id string) (map[string]string, error) {
+	name := h.Name(id)
+	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: no ControllerRevision %s/%s", ErrNone, h.Namespace, name)
+	case err != nil:
+		return nil, err
+	case !h.owns(found):
+		return nil, fmt.Errorf("%w: ControllerRevision %s/%s belongs to somebody else", ErrNone, h.Namespace, name)
+	}
+	files, err := decode(found.Data.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: ControllerRevision %s/%s: %w", ErrNone, h.Namespace, name, err)
+	}
+	return files, nil
+}
+
+// Keep stores files under an ID unless they are, and deletes the oldest of more than
+// Limit. Once the history is known, files that are kept cost no request.
+func (h *History) Keep(ctx context.Context, id string, files map[string]string) error {
+	if err := h.list(ctx); err != nil {
+		return err
+	}
+	name := h.Name(id)
+	if _, known := h.kept[name]; !known {
+		if err := h.create(ctx, name, files); err != nil {
+			return err
+		}
+	}
+	return h.prune(ctx, name)
+}
+
+func (h *History) list(ctx context.Context) error {
+	if h.kept != nil {
+		return nil
+	}
+	resource := appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+	list, err := h.Metadata.Resource(resource).Namespace(h.Namespace).List(ctx, metav1.ListOptions{LabelSelector: h.labels().String()})
+	if err != nil {
+		return err
+	}
+	kept := map[string]entry{}
+	for i := range list.Items {
+		if object := &list.Items[i]; h.owns(object) {
+			kept[object.Name] = entry{object.UID, numberOf(object)}
+		}
+	}
+	h.kept = kept
+	return nil
+}
+
+func (h *History) create(ctx context.Context, name string, files map[string]string) error {
+	data, err := encode(files)
+	if err != nil {
+		return err
+	}
+	number := h.newest() + 1
+	created, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Create(ctx, &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: h.labels(), OwnerReferences: []metav1.OwnerReference{h.Owner},
+			Annotations: map[string]string{numberAnnotation: strconv.FormatInt(number, 10)},
+		},
+		Data:     runtime.RawExtension{Raw: data},
+		Revision: number,
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return h.adopt(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	h.kept[name] = entry{created.UID, number}
+	return nil
+}
+
+// adopt takes note of what is there already, and was made for this definition meanwhile.
+func (h *History) adopt(ctx context.Context, name string) error {
+	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !h.owns(found) {
+		return fmt.Errorf("ControllerRevision %s/%s is there already and belongs to somebody else: delete it", h.Namespace, name)
+	}
+	h.kept[name] = entry{found.UID, found.Revision}
+	return nil
+}
+
+// prune deletes the oldest of too many, but not the one that serves.
+func (h *History) prune(ctx context.Context, serving string) error {
+	for len(h.kept) > Limit {
+		name := h.oldest(serving)
+		uid := h.kept[name].uid
+		err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("old revisions stay: %w", err)
+		}
+		delete(h.kept, name)
+	}
+	return nil
+}
+
+func (h *History) newest() int64 {
+	var number int64
+	for _, e := range h.kept {
+		number = max(number, e.number)
+	}
+	return number
+}
+
+func (h *History) oldest(besides string) string {
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.kept)), func(name string) bool { return name == besides })
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(h.kept[a].number, h.kept[b].number) })
+}
+
+// numberAnnotation repeats the field revision, which is not listed with the metadata.
+const numberAnnotation = "metacontroller.k8s.io/script-revision-number"
+
+func numberOf(object metav1.Object) int64 {
+	number, err := strconv.ParseInt(object.GetAnnotations()[numberAnnotation], 10, 64)
+	if err != nil {
+		return 0 // Somebody took it off: it is as old as can be.
+	}
+	return number
+}

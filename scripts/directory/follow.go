@@ -1,0 +1,123 @@
+package directory
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/go-logr/logr"
+)
+
+const (
+	// quietFor is how long a directory must be still before it is read: whoever
+	// changes files changes them one after another. quietLimit ends the wait.
+	quietFor   = 50 * time.Millisecond
+	quietLimit = time.Second
+	// lookAgain is how often a directory is read though nothing was told: a network's
+	// file systems tell nothing, nor does the target of a link to a file.
+	lookAgain = 10 * time.Second
+)
+
+// Follower follows one directory.
+type Follower struct {
+	// Root is --scripts-dir, and Folder the slash-separated path below it.
+	Root, Folder string
+	Log          logr.Logger
+	// Changed is given what the directory holds, at first and after each change. It
+	// is called by the goroutine of Run, and must not change what it is given.
+	Changed func(Contents)
+}
+
+// Run follows the directory until ctx ends, be it there or not.
+func (f *Follower) Run(ctx context.Context) {
+	w, err := newWatches()
+	if err != nil {
+		f.Log.Error(err, "changes of a script directory are noticed late", "directory", f.Folder, "every", lookAgain.String())
+	}
+	defer w.close()
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
+	last := f.look(w)
+	f.Changed(last)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-w.errors: // Of events that were lost: what it is now is seen all the same.
+		case <-w.events:
+			settle(ctx, w.events)
+		}
+		if now := f.look(w); !now.equal(last) {
+			last = now
+			f.Changed(now)
+		}
+	}
+}
+
+// look reads the directory once all of its folders are watched, so that nothing can
+// happen unseen between the two.
+func (f *Follower) look(w *watches) Contents {
+	now := Read(f.Root, f.Folder)
+	for range tries {
+		if !w.set(append(f.above(), f.onDisk(now.folders)...)) {
+			break
+		}
+		now = Read(f.Root, f.Folder)
+	}
+	return now
+}
+
+// above are the directories from the root down to the folder, whose coming and going
+// is news, too. Without a root it is the one that the root is expected in.
+func (f *Follower) above() []string {
+	if _, err := os.Stat(f.Root); err != nil {
+		return []string{filepath.Dir(f.Root)}
+	}
+	dirs := []string{f.Root}
+	for dir := path.Dir(f.Folder); dir != "."; dir = path.Dir(dir) {
+		dirs = append(dirs, filepath.Join(f.Root, filepath.FromSlash(dir)))
+	}
+	return dirs
+}
+
+func (f *Follower) onDisk(folders []string) []string {
+	var dirs []string
+	for _, folder := range folders {
+		dirs = append(dirs, filepath.Join(f.Root, filepath.FromSlash(folder)))
+	}
+	return dirs
+}
+
+// settle waits until no events come any more.
+func settle(ctx context.Context, events <-chan fsnotify.Event) {
+	limit := time.After(quietLimit)
+	for {
+		select {
+		case <-events:
+		case <-time.After(quietFor):
+			return
+		case <-limit:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c Contents) equal(o Contents) bool {
+	return (c.Files == nil) == (o.Files == nil) && maps.Equal(c.Files, o.Files) &&
+		slices.Equal(c.Flaws, o.Flaws) && textOf(c.Err) == textOf(o.Err)
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,200 @@
+// Package directory reads script files from below one directory of the host's,
+// and follows how they change. It reads nothing outside of that directory, wherever
+// links may lead.
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+const (
+	// MaxBytes is how much the files of one directory may hold together.
+	MaxBytes = 1 << 20
+	// maxFiles and maxDepth bound what is looked at for them.
+	maxFiles = 1000
+	maxDepth = 16
+	// tries is how often a directory is read whose files are swapped meanwhile.
+	tries = 5
+)
+
+// Contents is what a directory holds at one moment.
+type Contents struct {
+	// Files are the texts by their slash-separated path below the directory. It is
+	// nil if there is no such directory.
+	Files map[string]string
+	// Flaws are what is wrong with single files, in the order of their paths.
+	Flaws []Flaw
+	// Err is why the directory as a whole can't be read.
+	Err error
+
+	// folders are the directories that were looked into, below the root.
+	folders []string
+}
+
+// Flaw is what is wrong with one file.
+type Flaw struct{ Path, Message string }
+
+// Read gives the files below folder, a slash-separated path below root. Entries whose
+// names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
+// has mounted, the files of one and the same moment are given.
+func Read(root, folder string) Contents {
+	r, err := os.OpenRoot(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Contents{}
+	}
+	if err != nil {
+		return Contents{Err: fmt.Errorf("--scripts-dir: %w", err)}
+	}
+	defer r.Close()
+	for range tries {
+		w := &walk{root: r, files: map[string]string{}, swaps: map[string]string{}}
+		contents := w.from(folder)
+		if w.still() {
+			return contents
+		}
+	}
+	return Contents{Err: errors.New("it is swapped faster than it can be read")}
+}
+
+// walk is one reading of a directory.
+type walk struct {
+	root    *os.Root
+	files   map[string]string
+	flaws   []Flaw
+	folders []string
+	bytes   int
+	entries int
+	// swaps are the links by which Kubernetes swaps a volume's files, and where they led.
+	swaps map[string]string
+}
+
+// dataLink leads to the files of a mounted volume. The kubelet writes a new folder,
+// and then renames a new link over this one.
+const dataLink = "..data"
+
+func (w *walk) from(folder string) Contents {
+	info, err := w.root.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Contents{}
+	case err != nil:
+		return Contents{Err: fmt.Errorf("%w: it must not lead out of --scripts-dir", err)}
+	case !info.IsDir():
+		return Contents{Err: errors.New("it is a file: name the directory that holds it")}
+	}
+	if err := w.folder(folder, "", nil); err != nil {
+		return Contents{Err: err, folders: w.folders}
+	}
+	return Contents{Files: w.files, Flaws: w.flaws, folders: w.folders}
+}
+
+// still says whether what was read is of one moment.
+func (w *walk) still() bool {
+	for link, target := range w.swaps {
+		if now, err := w.root.Readlink(link); err != nil || now != target {
+			return false
+		}
+	}
+	return true
+}
+
+// folder reads one directory; shown is its path in the tree, and chain what it lies in.
+func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
+	w.folders = append(w.folders, folder)
+	if target, err := w.root.Readlink(path.Join(folder, dataLink)); err == nil && !strings.Contains(target, "/") {
+		w.swaps[path.Join(folder, dataLink)] = target
+		folder = path.Join(folder, target)
+	}
+	info, err := w.root.Stat(folder)
+	if err != nil {
+		return err
+	}
+	for _, outer := range chain {
+		if os.SameFile(outer, info) {
+			w.flaw(shown, "is a link to a directory that it lies in: take it away")
+			return nil
+		}
+	}
+	entries, err := fs.ReadDir(w.root.FS(), folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := w.entry(entry, folder, shown, append(chain[:len(chain):len(chain)], info)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInfo) error {
+	if hidden(entry.Name()) {
+		return nil
+	}
+	if w.entries++; w.entries > maxFiles {
+		return fmt.Errorf("it has more than %d files: name the folder that holds the scripts", maxFiles)
+	}
+	at, shown := path.Join(folder, entry.Name()), path.Join(shown, entry.Name())
+	info, err := w.root.Stat(at)
+	switch {
+	case err != nil && entry.Type()&fs.ModeSymlink != 0:
+		w.flaw(shown, "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one")
+	case errors.Is(err, fs.ErrNotExist):
+		// It was taken away meanwhile, and that is news of its own.
+	case err != nil:
+		return err
+	case info.IsDir() && len(chain) >= maxDepth:
+		return fmt.Errorf("%s: folders are nested deeper than %d", shown, maxDepth)
+	case info.IsDir():
+		return w.folder(at, shown, chain)
+	case !info.Mode().IsRegular():
+		w.flaw(shown, "is no regular file: take it away")
+	default:
+		return w.file(at, shown)
+	}
+	return nil
+}
+
+// hidden says which entries are not meant as scripts: Kubernetes' own, and those
+// that editors and version control leave.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
+
+// file reads one file. Opening must not wait, in case it has become a pipe since it was looked at.
+func (w *walk) file(at, shown string) error {
+	f, err := w.root.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		w.flaw(shown, "may not be read by the host: correct its mode")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		w.flaw(shown, "is no regular file: take it away")
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, int64(MaxBytes-w.bytes)+1))
+	if err != nil {
+		return err
+	}
+	if w.bytes += len(text); w.bytes > MaxBytes {
+		return fmt.Errorf("its files have more than %d KiB together, from %s on: take out what is no script", MaxBytes>>10, shown)
+	}
+	w.files[shown] = string(text)
+	return nil
+}
+
+func (w *walk) flaw(path, message string) {
+	w.flaws = append(w.flaws, Flaw{Path: path, Message: message})
+}

@@ -1,0 +1,331 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/api/hooks"
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/javascript"
+)
+
+const (
+	compositeDefinition = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: boxes}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: example.com/v1, resource: boxes}
+  childResources: [{apiVersion: v1, resource: configmaps}]
+  hooks: {sync: HOOK, finalize: HOOK, customize: HOOK}`
+	decoratorDefinition = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: boxes}
+spec:
+  resources: [{apiVersion: example.com/v1, resource: boxes}]
+  attachments: [{apiVersion: v1, resource: configmaps}]
+  hooks: {sync: HOOK, finalize: HOOK, customize: HOOK}`
+	mapDefinition = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: MapController
+metadata: {name: boxes}
+spec:
+  parentResource: {apiVersion: example.com/v1, resource: boxes}
+  inputResources: [{apiVersion: v1, resource: secrets}]
+  outputResources: [{apiVersion: v1, resource: configmaps}]
+  hooks: {map: HOOK, tombstone: HOOK, finalize: HOOK, customize: HOOK}`
+
+	living = `{apiVersion: example.com/v1, kind: Box, metadata: {name: a, namespace: default, generation: 1}, spec: {}}`
+	input  = `{apiVersion: v1, kind: Secret, metadata: {name: in, namespace: default}}`
+	output = `{apiVersion: v1, kind: ConfigMap, metadata: {name: out}}`
+)
+
+// asked are the hooks, the definitions that have them, and the types that stand for what
+// they are given and give back.
+var asked = map[string]struct {
+	definition, finalizer, hook string
+	request, response           any
+}{
+	"composite sync":      {compositeDefinition, "", "sync", hooks.CompositeRequest{}, hooks.CompositeResponse{}},
+	"composite finalize":  {compositeDefinition, "compositecontroller", "finalize", hooks.CompositeRequest{}, hooks.CompositeResponse{}},
+	"composite customize": {compositeDefinition, "", "customize", hooks.CustomizeRequest{}, hooks.CustomizeResponse{}},
+	"decorator sync":      {decoratorDefinition, "", "sync", hooks.DecoratorRequest{}, hooks.DecoratorResponse{}},
+	"decorator finalize":  {decoratorDefinition, "decoratorcontroller", "finalize", hooks.DecoratorRequest{}, hooks.DecoratorResponse{}},
+	"decorator customize": {decoratorDefinition, "", "customize", hooks.CustomizeRequest{}, hooks.CustomizeResponse{}},
+	"map":                 {mapDefinition, "", "map", hooks.MapRequest{}, hooks.MapResponse{}},
+	"map tombstone":       {mapDefinition, "", "tombstone", hooks.TombstoneRequest{}, hooks.TombstoneResponse{}},
+	"map finalize":        {mapDefinition, "mapcontroller", "finalize", hooks.MapFinalizeRequest{}, hooks.MapFinalizeResponse{}},
+	"map customize":       {mapDefinition, "", "customize", hooks.CustomizeRequest{}, hooks.CustomizeResponse{}},
+}
+
+// TestRequests asks every hook in earnest, and holds what it is given against its type.
+func TestRequests(t *testing.T) {
+	for name, c := range asked {
+		for _, version := range []string{"v1", "v2"} {
+			if version == "v1" && c.definition == mapDefinition {
+				continue // There is no v1 of its hooks.
+			}
+			t.Run(name+"/"+version, func(t *testing.T) {
+				session, recorded := start(t, c.definition, version, c.finalizer)
+				pass(t, session, recorded, c.hook, nil)
+				want := fieldsOf(c.request)
+				delete(want, "parameters") // The engines add those: see TestParameters.
+				got := recorded[c.hook].request
+				if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
+					t.Fatalf("fields of the request (-%T +what was sent):\n%s", c.request, diff)
+				}
+				for field, kind := range want {
+					if sent := reflect.TypeOf(got[field]).Kind(); sent != jsonKind(kind) {
+						t.Errorf("%s: a %v was sent, and %T has a %v", field, sent, c.request, kind)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestResponses answers with every field of a response's type, which has to be taken, and
+// then with one more, which has to be refused by a message that lists them all.
+func TestResponses(t *testing.T) {
+	listed := regexp.MustCompile(`more: is no field of this hook's response, which has ([A-Za-z, ]+)`)
+	for name, c := range asked {
+		t.Run(name, func(t *testing.T) {
+			var answer map[string]any
+			for _, more := range []bool{false, true} {
+				answer = answerOf(t, c.response)
+				session, recorded := start(t, c.definition, "v2", c.finalizer)
+				if more {
+					answer["more"] = true
+				}
+				err := pass(t, session, recorded, c.hook, answer)
+				if !more {
+					if err != nil {
+						t.Fatalf("every field of %T: %v", c.response, err)
+					}
+					continue
+				}
+				if err == nil || !listed.MatchString(err.Error()) {
+					t.Fatalf("an unknown field: %v", err)
+				}
+				known := strings.Split(listed.FindStringSubmatch(err.Error())[1], ", ")
+				slices.Sort(known)
+				if diff := cmp.Diff(slices.Sorted(maps.Keys(fieldsOf(c.response))), known); diff != "" {
+					t.Errorf("fields of the response (-%T +what is taken):\n%s", c.response, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestParameters shows that engines add parameters to a request, and nothing else.
+func TestParameters(t *testing.T) {
+	engine, err := javascript.Definition().New(engines.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{
+		Path: "a.js", Files: map[string]string{"a.js": "export const sync = (request) => Object.keys(request)"}, Parameters: map[string]any{},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"parent": map[string]any{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(any([]any{"parameters", "parent"}), response.Body); diff != "" {
+		t.Errorf("fields of a request (-want +got):\n%s", diff)
+	}
+}
+
+// TestKubernetesTypes holds what is Kubernetes' own against Kubernetes' types.
+func TestKubernetesTypes(t *testing.T) {
+	for name, c := range map[string]struct {
+		ours, theirs any
+		without      []string
+	}{
+		"ObjectMeta":               {hooks.ObjectMeta{}, metav1.ObjectMeta{}, []string{"managedFields", "selfLink"}},
+		"OwnerReference":           {hooks.OwnerReference{}, metav1.OwnerReference{}, nil},
+		"Condition":                {hooks.Condition{}, metav1.Condition{}, nil},
+		"LabelSelector":            {hooks.LabelSelector{}, metav1.LabelSelector{}, nil},
+		"LabelSelectorRequirement": {hooks.LabelSelectorRequirement{}, metav1.LabelSelectorRequirement{}, nil},
+	} {
+		theirs := fieldsOf(c.theirs)
+		for _, field := range c.without {
+			delete(theirs, field)
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(theirs)), slices.Sorted(maps.Keys(fieldsOf(c.ours)))); diff != "" {
+			t.Errorf("fields of %s (-Kubernetes' +ours):\n%s", name, diff)
+		}
+	}
+}
+
+// recorder is a hook that keeps what it was given last.
+type recorder struct{ request, answer map[string]any }
+
+func (r *recorder) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	r.request = call.Request
+	return engines.Response{Body: r.answer}, nil
+}
+
+// start makes a cluster with a parent and an input, and a definition whose hooks all
+// answer with as little as they may.
+func start(t *testing.T, definition, version, finalizer string) (*render.Session, map[string]*recorder) {
+	t.Helper()
+	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := object(t, living)
+	if finalizer != "" {
+		now := metav1.Unix(0, 0)
+		parent.SetDeletionTimestamp(&now)
+		parent.SetFinalizers([]string{"metacontroller.io/" + finalizer + "-boxes"})
+	}
+	recorded := map[string]*recorder{}
+	programs := map[string]engines.Program{}
+	for hook, answer := range map[string]string{
+		"sync": "{children: []}", "finalize": "{children: []}", "customize": "{}", "map": "{outputs: [" + output + "]}", "tombstone": "{outputs: []}",
+	} {
+		if strings.Contains(definition, "Decorator") {
+			answer = strings.ReplaceAll(answer, "children", "attachments")
+		}
+		if strings.Contains(definition, "Map") {
+			answer = strings.ReplaceAll(answer, "children", "outputs")
+		}
+		recorded[hook] = &recorder{answer: object(t, answer).Object}
+		programs[hook] = recorded[hook]
+	}
+	hook := `{version: ` + version + `, webhook: {url: "http://hooks.invalid"}}`
+	session, err := render.Run(t.Context(), render.Input{
+		Definition: object(t, strings.ReplaceAll(definition, "HOOK", hook)), Objects: []*unstructured.Unstructured{parent, object(t, input)},
+		Resources: []memcluster.Resource{boxes}, Programs: programs, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return session, recorded
+}
+
+// pass reconciles the parent such that the hook is asked, which gives that answer unless
+// it is nil. It gives the error of the pass.
+func pass(t *testing.T, session *render.Session, recorded map[string]*recorder, hook string, answer map[string]any) error {
+	t.Helper()
+	if answer != nil {
+		recorded[hook].answer = answer
+	}
+	result, err := session.Reconcile(t.Context(), object(t, living))
+	if hook == "tombstone" {
+		result, err = bury(t, session)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if recorded[hook].request == nil {
+		t.Fatalf("%s was not asked: %v", hook, result.Err)
+	}
+	return result.Err
+}
+
+// bury makes the pass after the input is gone.
+func bury(t *testing.T, session *render.Session) (render.Result, error) {
+	t.Helper()
+	err := session.Edit(t.Context(), func(client dynamic.Interface) error {
+		at, err := render.Endpoint(session.Cluster(), client, object(t, input))
+		return errors.Join(err, at.Delete(t.Context(), "in", metav1.DeleteOptions{}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session.Reconcile(t.Context(), object(t, living))
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// answerOf gives an answer that has every field of a response's type.
+func answerOf(t *testing.T, response any) map[string]any {
+	t.Helper()
+	answer := map[string]any{}
+	for field, kind := range fieldsOf(response) {
+		switch jsonKind(kind) {
+		case reflect.Slice:
+			answer[field] = []any{}
+		case reflect.Map:
+			answer[field] = map[string]any{}
+		case reflect.Float64:
+			answer[field] = 2.5
+		case reflect.Bool:
+			answer[field] = false
+		default:
+			t.Fatalf("%T.%s: what to answer for a %v?", response, field, kind)
+		}
+	}
+	if _, ok := response.(hooks.CustomizeResponse); ok {
+		answer["relatedResources"] = object(t, `{list: [
+			{apiVersion: v1, resource: secrets, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [b]}]}, namespaceSelector: {}},
+			{apiVersion: v1, resource: secrets, namespace: default, names: [in]}]}`).Object["list"]
+		covers(t, answer["relatedResources"].([]any))
+	}
+	return answer
+}
+
+// covers checks that the rules of an answer have all fields of their type between them.
+func covers(t *testing.T, rules []any) {
+	t.Helper()
+	all := map[string]any{}
+	for _, rule := range rules {
+		maps.Copy(all, rule.(map[string]any))
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(fieldsOf(hooks.RelatedResourceRule{}))), slices.Sorted(maps.Keys(all))); diff != "" {
+		t.Errorf("fields of the rules (-type +answer):\n%s", diff)
+	}
+}
+
+// fieldsOf gives the JSON fields of a struct, with those of the structs within it.
+func fieldsOf(value any) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(value)) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields[name] = f.Type
+		}
+	}
+	return fields
+}
+
+// jsonKind is the kind of Go value that package unstructured has for a type.
+func jsonKind(t reflect.Type) reflect.Kind {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		return reflect.Map
+	}
+	return t.Kind()
+}

@@ -1,0 +1,222 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/engines/jsonnet"
+)
+
+// callers call a function of the module by its name, in each language.
+var callers = map[string]struct {
+	definition   engines.Definition
+	path, script string
+}{
+	"JavaScript": {javascript.Definition(), "sync.js", `
+		import * as libretto from "libretto";
+		export const sync = ({ name, args }) => ({ result: libretto[name](...args) });`},
+	"Jsonnet": {jsonnet.Definition(), "sync.jsonnet", `
+		local libretto = import 'libretto';
+		function(request)
+		  local f = libretto[request.name], a = request.args;
+		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1]) else f(a[0], a[1], a[2]) }`},
+}
+
+// caller gives the function that calls the module in one language.
+func caller(t *testing.T, language string) func(name string, args []any) (any, error) {
+	t.Helper()
+	c := callers[language]
+	engine, err := c.definition.New(engines.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{Path: c.path, Files: map[string]string{c.path: c.script}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(name string, args []any) (any, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		response, err := program.Run(ctx, engines.Call{Request: map[string]any{"name": name, "args": args}})
+		if err != nil {
+			return nil, err
+		}
+		return response.Body.(map[string]any)["result"], nil
+	}
+}
+
+func parsed(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+const (
+	web       = `{"metadata": {"namespace": "a", "name": "web"}}`
+	bare      = `{"metadata": {"name": "web"}}`
+	inA       = `{"metadata": {"namespace": "a", "name": "p"}}`
+	inNone    = `{"metadata": {"name": "p"}}`
+	ready     = `{"status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]}}`
+	groups    = `{"Pod.v1": {"a/y": 2, "a/x": 1, "a/x-1": 3}, "Deployment.apps/v1": {}}`
+	condition = `{"type": "Ready", "status": "True", "lastTransitionTime": "then", "reason": "Old"}`
+)
+
+// TestModule runs every function in both languages, which have to agree.
+func TestModule(t *testing.T) {
+	cases := map[string]struct{ reason, name, args, want, fails string }{
+		"GroupKeyCore":  {reason: "the core group has no name", name: "groupKey", args: `["v1", "Pod"]`, want: `"Pod.v1"`},
+		"GroupKeyNamed": {reason: "others have one", name: "groupKey", args: `["apps/v1", "Deployment"]`, want: `"Deployment.apps/v1"`},
+
+		"KeyOfItself":      {reason: "without a parent an object goes by what it says", name: "childKey", args: `[` + web + `]`, want: `"a/web"`},
+		"KeyOfNone":        {reason: "so does one in no namespace", name: "childKey", args: `[` + bare + `]`, want: `"web"`},
+		"KeyV2":            {reason: "v2 is what new hooks have", name: "childKey", args: `[` + web + `, ` + inA + `]`, want: `"a/web"`},
+		"KeyInherits":      {reason: "a child may leave its namespace out", name: "childKey", args: `[` + bare + `, ` + inA + `]`, want: `"a/web"`},
+		"KeyEmpty":         {reason: "an empty namespace is none", name: "childKey", args: `[{"metadata": {"namespace": "", "name": "web"}}, ` + inA + `]`, want: `"a/web"`},
+		"KeyV1":            {reason: "v1 is relative to the parent", name: "childKey", args: `[` + web + `, ` + inA + `, "v1"]`, want: `"web"`},
+		"KeyV1Inherits":    {reason: "also before it is written", name: "childKey", args: `[` + bare + `, ` + inA + `, "v1"]`, want: `"web"`},
+		"KeyV1Cluster":     {reason: "unless that is in no namespace", name: "childKey", args: `[` + web + `, ` + inNone + `, "v1"]`, want: `"a/web"`},
+		"KeyClusterChild":  {reason: "a child in no namespace goes by its name", name: "childKey", args: `[` + bare + `, ` + inNone + `, "v2"]`, want: `"web"`},
+		"KeyNoParent":      {reason: "null is no parent", name: "childKey", args: `[` + web + `, null, "v1"]`, want: `"a/web"`},
+		"KeyOddVersion":    {reason: "a slip must not choose keys", name: "childKey", args: `[` + web + `, ` + inA + `, "V1"]`, fails: `childKey: version "V1" is neither "v1" nor "v2"`},
+		"ObjectsByKey":     {reason: "the order is that of the keys", name: "objectsOf", args: `[` + groups + `, "v1", "Pod"]`, want: `[1, 3, 2]`},
+		"ObjectsNone":      {reason: "an empty group is an empty list", name: "objectsOf", args: `[` + groups + `, "apps/v1", "Deployment"]`, want: `[]`},
+		"ObjectsNoGroup":   {reason: "a slip must not look like having none", name: "objectsOf", args: `[` + groups + `, "v1", "Deployment"]`, fails: `objectsOf: there is no group Deployment.v1, only [Deployment.apps/v1, Pod.v1]`},
+		"Owner":            {reason: "the owner is the controller", name: "ownerName", args: `[{"metadata": {"ownerReferences": [{"name": "a"}, {"name": "b", "controller": true}]}}]`, want: `"b"`},
+		"OwnerNone":        {reason: "not everything has one", name: "ownerName", args: `[` + web + `]`, want: `null`},
+		"OwnerNoneManages": {reason: "other owners don't count", name: "ownerName", args: `[{"metadata": {"ownerReferences": [{"name": "a", "controller": false}]}}]`, want: `null`},
+
+		"Condition":          {reason: "conditions go by their type", name: "findCondition", args: `[` + ready + `, "Ready"]`, want: `{"type": "Ready", "status": "True"}`},
+		"ConditionMissing":   {reason: "there may be none", name: "findCondition", args: `[` + ready + `, "Gone"]`, want: `null`},
+		"ConditionNoStatus":  {reason: "nor a status", name: "findCondition", args: `[` + web + `, "Ready"]`, want: `null`},
+		"ConditionNull":      {reason: "nor an object", name: "findCondition", args: `[null, "Ready"]`, want: `null`},
+		"ConditionNoList":    {reason: "null is no list", name: "findCondition", args: `[{"status": {"conditions": null}}, "Ready"]`, want: `null`},
+		"True":               {reason: "True is true", name: "isConditionTrue", args: `[` + ready + `, "Ready"]`, want: `true`},
+		"False":              {reason: "False is not", name: "isConditionTrue", args: `[` + ready + `, "Other"]`, want: `false`},
+		"NotTrue":            {reason: "nor is what is not there", name: "isConditionTrue", args: `[` + web + `, "Ready"]`, want: `false`},
+		"SetFirst":           {reason: "no list is an empty one", name: "setCondition", args: `[null, {"type": "A", "status": "True"}, "now"]`, want: `[{"type": "A", "status": "True", "lastTransitionTime": "now"}]`},
+		"SetKeepsTime":       {reason: "nothing has changed but why", name: "setCondition", args: `[[` + condition + `], {"type": "Ready", "status": "True", "message": "m"}, "now"]`, want: `[{"type": "Ready", "status": "True", "message": "m", "lastTransitionTime": "then"}]`},
+		"SetChangesTime":     {reason: "the status has changed", name: "setCondition", args: `[[` + condition + `], {"type": "Ready", "status": "False", "lastTransitionTime": "x"}, "now"]`, want: `[{"type": "Ready", "status": "False", "lastTransitionTime": "now"}]`},
+		"SetInPlace":         {reason: "lists that move are differences", name: "setCondition", args: `[[{"type": "A", "status": "True"}, ` + condition + `, {"type": "B", "status": "True"}], {"type": "Ready", "status": "False"}, "now"]`, want: `[{"type": "A", "status": "True"}, {"type": "Ready", "status": "False", "lastTransitionTime": "now"}, {"type": "B", "status": "True"}]`},
+		"SetAtEnd":           {reason: "what is new comes last", name: "setCondition", args: `[[` + condition + `], {"type": "A", "status": "True"}, "now"]`, want: `[` + condition + `, {"type": "A", "status": "True", "lastTransitionTime": "now"}]`},
+		"SetWithoutTime":     {reason: "there is no clock in Jsonnet", name: "setCondition", args: `[[` + condition + `], {"type": "Ready", "status": "False"}]`, want: `[{"type": "Ready", "status": "False"}]`},
+		"SetGivesTime":       {reason: "a condition without a time gets one", name: "setCondition", args: `[[{"type": "A", "status": "True"}], {"type": "A", "status": "True"}, "now"]`, want: `[{"type": "A", "status": "True", "lastTransitionTime": "now"}]`},
+		"SelectorNull":       {reason: "no selector selects nothing, as in Kubernetes", name: "matchesLabels", args: `[null, {"a": "b"}]`, want: `false`},
+		"SelectorNoLabels":   {reason: "null labels are none", name: "matchesLabels", args: `[{"matchLabels": {"a": "b"}}, null]`, want: `false`},
+		"SelectorNotInNone":  {reason: "and are in no list", name: "matchesLabels", args: `[{"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]}, null]`, want: `true`},
+		"SelectorOperator":   {reason: "an operator is one of four", name: "matchesLabels", args: `[{"matchExpressions": [{"key": "a", "operator": "in", "values": ["b"]}]}, {"a": "b"}]`, fails: `matchesLabels: operator "in" is none of In, NotIn, Exists and DoesNotExist`},
+		"Ordinal":            {reason: "as a StatefulSet numbers its pods", name: "ordinalOf", args: `["web-12", "web"]`, want: `12`},
+		"OrdinalZero":        {reason: "from 0", name: "ordinalOf", args: `["web-0", "web"]`, want: `0`},
+		"OrdinalPadded":      {reason: "another name than web-1", name: "ordinalOf", args: `["web-01", "web"]`, want: `null`},
+		"OrdinalOther":       {reason: "another set's", name: "ordinalOf", args: `["web-a-1", "web"]`, want: `null`},
+		"OrdinalNone":        {reason: "no number", name: "ordinalOf", args: `["web-", "web"]`, want: `null`},
+		"OrdinalItself":      {reason: "no number either", name: "ordinalOf", args: `["web", "web"]`, want: `null`},
+		"OrdinalNegative":    {reason: "a dash more", name: "ordinalOf", args: `["web--1", "web"]`, want: `null`},
+		"OrdinalHuge":        {reason: "more than a number holds", name: "ordinalOf", args: `["web-12345678901", "web"]`, want: `null`},
+		"OrdinalOtherDigits": {reason: "digits of other scripts are none", name: "ordinalOf", args: `["web-١", "web"]`, want: `null`},
+	}
+	for language := range callers {
+		call := caller(t, language)
+		for name, c := range cases {
+			t.Run(language+"/"+name, func(t *testing.T) {
+				t.Log(c.reason)
+				got, err := call(c.name, parsed(t, c.args).([]any))
+				if c.fails != "" {
+					var failed *engines.Error
+					if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.fails) || !strings.HasPrefix(failed.Location.File, "sync.") {
+						t.Fatalf("error %v, want one with %q, at a place of the author's", err, c.fails)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
+					t.Errorf("%s(%s) (-want +got):\n%s", c.name, c.args, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestHash holds the hashes of both languages against each other, and against those that
+// objects in clusters have by now: they must never change.
+func TestHash(t *testing.T) {
+	cases := map[string]struct{ reason, value, want string }{
+		"Null":     {"any JSON has a hash", `null`, "74234e98afe7498f"},
+		"Empty":    {"an empty object is not null", `{}`, "44136fa355b3678a"},
+		"Keys":     {"their order is none", `{"b": [true, false], "a": {"d": null, "c": ""}}`, ""},
+		"Unicode":  {"keys are ordered by their UTF-8, not by their UTF-16", `{"\ufffd": 1, "\ud83d\ude00": 2, "é": 3, "~": 4}`, ""},
+		"Escapes":  {"one way to write each character", `"<>&\"\\/\b\f\n\r\t\u0000\u001f\u007f\u0085\u2028\u2029\ud83d\ude00"`, ""},
+		"Integers": {"whole numbers have all their digits", `[0, 1, -1, 1e3, 9007199254740991, 4611686018427387904, 1e21, 1e22, 123456789012345680000, 1e300]`, ""},
+		"Rounded":  {"whole numbers beyond 2^53 are those of JavaScript and Jsonnet", `[9007199254740993, 9223372036854775807]`, ""},
+		"Decimals": {"the fewest digits that give the number again", `[0.1, 0.5, -2.5, 1e-7, 5e-324, 1.7976931348623157e308, 0.30000000000000004, 123456.789, 1e-6]`, ""},
+		"Template": {"what it is for", `{"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "nginx:1.29", "ports": [{"containerPort": 80}]}]}}`, "b0bbe4795cb56766"},
+	}
+	javaScript, jsonnet := caller(t, "JavaScript"), caller(t, "Jsonnet")
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			args := []any{parsed(t, c.value)}
+			one, err := javaScript("hash", args)
+			other, otherErr := jsonnet("hash", args)
+			if err := errors.Join(err, otherErr); err != nil {
+				t.Fatal(err)
+			}
+			if one != other || len(one.(string)) != 16 {
+				t.Errorf("hash of %s: %v in JavaScript, %v in Jsonnet, want the same 16 digits", c.value, one, other)
+			}
+			if c.want != "" && one != c.want {
+				t.Errorf("hash of %s: %v, want %s", c.value, one, c.want)
+			}
+		})
+	}
+}
+
+// TestSelectors holds matchesLabels against Kubernetes' own selectors.
+func TestSelectors(t *testing.T) {
+	selectors := []string{
+		`{}`, `{"matchLabels": {}}`, `{"matchLabels": {"a": "1"}}`, `{"matchLabels": {"a": "1", "b": "2"}}`, `{"matchExpressions": []}`,
+		`{"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}`,
+		`{"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1", "2"]}]}`,
+		`{"matchExpressions": [{"key": "a", "operator": "Exists"}]}`,
+		`{"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}`,
+		`{"matchLabels": {"b": "2"}, "matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "NotIn", "values": ["2"]}]}`,
+	}
+	sets := []string{`{}`, `{"a": "1"}`, `{"a": "2"}`, `{"a": "3"}`, `{"a": ""}`, `{"b": "2"}`, `{"a": "1", "b": "2"}`, `{"a": "2", "b": "2", "toString": "x"}`}
+	for language := range callers {
+		call := caller(t, language)
+		for _, selector := range selectors {
+			var typed metav1.LabelSelector
+			if err := utiljson.Unmarshal([]byte(selector), &typed); err != nil {
+				t.Fatal(err)
+			}
+			compiled, err := metav1.LabelSelectorAsSelector(&typed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, set := range sets {
+				var typed labels.Set
+				if err := utiljson.Unmarshal([]byte(set), &typed); err != nil {
+					t.Fatal(err)
+				}
+				got, err := call("matchesLabels", []any{parsed(t, selector), parsed(t, set)})
+				if want := compiled.Matches(typed); err != nil || got != want {
+					t.Errorf("%s: %s on %s: %v, %v, want %v", language, selector, set, got, err, want)
+				}
+			}
+		}
+	}
+}

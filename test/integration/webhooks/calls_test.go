@@ -1,0 +1,253 @@
+package webhooks
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// TestEtag shows that an answer which has not changed is not sent again, one for each parent.
+func TestEtag(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	var version, unchanged atomic.Int64
+	server.says(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		name := "a"
+		if strings.Contains(string(body), `"name":"b"`) {
+			name = "b"
+		}
+		tag := fmt.Sprintf("%q", fmt.Sprint(name, version.Load()))
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			unchanged.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "%d"}}]}`, name, version.Load())
+	})
+	s.definition("etag", fmt.Sprintf("{webhook: {url: %q, etag: {enabled: true, cacheTimeoutSeconds: 60}}}", server.URL), "resyncPeriodSeconds: 1")
+	s.thing("etag", "a")
+	s.thing("etag", "b")
+	for n := range int64(3) {
+		version.Store(n)
+		before := unchanged.Load()
+		s.holds("a", fmt.Sprint(n))
+		s.holds("b", fmt.Sprint(n))
+		cluster.Eventually(t, world.Soon, func() error {
+			if got := unchanged.Load() - before; got < 4 {
+				return fmt.Errorf("%d answers of 304, want 4", got)
+			}
+			return nil
+		})
+		s.holds("a", fmt.Sprint(n))
+		s.holds("b", fmt.Sprint(n))
+	}
+}
+
+// TestRetryAfter shows that a server which is busy is asked when it says, and not all the time if it does not.
+func TestRetryAfter(t *testing.T) {
+	s := newStage(t)
+	cases := map[string]struct {
+		status  int
+		header  func() string
+		told    bool // by an event
+		atLeast time.Duration
+	}{
+		"seconds":     {status: 429, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
+		"date":        {status: 429, header: func() string { return time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat) }, atLeast: 1900 * time.Millisecond},
+		"unavailable": {status: 503, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
+		"past":        {status: 429, header: func() string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }, told: true},
+		"silent":      {status: 429, header: func() string { return "" }, told: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			server := serve(t, nil)
+			var mu sync.Mutex
+			var calls []time.Time
+			const refusals = 3
+			server.says(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				calls = append(calls, time.Now())
+				n := len(calls)
+				mu.Unlock()
+				if n <= refusals {
+					w.Header().Set("Retry-After", c.header())
+					w.WriteHeader(c.status)
+					return
+				}
+				wanting("yes")(w, r)
+			})
+			s.definition(name, fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
+			s.thing(name, name)
+			s.holds(name, "yes")
+			mu.Lock()
+			defer mu.Unlock()
+			for i := range refusals {
+				if pause := calls[i+1].Sub(calls[i]); pause < c.atLeast {
+					t.Errorf("called again after %s, want at least %s", pause, c.atLeast)
+				}
+			}
+			if c.told {
+				s.MustEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
+			} else if events := s.List(world.Events, ""); len(events) > 0 {
+				for _, e := range events {
+					if message := fmt.Sprint(e.Object["message"]); strings.Contains(message, server.URL) {
+						t.Errorf("an event tells of what passes by itself: %s", message)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestNoHotLoop shows that a server which always says 429 and never when is asked less and less.
+func TestNoHotLoop(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	server.says(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	s.definition("busy", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
+	s.thing("busy", "busy")
+	s.MustEvent("busy", "SyncError", "answered 429 Too Many Requests")
+	cluster.Consistently(t, 4*time.Second, func() error {
+		if n := server.called(); n > 20 {
+			return fmt.Errorf("called %d times", n)
+		}
+		return nil
+	})
+}
+
+// TestService shows where a Service is called: by a proxy that takes the place of the cluster's DNS.
+func TestService(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]bool{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked[r.URL.String()] = true
+		mu.Unlock()
+		wanting("yes")(w, r)
+	}))
+	defer proxy.Close()
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	s := newStage(t)
+	for name, service := range map[string]string{"port": "{name: hooks, namespace: prod, port: 8080}", "standard": "{name: hooks, namespace: prod}"} {
+		s.definition(name, fmt.Sprintf("{webhook: {service: %s, path: %s}}", service, asYAML("/"+name+"?a=b")), "")
+		s.thing(name, name)
+		s.holds(name, "yes")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, want := range []string{"http://hooks.prod:8080/port?a=b", "http://hooks.prod:80/standard?a=b"} {
+		if !asked[want] && !asked[strings.Replace(want, ":80/", "/", 1)] {
+			t.Errorf("%s was not called, only %v", want, asked)
+		}
+	}
+}
+
+func TestUnknownServiceIsTold(t *testing.T) {
+	s := newStage(t)
+	s.definition("gone", "{webhook: {service: {name: no-hooks, namespace: nowhere, port: 8080}, path: /sync}}", "")
+	s.thing("gone", "gone")
+	s.MustEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
+}
+
+// TestTroubles shows what is told of servers that do not answer as they should; nothing is changed meanwhile.
+func TestTroubles(t *testing.T) {
+	s := newStage(t)
+	stranger := serve(t, nil)
+	cases := map[string]struct {
+		edit   func(*httptest.Server)
+		answer http.HandlerFunc
+		more   string // of the webhook
+		told   string
+	}{
+		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, 307) }, told: "redirected to another server, " + stranger.URL},
+		"loop":     {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 308) }, told: "more than 5 redirects"},
+		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
+		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, told: "looks like HTML"},
+		"created":  {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, `{"children": []}`) }, told: "answered 201 Created"},
+		"error":    {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", 500) }, told: "answered 500 Internal Server Error: boom"},
+		"slow":     {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, more: ", timeout: 300ms", told: "HookTimedOut: sync hook: "},
+		"no-list":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }, told: "HookResponseInvalid: sync hook: children: is required"},
+		"misspelt": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"Children": []}`) }, told: `(there is "Children")`},
+		"doubled":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "children": []}`) }, more: ", responseUnMarshallMode: strict", told: `duplicate field "children"`},
+		"unknown":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "kids": []}`) }, more: ", responseUnMarshallMode: strict", told: "kids: is no field"},
+		"half": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"children": []}`)
+		}, told: "the response ended after 16 bytes"},
+		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, told: "it was not sent If-None-Match"},
+		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`"` + strings.Repeat("x", 9<<20) + `"`))
+		}, told: "HookLimitExceeded: sync hook: "},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			server := serve(t, nil)
+			target := server
+			if c.edit != nil {
+				target = serve(t, c.edit)
+			}
+			target.says(c.answer)
+			// The child is there from before, by a server that answers as it should.
+			s.definition(name, fmt.Sprintf("{webhook: {url: %q}}", serve(t, nil).URL), "")
+			s.thing(name, name)
+			s.holds(name, "yes")
+			s.definition(name, fmt.Sprintf("{webhook: {url: %q%s}}", target.URL, c.more), "")
+			s.MustEvent(name, "SyncError", c.told)
+			s.holds(name, "yes")
+		})
+	}
+	if n := stranger.called(); n != 0 {
+		t.Errorf("the request went to another server %d times", n)
+	}
+}
+
+// TestLooseAnswers shows what a webhook that says loose may leave out, or write twice.
+func TestLooseAnswers(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	server.says(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"children": [], "kids": 1, "children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "loose"}, "data": {"value": "last"}}]}`)
+	})
+	s.definition("loose", fmt.Sprintf("{version: v2, webhook: {url: %q, responseUnMarshallMode: loose}}", server.URL), "resyncPeriodSeconds: 1")
+	s.thing("loose", "loose")
+	s.holds("loose", "last")
+	server.says(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `null`) })
+	s.Gone(world.ConfigMaps, "loose", "")
+}
+
+// TestRequestIDs shows that a call is found in the logs of both sides.
+func TestRequestIDs(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	var id, agent atomic.Value
+	server.says(func(w http.ResponseWriter, r *http.Request) {
+		id.Store(r.Header.Get("X-Request-Id"))
+		agent.Store(r.Header.Get("User-Agent"))
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	s.definition("ids", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
+	s.thing("ids", "ids")
+	s.MustEvent("ids", "SyncError", "answered 500")
+	cluster.Eventually(t, world.Soon, func() error {
+		if given, _ := id.Load().(string); given == "" || !strings.Contains(s.Libretto().Log(), "request "+given) {
+			return fmt.Errorf("the request %q is not in the log", given)
+		}
+		return nil
+	})
+	if name, _ := agent.Load().(string); !strings.HasPrefix(name, "libretto/") {
+		t.Errorf("User-Agent is %q", name)
+	}
+}

@@ -1,0 +1,267 @@
+package webhooks
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+func plain(*httptest.Server) {}
+
+// showing lets those in who show a certificate.
+func showing(s *httptest.Server) { s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert} }
+
+// only lets requests through that are authorized in one way.
+func only(authorized func(*http.Request) bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !authorized(r) {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		wanting("yes")(w, r)
+	}
+}
+
+func bearer(token string) http.HandlerFunc {
+	return only(func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+token })
+}
+
+// TestCredentials shows every form of credentials, of the webhook and by host.
+func TestCredentials(t *testing.T) {
+	s := newStage(t)
+	cert, key := clientCertificate(t)
+	s.secret("token", map[string]string{"token": " right\n"})
+	s.secret("wrong", map[string]string{"token": "wrong"})
+	s.secret("login", map[string]string{"username": "me", "password": "open"})
+	s.secret("client", map[string]string{"tls.crt": cert, "tls.key": key})
+	ref := func(name string) string { return fmt.Sprintf("{namespace: %s, name: %s}", s.Namespace, name) }
+	keyed := func(name, key string) string {
+		return fmt.Sprintf("{namespace: %s, name: %s, key: %s}", s.Namespace, name, key)
+	}
+	login := only(func(r *http.Request) bool {
+		name, password, ok := r.BasicAuth()
+		return ok && name == "me" && password == "open"
+	})
+	cases := map[string]struct {
+		edit   func(*httptest.Server)
+		answer http.HandlerFunc
+		// given are the credentials; AUTHORITY stands for the server's certificate.
+		given string
+		// refused is what the event says, and "" if it goes well.
+		refused string
+	}{
+		"inline":      {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
+		"secret-ca":   {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
+		"configmap":   {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
+		"no-ca":       {edit: plain, answer: wanting("yes"), given: "authorization: {secretRef: " + keyed("token", "token") + "}", refused: "in caBundle"},
+		"bearer":      {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("token", "token") + "}"},
+		"wrong-token": {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("wrong", "token") + "}", refused: "answered 401 Unauthorized: who are you?"},
+		"basic":       {edit: plain, answer: login, given: "caBundle: {inline: AUTHORITY}, basicAuth: {secretRef: " + ref("login") + "}"},
+		"client":      {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}, clientTLS: {secretRef: " + ref("client") + "}"},
+		"no-client":   {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}", refused: "give the right one in clientTLS"},
+		"without-tls": {answer: bearer("right"), given: "authorization: {secretRef: " + keyed("token", "token") + "}"},
+	}
+	for name, c := range cases {
+		for where, of := range map[string]func(url, given string) (hook, more string){
+			"webhook": func(url, given string) (string, string) {
+				return fmt.Sprintf("{webhook: {url: %q, %s}}", url, given), ""
+			},
+			"host": func(url, given string) (string, string) {
+				host := strings.SplitN(url, "//", 2)[1]
+				return fmt.Sprintf("{webhook: {url: %q}}", url+"/sync"), fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
+			},
+		} {
+			t.Run(name+"-"+where, func(t *testing.T) {
+				s := s.in(t)
+				server := serve(t, c.edit)
+				server.says(c.answer)
+				authority := "x"
+				if c.edit != nil {
+					authority = server.authority()
+				}
+				switch name {
+				case "secret-ca":
+					s.secret("ca-secret-ca", map[string]string{"ca.crt": authority})
+				case "configmap":
+					s.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", asYAML(authority)))
+				}
+				set := name + "-" + where
+				s.definition(set, first(of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", asYAML(authority)))), second(of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", asYAML(authority)))))
+				s.thing(set, set)
+				if c.refused == "" {
+					s.holds(set, "yes")
+					return
+				}
+				s.MustEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
+				if s.Get(world.ConfigMaps, set) != nil {
+					t.Error("there is a child, though nobody answered")
+				}
+			})
+		}
+	}
+}
+
+func first(a, _ string) string  { return a }
+func second(_, b string) string { return b }
+
+// clientCertificate makes a certificate and its key, in PEM.
+func clientCertificate(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "libretto"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}))
+}
+
+// TestMissingSecret shows that a definition waits for its credentials, says so, and
+// goes on with what was good last when they are gone.
+func TestMissingSecret(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	server.says(bearer("right"))
+	name := s.definition("late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, s.Namespace), "")
+	s.thing("late", "late")
+	s.MustCondition(name, "Accepted", "True")
+	s.MustCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+s.Namespace+"/late is not there: create it")
+	s.MustEvent(name, "CredentialsNotReady", "is not there")
+	if n := server.called(); n != 0 {
+		t.Errorf("called %d times without the token", n)
+	}
+	s.secret("late", map[string]string{"token": "right"})
+	s.holds("late", "yes")
+	s.MustCondition(name, "Ready", "True", "Running")
+	s.Remove(secrets, s.Namespace, "late")
+	s.MustCondition(name, "Ready", "True", "CredentialsNotReady", "what was good last", "is not there")
+	s.thing("late", "another")
+	s.holds("another", "yes")
+	// What failed for want of the right token is called again when there is one.
+	server.says(bearer("newer"))
+	s.Patch(s.things, "late", `{"spec": {"changed": true}}`)
+	s.MustEvent("late", "SyncError", "answered 401")
+	server.says(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer newer" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		wanting("mended")(w, r)
+	})
+	s.secret("late", map[string]string{"token": "newer"})
+	s.holds("late", "mended")
+	s.MustCondition(name, "Ready", "True", "Running")
+}
+
+// TestServiceAccountToken shows that a server can tell who calls, and that the API
+// server can't be called with what it is sent.
+func TestServiceAccountToken(t *testing.T) {
+	s := newStage(t)
+	clientset := kubernetes.NewForConfigOrDie(s.Cluster.Config)
+	review := func(token string) *authenticationv1.TokenReview {
+		r, err := clientset.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
+			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"https://hooks.example.com"}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Errorf("token review: %v", err)
+			return &authenticationv1.TokenReview{}
+		}
+		return r
+	}
+	server := serve(t, nil)
+	server.says(only(func(r *http.Request) bool {
+		status := review(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")).Status
+		return status.Authenticated && status.User.Username == "system:serviceaccount:"+s.Namespace+":caller"
+	}))
+	s.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: caller}}")
+	hook := func(account, audience string) string {
+		return fmt.Sprintf("{webhook: {url: %q, authorization: {serviceAccountToken: {serviceAccountRef: {namespace: %s, name: %s}, audience: %q}}}}", server.URL, s.Namespace, account, audience)
+	}
+	s.definition("account", hook("caller", "https://hooks.example.com"), "")
+	s.thing("account", "account")
+	s.holds("account", "yes")
+
+	own := s.definition("own", hook("caller", audienceOfTheAPIServer(t, s, clientset)), "")
+	s.MustCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
+	nobody := s.definition("nobody", hook("nobody", "https://hooks.example.com"), "")
+	s.MustCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+s.Namespace+"/nobody is not there: create it")
+}
+
+// audienceOfTheAPIServer is what a token without an audience of its own is for.
+func audienceOfTheAPIServer(t *testing.T, s *stage, clientset kubernetes.Interface) string {
+	t.Helper()
+	request, err := clientset.CoreV1().ServiceAccounts(s.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Spec.Audiences[0]
+}
+
+// TestRotationUnderLoad rotates a token while many parents call, and has the server
+// refuse the old one as soon as it has seen the new one: no call may fail.
+func TestRotationUnderLoad(t *testing.T) {
+	const parents, rotations = 20, 5
+	s := newStage(t)
+	var valid atomic.Int64
+	server := serve(t, plain)
+	server.says(only(func(r *http.Request) bool {
+		var sent int64
+		if _, err := fmt.Sscanf(r.Header.Get("Authorization"), "Bearer token-%d", &sent); err != nil {
+			return false
+		}
+		for now := valid.Load(); sent > now && !valid.CompareAndSwap(now, sent); now = valid.Load() {
+		}
+		return sent >= valid.Load()
+	}))
+	rotate := func(n int) { s.secret("token", map[string]string{"token": fmt.Sprint("token-", n)}) }
+	rotate(1)
+	name := s.definition("load", fmt.Sprintf("{webhook: {url: %q, caBundle: {inline: %s}, authorization: {secretRef: {namespace: %s, name: token, key: token}}}}",
+		server.URL, asYAML(server.authority()), s.Namespace), "resyncPeriodSeconds: 1")
+	for n := range parents {
+		s.thing("load", fmt.Sprint("load-", n))
+	}
+	s.holds(fmt.Sprint("load-", parents-1), "yes")
+	for n := 2; n < 2+rotations; n++ {
+		before := server.called()
+		rotate(n)
+		cluster.Eventually(t, world.Soon, func() error {
+			if valid.Load() != int64(n) || server.called() < before+2*parents {
+				return fmt.Errorf("token %d is in use, after %d calls", valid.Load(), server.called()-before)
+			}
+			return nil
+		})
+	}
+	all := s.count("libretto_hook_duration_seconds", hookOf(name))
+	good := s.count("libretto_hook_duration_seconds", hookOf(name, "outcome", "success"))
+	t.Logf("%v calls, %d requests", all, server.called())
+	if all != good || good < parents*rotations {
+		t.Errorf("of %v calls %v failed", all, all-good)
+	}
+}

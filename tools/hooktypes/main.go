@@ -1,0 +1,38 @@
+// Command hooktypes describes the JSON of hooks, as the Go types in a directory say it is,
+// on its standard output: as TypeScript declarations or as a reference in Markdown. The
+// package comment of those types says how they are written.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "hooktypes:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	if len(args) != 2 {
+		return fmt.Errorf("write hooktypes typescript DIRECTORY or hooktypes markdown DIRECTORY")
+	}
+	declarations, err := read(args[1])
+	if err != nil {
+		return err
+	}
+	var text string
+	switch args[0] {
+	case "typescript":
+		text = typeScript(declarations)
+	case "markdown":
+		text = markdown(declarations)
+	default:
+		return fmt.Errorf("%q: write typescript or markdown", args[0])
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func written(t *testing.T, source string) string {
+	t.Helper()
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "a.go"), []byte("package a\n"+source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
+
+const kettle = `
+// Kettle boils
+// water.
+type Kettle struct {
+	// Lid is shut.
+	Lid *Lid ` + "`json:\"lid,omitempty\"`" + `
+	Heat
+	// Rest is open.
+	Rest map[string]any ` + "`json:\",inline\"`" + `
+}
+
+// Lid has a size.
+type Lid struct {
+	// Size is in cm.
+	Size *float64 ` + "`json:\"size\"`" + `
+	// Marks are many.
+	Marks []string ` + "`json:\"marks\"`" + `
+}
+
+// Heat lends its fields.
+type Heat struct {
+	// By is what heats, A|B.
+	By any ` + "`json:\"by\" typescript:\"Fuel | null\" parameter:\"Fuel = any\"`" + `
+}
+
+// Pots are kettles by name.
+//
+//typescript:type Pots<K> = { [name: string]: K }
+type Pots map[string]Kettle
+`
+
+func TestTypeScript(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"typescript", written(t, kettle)}, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+/**
+ * Kettle boils
+ * water.
+ */
+export interface Kettle<Fuel = any> {
+  /** lid is shut. */
+  lid?: Lid;
+  /** by is what heats, A|B. */
+  by: Fuel | null;
+  /** Rest is open. */
+  [field: string]: any;
+}
+
+/** Lid has a size. */
+export interface Lid {
+  /** size is in cm. */
+  size: number | null;
+  /** marks are many. */
+  marks: string[];
+}
+
+/** Pots are kettles by name. */
+export type Pots<K> = { [name: string]: K };
+`
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", out.String(), want)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"markdown", written(t, kettle)}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"## Kettle\n\nKettle boils water.", "| `by` | `Fuel \\| null` | by is what heats, A\\|B. |", "type Pots<K> = { [name: string]: K }"} {
+		if !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("%q is missing from\n%s", line, out.String())
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct{ reason, source, want string }{
+		"NoTypes":     {"a wrong directory must not give an empty file", "", "no types"},
+		"NoTag":       {"the JSON name is not to be guessed", "type A struct {\n// B is.\nB string }", "A.B: has no tags"},
+		"NoComment":   {"authors have nothing else to read", "type A struct { B string `json:\"b\"` }", "A.B: has no comment"},
+		"UnknownType": {"a type of another package is not known here", "type A struct {\n// B is.\nB time.Time `json:\"b\"` }", "a type that hooktypes does not know"},
+		"NoStruct":    {"its TypeScript has to be given", "type A map[string]string", "A: is no struct"},
+		"ForeignPart": {"its fields are not known", "type A struct { time.Time }", "a struct within it is none of this package"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			err := run([]string{"typescript", written(t, c.source)}, &bytes.Buffer{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}

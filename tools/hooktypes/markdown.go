@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// markdown writes the types as a reference.
+func markdown(declarations []declaration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Hook reference\n\n<!-- %s -->\n\n", generated)
+	b.WriteString("Every request and response of every hook, with types as TypeScript writes them. A field with `?` may be absent. ")
+	b.WriteString("`libretto types` writes the same for editors.\n")
+	for _, d := range declarations {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", d.name, prose(d.doc))
+		if d.alias != "" {
+			fmt.Fprintf(&b, "\n```ts\n%s\n```\n", d.alias)
+			continue
+		}
+		b.WriteString("\n| Field | Type | Description |\n| --- | --- | --- |\n")
+		for _, f := range d.fields {
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.name(), strings.ReplaceAll(f.kind, "|", `\|`), prose(f.doc))
+		}
+	}
+	return b.String()
+}
+
+// prose joins the lines of a comment.
+func prose(doc string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.Join(strings.Fields(doc), " "), "<", "&lt;"), "|", `\|`)
+}
