@@ -87,7 +87,7 @@ func (t *Tree) Close() {
 func (t *Tree) run(ctx context.Context) {
 	var retry <-chan time.Time
 	for {
-		woken := time.Now()
+		var woken time.Time
 		select {
 		case <-ctx.Done():
 			return

@@ -3,7 +3,9 @@ package standard
 
 import (
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/cel"
 	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/engines/jsonnet"
 	"github.com/libretto-k8s/libretto/engines/webhook"
 )
 
@@ -17,6 +19,8 @@ func Definitions() []engines.Definition {
 func Scripts() []engines.Definition {
 	return []engines.Definition{
 		javascript.Definition(),
+		jsonnet.Definition(),
+		cel.Definition(),
 	}
 }
 

@@ -19,10 +19,15 @@ func TestDefinitions(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	for _, path := range []string{"sync.js", "sync.mjs", "lib/sync.cjs", "sync.ts"} {
+	want := map[string]string{
+		"sync.js": "JavaScript", "sync.mjs": "JavaScript", "lib/sync.cjs": "JavaScript", "sync.ts": "JavaScript",
+		"sync.jsonnet": "Jsonnet", "lib/k.libsonnet": "Jsonnet",
+		"sync.cel": "CEL", "sync.cel.yaml": "CEL",
+		"sync.py": "", "sync.yaml": "",
+	}
+	for path := range want {
 		got[path], _ = registry.NameForPath(path)
 	}
-	want := map[string]string{"sync.js": "JavaScript", "sync.mjs": "JavaScript", "lib/sync.cjs": "JavaScript", "sync.ts": "JavaScript"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("which engine a path belongs to (-want +got):\n%s", diff)
 	}

@@ -15,8 +15,6 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-var errBoom = errors.New("boom")
-
 // secure serves {} over TLS, and gives what a client has to trust.
 func secure(t *testing.T, edit func(*httptest.Server), handler http.HandlerFunc) (*httptest.Server, *tls.Config) {
 	t.Helper()

@@ -1,7 +1,6 @@
 package memcluster
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,7 +140,7 @@ func holdersOf(object *unstructured.Unstructured) (fieldpath.ManagedFields, erro
 			continue // An empty entry stands for none.
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(e.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 			return nil, apierrors.NewBadRequest("metadata.managedFields: " + err.Error())
 		}
 		held[holder{e.Manager, e.Operation}.String()] = fieldpath.NewVersionedSet(set, fieldpath.APIVersion(e.APIVersion), e.Operation == metav1.ManagedFieldsOperationApply)

@@ -31,7 +31,7 @@ func holders(t *testing.T, object *unstructured.Unstructured) map[string]string 
 	t.Helper()
 	found := map[string]string{}
 	for _, e := range object.GetManagedFields() {
-		found[string(e.Operation)+" "+e.Manager] = string(e.FieldsV1.Raw)
+		found[string(e.Operation)+" "+e.Manager] = e.FieldsV1.GetRawString()
 	}
 	return found
 }

@@ -162,16 +162,18 @@ func TestThousandParents(t *testing.T) {
 	if took < 9*time.Second || took > 15*time.Second {
 		t.Errorf("the parents took %s, want about 10 s: one every 10 ms", took)
 	}
-	if got := calls() - before; got != want {
-		t.Errorf("%d calls for one edit, %d of them for a status that was written, want %d", got, changed, want)
+	// The parent that changes may have had its turn just before: then its status is written twice.
+	writes := len(h.Requests(mark).Of(h.Group, "things").Writes())
+	if writes != changed && writes != changed+1 {
+		t.Errorf("%d writes of statuses, want %d", writes, changed)
+	}
+	if got := calls() - before; got != parents+writes {
+		t.Errorf("%d calls for one edit and %d statuses, want %d", got, writes, parents+writes)
 	}
 	// Other tests' processes are at work at the same time.
 	mine := func(r cluster.Request) bool { return r.Namespace == h.Namespace || r.Group == h.Group }
 	if reads := h.reads(mark).Filter(mine); len(reads) > 0 {
 		t.Errorf("an edit makes libretto read:\n%s", reads)
-	}
-	if got := len(h.Requests(mark).Of(h.Group, "things").Writes()); got != changed {
-		t.Errorf("%d writes of statuses, want %d", got, changed)
 	}
 }
 

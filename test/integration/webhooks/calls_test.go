@@ -171,8 +171,10 @@ func TestTroubles(t *testing.T) {
 		more   string // of the webhook
 		told   string
 	}{
-		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, 307) }, told: "redirected to another server, " + stranger.URL},
-		"loop":     {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 308) }, told: "more than 5 redirects"},
+		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
+		}, told: "redirected to another server, " + stranger.URL},
+		"loop":     {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) }, told: "more than 5 redirects"},
 		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
 		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, told: "looks like HTML"},
 		"created":  {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, `{"children": []}`) }, told: "answered 201 Created"},
