@@ -125,6 +125,9 @@ func (e *execution) afterAdoption(c Change) (Change, error) {
 		return c, nil
 	case adoption.Err != nil:
 		return c, fmt.Errorf("not adopted: %w", adoption.Err)
+	case c.Action == ActionDelete, c.Action == ActionRecreate:
+		c.Observed = adoption.Object
+		return c, nil
 	case c.Action != ActionUpdate:
 		return c, nil
 	}

@@ -50,7 +50,7 @@ func requests(client *fake.FakeDynamicClient) []string {
 			line += "/" + a.Name + " " + string(a.PatchType) + " " + string(a.Patch) + " by " + a.PatchOptions.FieldManager
 		case clienttesting.DeleteActionImpl:
 			o := a.DeleteOptions
-			line += fmt.Sprintf("/%s uid %s %s", a.Name, *o.Preconditions.UID, *o.PropagationPolicy)
+			line += fmt.Sprintf("/%s uid %s@%s %s", a.Name, *o.Preconditions.UID, *o.Preconditions.ResourceVersion, *o.PropagationPolicy)
 		}
 		out = append(out, line)
 	}
@@ -87,17 +87,17 @@ func TestExecuteRequests(t *testing.T) {
 		"Delete": {
 			reason: "only the observed object is deleted, and what it owns behind it", held: a,
 			change: about(ActionDelete, a, podRule.Resource),
-			want:   "delete pods default/a uid uid-of-a Background",
+			want:   "delete pods default/a uid uid-of-a@7 Background",
 		},
 		"DeleteGone": {
 			reason: "what is not there is deleted",
 			change: about(ActionDelete, a, podRule.Resource),
-			want:   "delete pods default/a uid uid-of-a Background",
+			want:   "delete pods default/a uid uid-of-a@7 Background",
 		},
 		"Recreate": {
 			reason: "recreating deletes", held: a,
 			change: about(ActionRecreate, a, podRule.Resource),
-			want:   "delete pods default/a uid uid-of-a Background",
+			want:   "delete pods default/a uid uid-of-a@7 Background",
 		},
 		"Adopt": {
 			reason: "adopting is one PATCH of the observed version", held: orphan,
@@ -174,21 +174,23 @@ func TestExecuteOrder(t *testing.T) {
 func TestExecuteAfterAdoption(t *testing.T) {
 	orphan := stored(t, object(podRule, "a"), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 	desired := object(podRule, "a", spec("x", "1"))
-	changes, err := Diff(Input{Owner: owner, Observed: list(orphan), Desired: list(desired), Rules: []Rule{podRule}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	changes = append([]Change{Adopt(orphan, owner, podRule.Resource)}, changes...)
 	cases := map[string]struct {
-		reason string
-		err    error
-		want   []string
+		reason  string
+		desired []*unstructured.Unstructured
+		err     error
+		want    []string
 	}{
-		"Adopted": {reason: "the update is made to the adopted version and keeps the owner", want: []string{"patch", "update 8 [owner-uid]"}},
-		"Refused": {reason: "what could not be adopted is not touched", err: errBoom, want: []string{"patch"}},
+		"Adopted":  {reason: "the update is made to the adopted version and keeps the owner", desired: list(desired), want: []string{"patch", "update 8 [owner-uid]"}},
+		"Unwanted": {reason: "the adopted version is deleted", want: []string{"patch", "delete 8"}},
+		"Refused":  {reason: "what could not be adopted is not touched", desired: list(desired), err: errBoom, want: []string{"patch"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			changes, err := Diff(Input{Owner: owner, Observed: list(orphan), Desired: tc.desired, Rules: []Rule{podRule}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes = append([]Change{Adopt(orphan, owner, podRule.Resource)}, changes...)
 			client := cluster(orphan.DeepCopy())
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				now := orphan.DeepCopy()
@@ -205,9 +207,12 @@ func TestExecuteAfterAdoption(t *testing.T) {
 			var got []string
 			for _, a := range client.Actions() {
 				line := a.GetVerb()
-				if a, ok := a.(clienttesting.UpdateActionImpl); ok {
+				switch a := a.(type) {
+				case clienttesting.UpdateActionImpl:
 					u := a.Object.(*unstructured.Unstructured)
 					line = fmt.Sprintf("%s %s [%s]", line, u.GetResourceVersion(), u.GetOwnerReferences()[0].UID)
+				case clienttesting.DeleteActionImpl:
+					line += " " + *a.DeleteOptions.Preconditions.ResourceVersion
 				}
 				got = append(got, line)
 			}

@@ -63,11 +63,12 @@ func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Ch
 	return r.Patch(ctx, c.Key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: e.options.FieldManager})
 }
 
-// deleteOptions delete this very object and, behind it, what it owns.
+// deleteOptions delete this very object, if it is still as it was observed, and, behind
+// it, what it owns. In another version it may belong to somebody else by now.
 func deleteOptions(observed *unstructured.Unstructured) metav1.DeleteOptions {
-	uid, propagation := observed.GetUID(), metav1.DeletePropagationBackground
+	uid, version, propagation := observed.GetUID(), observed.GetResourceVersion(), metav1.DeletePropagationBackground
 	return metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid},
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &propagation,
 	}
 }
