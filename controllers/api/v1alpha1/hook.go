@@ -48,7 +48,7 @@ type Hook struct {
 	// Webhook calls a server.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
-	// Script runs in the host, in a sandbox.
+	// Script runs in a worker process of the host.
 	// +optional
 	Script *Script `json:"script,omitempty"`
 	// Fallback makes the script serve, and the webhook answer in its place while
@@ -99,7 +99,7 @@ type MapHook struct {
 	// Webhook calls a server.
 	// +optional
 	Webhook *Webhook `json:"webhook,omitempty"`
-	// Script runs in the host, in a sandbox.
+	// Script runs in a worker process of the host.
 	// +optional
 	Script *Script `json:"script,omitempty"`
 	// Fallback makes the script serve, and the webhook answer in its place while

@@ -14,7 +14,7 @@ const (
 	DefaultScriptMemory  = 256 << 20
 )
 
-// Script is a hook that runs in the host, in a sandbox.
+// Script is a hook that runs in a worker process of the host.
 // +kubebuilder:validation:XValidation:rule="has(self.path) != has(self.inline)",message="give exactly one of path, a file of scriptSources, and inline, the script's text"
 // +kubebuilder:validation:XValidation:rule="!has(self.inline) || has(self.engine)",message="an inline script has no file name to tell its language by: set engine to JavaScript, Jsonnet or CEL"
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || has(self.engine) || self.path.matches('[.](js|mjs|cjs|ts|jsonnet|libsonnet|cel|cel[.]yaml)$')",message="the path does not tell the language: end it in .js, .mjs, .cjs, .ts, .jsonnet, .libsonnet, .cel or .cel.yaml, or set engine to JavaScript, Jsonnet or CEL",fieldPath=".path"
