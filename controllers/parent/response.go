@@ -72,7 +72,7 @@ func (r *Response) Err() error {
 func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	value, present := r.fields[field]
 	if !present && !r.rules.AllowAbsentList {
-		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.didYouMean(field))
+		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.mistaken())
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
@@ -218,12 +218,11 @@ func (r *Response) refuseUnknown(known []string) {
 	}
 }
 
-// didYouMean points at a field that differs from the wanted one in case, or is a
-// prefix of it or the other way round.
-func (r *Response) didYouMean(wanted string) string {
+// mistaken points at the first field that no response has, which may be the one that
+// is missing under another name.
+func (r *Response) mistaken() string {
 	for _, field := range sortedKeys(r.fields) {
-		lower := strings.ToLower(field)
-		if strings.HasPrefix(lower, wanted) || strings.HasPrefix(wanted, lower) {
+		if !slices.Contains(r.rules.Fields, field) {
 			return fmt.Sprintf(" (there is %q)", field)
 		}
 	}

@@ -24,6 +24,7 @@ func TestResponse(t *testing.T) {
 		"List":           {"A list is no answer.", ResponseRules{}, `[]`, "the hook answered a list where an object with status, children, resyncAfterSeconds is needed"},
 		"Empty":          {"An absent list never means none.", ResponseRules{}, `{}`, "children: is required, if only as an empty list: nothing was deleted for want of it"},
 		"EmptyLoose":     {"Loose, written out, keeps its meaning.", ResponseRules{AllowAbsentList: true}, `{}`, ""},
+		"Swapped":        {"Whatever the slip is.", ResponseRules{}, `{"childern":[],"status":{}}`, `children: is required, if only as an empty list (there is "childern"): nothing was deleted for want of it`},
 		"Misspelt":       {"A misspelt list is found.", ResponseRules{}, `{"Children":[]}`, `children: is required, if only as an empty list (there is "Children"): nothing was deleted for want of it`},
 		"Unknown":        {"Unknown fields are left alone.", ResponseRules{}, `{"children":[],"more":1}`, ""},
 		"UnknownStrict":  {"In strict mode they are refused.", ResponseRules{RefuseUnknown: true}, `{"children":[],"more":1}`, "more: is no field of this hook's response, which has status, children, resyncAfterSeconds"},
