@@ -90,9 +90,19 @@ func serve(ctx context.Context, w world, o *options) error {
 // the names of fields.
 const schemaTimeout = 10 * time.Second
 
+// requestTimeout is how long the API server may take to answer what a pass asks of it.
+const requestTimeout = time.Minute
+
 // hostDefinitions is what one process at a time does for a cluster.
 func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
 	client, err := dynamic.NewForConfig(restConfig)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	// Watches last; what a pass asks for must not hold its parent for ever.
+	bounded := rest.CopyConfig(restConfig)
+	bounded.Timeout = requestTimeout
+	passClient, err := dynamic.NewForConfig(bounded)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
@@ -132,7 +142,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: client, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: passClient, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
