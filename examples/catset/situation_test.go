@@ -2,7 +2,6 @@ package catset_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -11,30 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/test/example"
 )
 
 func compile(t *testing.T) engines.Program {
 	t.Helper()
-	engine, err := javascript.Definition().New(engines.Config{})
-	if err != nil {
-		t.Fatalf("engine: %v", err)
-	}
-	program, err := engine.Compile(context.Background(), engines.Source{Hook: "sync", Script: &engines.Script{
-		Path:      "sync.js",
-		Files:     map[string]string{"sync.js": string(read(t, "sync.js"))},
-		Signature: engines.Request,
-	}})
-	if err != nil {
-		t.Fatalf("compile sync.js: %v", err)
-	}
-	return program
+	return example.Hook(t, "controller.yaml", "sync", map[string]string{"sync.js": string(read(t, "sync.js"))})
 }
 
 // run asks the script about the CatSet of catset.yaml in a situation.
 func run(t *testing.T, program engines.Program, s situation) object {
 	t.Helper()
-	response, err := program.Run(context.Background(), engines.Call{
+	response, err := program.Run(t.Context(), engines.Call{
 		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		Request: object{
 			"parent":   s.set(t),

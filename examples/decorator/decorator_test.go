@@ -2,18 +2,13 @@
 package decorator_test
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/test/example"
 )
 
 type object = map[string]any
@@ -35,7 +30,6 @@ func service(pod string, ports ...int64) object {
 }
 
 func TestHooks(t *testing.T) {
-	files := hooks(t)
 	cases := map[string]struct {
 		reason  string
 		hook    string
@@ -81,7 +75,7 @@ func TestHooks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			response, err := compile(t, files, tc.hook).Run(context.Background(), engines.Call{Request: tc.request})
+			response, err := example.Hook(t, "decorator.yaml", tc.hook, nil).Run(t.Context(), engines.Call{Request: tc.request})
 			switch {
 			case tc.fails == "" && err != nil:
 				t.Fatalf("%s: %s(...): %v", tc.reason, tc.hook, err)
@@ -95,37 +89,4 @@ func TestHooks(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hooks gives the files of the ConfigMap in decorator.yaml.
-func hooks(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("decorator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
-		var c corev1.ConfigMap
-		if err := yaml.Unmarshal(document, &c); err == nil && c.Kind == "ConfigMap" {
-			return c.Data
-		}
-	}
-	t.Fatal("decorator.yaml: no ConfigMap")
-	return nil
-}
-
-func compile(t *testing.T, files map[string]string, hook string) engines.Program {
-	t.Helper()
-	engine, err := javascript.Definition().New(engines.Config{})
-	if err != nil {
-		t.Fatalf("engine: %v", err)
-	}
-	program, err := engine.Compile(context.Background(), engines.Source{
-		Hook:   hook,
-		Script: &engines.Script{Files: files, Path: "hooks.js", Signature: engines.Request},
-	})
-	if err != nil {
-		t.Fatalf("compile hooks.js: %v", err)
-	}
-	return program
 }

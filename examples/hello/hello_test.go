@@ -2,23 +2,18 @@
 package hello_test
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/test/example"
 )
 
 type object = map[string]any
 
 func TestSync(t *testing.T) {
-	program := compile(t, hooks(t))
+	program := example.Hook(t, "hello.yaml", "sync", nil)
 	cases := map[string]struct {
 		reason  string
 		request object
@@ -42,7 +37,7 @@ func TestSync(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			response, err := program.Run(context.Background(), engines.Call{Request: tc.request})
+			response, err := program.Run(t.Context(), engines.Call{Request: tc.request})
 			if err != nil {
 				t.Fatalf("%s: sync(...): %v", tc.reason, err)
 			}
@@ -51,37 +46,4 @@ func TestSync(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hooks gives the files of the ConfigMap in hello.yaml.
-func hooks(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("hello.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
-		var c corev1.ConfigMap
-		if err := yaml.Unmarshal(document, &c); err == nil && c.Kind == "ConfigMap" {
-			return c.Data
-		}
-	}
-	t.Fatal("hello.yaml: no ConfigMap")
-	return nil
-}
-
-func compile(t *testing.T, files map[string]string) engines.Program {
-	t.Helper()
-	engine, err := javascript.Definition().New(engines.Config{})
-	if err != nil {
-		t.Fatalf("engine: %v", err)
-	}
-	program, err := engine.Compile(context.Background(), engines.Source{
-		Hook:   "sync",
-		Script: &engines.Script{Files: files, Path: "sync.js", Signature: engines.Request},
-	})
-	if err != nil {
-		t.Fatalf("compile sync.js: %v", err)
-	}
-	return program
 }

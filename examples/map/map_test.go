@@ -2,17 +2,12 @@
 package map_test
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/test/example"
 )
 
 type object = map[string]any
@@ -26,7 +21,7 @@ func entry(of, keys, characters string) object {
 }
 
 func TestMap(t *testing.T) {
-	program := compile(t, hooks(t))
+	program := example.Hook(t, "map.yaml", "map", nil)
 	cases := map[string]struct {
 		reason string
 		input  object
@@ -45,7 +40,7 @@ func TestMap(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			response, err := program.Run(context.Background(), engines.Call{Request: object{
+			response, err := program.Run(t.Context(), engines.Call{Request: object{
 				"parent": object{"metadata": object{"name": "shop"}}, "input": tc.input, "outputs": object{"ConfigMap.v1": object{}},
 			}})
 			if err != nil {
@@ -56,37 +51,4 @@ func TestMap(t *testing.T) {
 			}
 		})
 	}
-}
-
-// hooks gives the files of the ConfigMap in map.yaml.
-func hooks(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("map.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range bytes.Split(text, []byte("\n---\n")) {
-		var c corev1.ConfigMap
-		if err := yaml.Unmarshal(document, &c); err == nil && c.Kind == "ConfigMap" {
-			return c.Data
-		}
-	}
-	t.Fatal("map.yaml: no ConfigMap")
-	return nil
-}
-
-func compile(t *testing.T, files map[string]string) engines.Program {
-	t.Helper()
-	engine, err := javascript.Definition().New(engines.Config{})
-	if err != nil {
-		t.Fatalf("engine: %v", err)
-	}
-	program, err := engine.Compile(context.Background(), engines.Source{
-		Hook:   "map",
-		Script: &engines.Script{Files: files, Path: "map.js", Signature: engines.Request},
-	})
-	if err != nil {
-		t.Fatalf("compile map.js: %v", err)
-	}
-	return program
 }
