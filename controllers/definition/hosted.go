@@ -1,0 +1,145 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// hosted is what runs for one definition. It belongs to the one pass over the
+// definition that can be under way.
+type hosted struct {
+	running *instance // syncs parents
+	next    *instance // is of a newer spec, and waits for its scripts
+	// former have been replaced and still hold parents that are to be let go.
+	former []former
+	// told is what the last events said, so that each thing is said once.
+	told told
+	// object is the definition as it was last seen, for events about its end.
+	object *unstructured.Unstructured
+}
+
+func (r *Reconciler) hostedFor(key controller.Key) *hosted {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.hosted[key]
+	if h == nil {
+		h = &hosted{}
+		r.hosted[key] = h
+	}
+	return h
+}
+
+// refused drops what was being prepared for a spec that is now refused, and
+// stops what runs if its own resources are no longer there.
+func (r *Reconciler) refused(key controller.Key, h *hosted) {
+	h.next.close()
+	h.next = nil
+	if h.running == nil {
+		return
+	}
+	for _, resource := range h.running.plan.resources() {
+		if _, err := r.planner.Find(resource.GroupVersion().String(), resource.GroupVersionResource.Resource); err != nil {
+			r.stop(key, h)
+			return
+		}
+	}
+}
+
+// prepare builds the plan unless it is built already.
+func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
+	switch {
+	case h.next != nil && h.next.plan.equal(p):
+		return nil
+	case h.next == nil && h.running != nil && h.running.plan.equal(p):
+		return nil
+	}
+	h.next.close()
+	h.next = nil
+	served := ""
+	if h.running == nil {
+		served = storedStatus(h.object).ScriptRevision // Else the earlier spec goes on.
+	}
+	next, err := r.build(p, served)
+	if err != nil {
+		return &Refusal{reasonInvalid, err}
+	}
+	h.next = next
+	return nil
+}
+
+// advance lets the next instance take over once its scripts have loaded and its
+// credentials are there, and syncs all parents again when those of the one that
+// runs have changed.
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
+	if h.next.ready() {
+		h.former = append(h.former, replaced(h.running, h.next)...)
+		h.running, h.next = h.next, nil
+		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
+		h.running.revision, h.running.rotation = h.running.hooks.revision(), h.running.hooks.rotation()
+		r.config.ScriptMetrics.Serves(key.String(), h.running.revision)
+		r.config.Host.Start(key.String(), h.running.run)
+		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
+		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
+	}
+	if h.running == nil {
+		return
+	}
+	revision, rotation := h.running.hooks.revision(), h.running.hooks.rotation()
+	if revision == h.running.revision && rotation == h.running.rotation {
+		return
+	}
+	h.running.revision, h.running.rotation = revision, rotation
+	r.config.ScriptMetrics.Serves(key.String(), revision)
+	h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
+}
+
+// remove stops what runs for a definition that is gone, or is no longer this
+// host's. With a definition that is gone its finalizers go too, as nobody else
+// would take them off.
+func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) error {
+	r.mu.Lock()
+	h := r.hosted[key]
+	r.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	h.next.close()
+	h.next = nil
+	r.config.Host.Stop(key.String())
+	if gone {
+		if err := errors.Join(r.retire(ctx, h), r.release(ctx, h)); err != nil {
+			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
+		}
+	}
+	h.dismiss()
+	r.stop(key, h)
+	r.mu.Lock()
+	delete(r.hosted, key)
+	r.mu.Unlock()
+	r.status.Forget(key)
+	r.config.Metrics.Forget(loopName(key))
+	r.config.Environment.Metrics.Forget(key.String())
+	r.config.Pairs.Forget(key.String())
+	r.config.ScriptMetrics.Forget(key.String())
+	return nil
+}
+
+// stop ends the instance that runs.
+func (r *Reconciler) stop(key controller.Key, h *hosted) {
+	if h.running == nil {
+		return
+	}
+	r.event(h.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
+	r.config.Host.Stop(key.String())
+	h.running.close()
+	h.running = nil
+	r.config.ScriptMetrics.Serves(key.String(), "")
+	r.event(h.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
+	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
+}

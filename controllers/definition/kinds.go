@@ -1,0 +1,86 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// definitionKinds are the kinds of definition and their plurals.
+var definitionKinds = map[string]string{
+	v1alpha1.CompositeControllerKind: "compositecontrollers",
+	v1alpha1.DecoratorControllerKind: "decoratorcontrollers",
+	v1alpha1.MapControllerKind:       "mapcontrollers",
+}
+
+func keyOf(kind string, object *unstructured.Unstructured) controller.Key {
+	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(kind), Name: object.GetName()}
+}
+
+// Synced says whether the definitions that the API server has are known.
+func (r *Reconciler) Synced() error {
+	if err := r.config.Discovery.Synced(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.kinds) == 0 {
+		return fmt.Errorf("the API server has none of the kinds of %s: kubectl apply -k manifests/crd", v1alpha1.GroupVersion)
+	}
+	for kind, cache := range r.kinds {
+		if !cache.HasSynced() {
+			return errors.Join(fmt.Errorf("%s objects are not listed yet", kind), cache.Err())
+		}
+	}
+	return nil
+}
+
+// resourcesChanged watches the kinds of definition that are new to the API
+// server, and looks at every definition again.
+func (r *Reconciler) resourcesChanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, resource := range definitionKinds {
+		r.follow(kind, resource)
+	}
+	for kind, cache := range r.kinds {
+		for _, object := range cache.List() {
+			r.queue.Enqueue(keyOf(kind, object))
+		}
+	}
+}
+
+// follow opens or closes the cache of one kind of definition.
+func (r *Reconciler) follow(kind, resource string) {
+	found, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), resource)
+	cache := r.kinds[kind]
+	switch {
+	case err != nil && cache != nil:
+		delete(r.kinds, kind)
+		for _, object := range cache.List() {
+			r.queue.Enqueue(keyOf(kind, object))
+		}
+		go cache.Close()
+	case err == nil && cache == nil:
+		cache = r.config.Environment.Pool.Open(found.GroupVersionResource)
+		r.kinds[kind] = cache
+		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(keyOf(kind, e.Object())) }); err != nil {
+			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)
+		}
+	}
+}
+
+func (r *Reconciler) find(key controller.Key) *unstructured.Unstructured {
+	r.mu.Lock()
+	cache := r.kinds[key.Kind.Kind]
+	r.mu.Unlock()
+	if cache == nil {
+		return nil
+	}
+	return cache.Get("", key.Name)
+}
