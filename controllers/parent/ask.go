@@ -91,7 +91,9 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (response eng
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	response, err = program.Run(ctx, engines.Call{Request: call.Request, Now: now, Seed: string(p.parent.GetUID()), Subject: call.Subject})
+	response, err = program.Run(ctx, engines.Call{
+		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
+	})
 	err = p.told(call.Hook, timeout, err)
 	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if response.TimeDependent {

@@ -1,12 +1,16 @@
 package parent
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -38,5 +42,32 @@ func TestTold(t *testing.T) {
 				t.Errorf("%s\nlogged %q, want %q in it", tc.reason, log.String(), tc.log)
 			}
 		})
+	}
+}
+
+// asked keeps the call that it is asked.
+type asked struct{ call engines.Call }
+
+func (a *asked) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	a.call = call
+	return engines.Response{}, nil
+}
+
+// TestCallTellsAll checks that a call tells the engine all that there is: what workers are
+// shared by, and chosen by, is not in the request.
+func TestCallTellsAll(t *testing.T) {
+	now, program := time.Unix(5, 0), &asked{}
+	p := &pass{
+		Reconciler: &Reconciler{config: Config{Definition: "MapController m"}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
+		parent:     &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}}},
+		programs:   Programs{ByHook: map[string]engines.Program{"map": program}},
+	}
+	request := map[string]any{"mapKey": "k"}
+	if _, err := p.call(t.Context(), Call{Hook: "map", Request: request, Subject: "k"}, now); err != nil {
+		t.Fatal(err)
+	}
+	want := engines.Call{Request: request, Subject: "k", Now: now, Seed: "u", Owner: "MapController m"}
+	if diff := cmp.Diff(want, program.call); diff != "" {
+		t.Errorf("call (-want +got):\n%s", diff)
 	}
 }
