@@ -3,6 +3,7 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,9 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// FieldDiff is a field that differs. From and To are JSON, cut short if they are
-// long, and empty where there is no such field.
-type FieldDiff struct{ Path, From, To string }
+// FieldDiff is a field that differs. From and To are for people: JSON, cut short if
+// they are long, hidden if they are secret, and empty where there is no such field.
+type FieldDiff struct {
+	Path, From, To string
+	found, left    uint64 // stand for values that From or To do not show in full
+}
+
+// Undoes reports whether the field was found with another value than an earlier
+// difference left it with: whether somebody else has changed it in between.
+func (d FieldDiff) Undoes(earlier FieldDiff) bool {
+	return d.From != earlier.To || d.found != earlier.left
+}
 
 // Describe holds no more than this, whatever differs.
 const (
@@ -124,11 +134,33 @@ func (d *description) add(path string, from, to any) {
 		d.omitted++
 		return
 	}
-	diff := FieldDiff{Path: path, From: brief(from), To: brief(to)}
-	if d.secret && confidential(path) {
-		diff.From, diff.To = hide(from), hide(to)
-	}
+	diff := FieldDiff{Path: path}
+	secret := d.secret && confidential(path)
+	diff.From, diff.found = show(from, secret)
+	diff.To, diff.left = show(to, secret)
 	d.diffs = append(d.diffs, diff)
+}
+
+// seed makes the numbers that stand for values useless to anybody but this process.
+var seed = maphash.MakeSeed()
+
+// show writes a value for people, in no more than maxValueBytes and a mark if it was
+// cut. If that is not all of it, a number stands for the whole.
+func show(v any, secret bool) (text string, whole uint64) {
+	if v == nil {
+		return "", 0
+	}
+	document, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("(%T)", v), 0
+	case secret:
+		return hidden, maphash.Bytes(seed, document)
+	case len(document) <= maxValueBytes:
+		return string(document), 0
+	default:
+		return strings.ToValidUTF8(string(document[:maxValueBytes]), "") + "...", maphash.Bytes(seed, document)
+	}
 }
 
 // confidential reports whether a path leads into the contents of a Secret, or to
@@ -136,26 +168,4 @@ func (d *description) add(path string, from, to any) {
 func confidential(path string) bool {
 	return path == "metadata" || strings.HasPrefix(path, "metadata.annotations") ||
 		strings.HasPrefix(path, "data") || strings.HasPrefix(path, "stringData")
-}
-
-func hide(v any) string {
-	if v == nil {
-		return ""
-	}
-	return hidden
-}
-
-// brief writes a value in no more than maxValueBytes, and a mark if it was cut.
-func brief(v any) string {
-	if v == nil {
-		return ""
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprintf("(%T)", v)
-	}
-	if len(text) <= maxValueBytes {
-		return string(text)
-	}
-	return strings.ToValidUTF8(string(text[:maxValueBytes]), "") + "..."
 }

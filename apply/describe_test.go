@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestDescribe(t *testing.T) {
@@ -64,7 +66,7 @@ func TestDescribe(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := Describe(parse(t, []byte(tc.from)), parse(t, []byte(tc.to)))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, shown); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -87,3 +89,30 @@ func TestDescribeIsBounded(t *testing.T) {
 		t.Error("nothing to compare is no difference")
 	}
 }
+
+// TestUndoes checks that a value which is cut or hidden is known again all the same.
+func TestUndoes(t *testing.T) {
+	long := strings.Repeat("x", maxValueBytes)
+	cases := map[string]struct{ reason, kind, left, found, next string }{
+		"Plain":  {"short values show what they are", "ConfigMap", "ours", "theirs", "ours"},
+		"Long":   {"what is cut off counts", "ConfigMap", long + "ours", long + "theirs", long + "ours"},
+		"Secret": {"what is hidden counts", "Secret", "b3Vycw==", "dGhlaXJz", "b3Vycw=="},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			holding := func(value string) *unstructured.Unstructured {
+				return parse(t, []byte("apiVersion: v1\nkind: "+tc.kind+"\ndata: {k: "+value+"}"))
+			}
+			earlier := Describe(holding("before"), holding(tc.left))[0]
+			if again := Describe(holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) {
+				t.Errorf("%s: %v does not undo %v", tc.reason, again, earlier)
+			}
+			if further := Describe(holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
+				t.Errorf("%s: %v finds what was left, and undoes nothing", tc.reason, further)
+			}
+		})
+	}
+}
+
+// shown compares what people see of differences.
+var shown = cmpopts.IgnoreUnexported(FieldDiff{})

@@ -216,7 +216,7 @@ func TestServerSideDiffs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []FieldDiff{{Path: "spec.gone", From: `"1"`}, {Path: "spec.x", From: `"1"`, To: `"2"`}}
-	if diff := cmp.Diff(want, changes[0].Diffs()); diff != "" {
+	if diff := cmp.Diff(want, changes[0].Diffs(), shown); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 }

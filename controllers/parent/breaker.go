@@ -36,7 +36,7 @@ type breaker struct {
 
 // struggle is the history of one child.
 type struggle struct {
-	written map[string]string // what fields were last written to
+	written map[string]apply.FieldDiff // how fields were last written, by path
 	undone  map[string][]time.Time
 	rest    time.Duration
 	until   time.Time // left alone until then
@@ -72,15 +72,15 @@ func (b *breaker) wrote(key apply.Key, fields []apply.FieldDiff) *loop {
 	b.dropOld(now)
 	s := b.children[key]
 	if s == nil {
-		s = &struggle{written: map[string]string{}, undone: map[string][]time.Time{}, rest: restAtFirst}
+		s = &struggle{written: map[string]apply.FieldDiff{}, undone: map[string][]time.Time{}, rest: restAtFirst}
 		b.children[key] = s
 	}
 	s.last = now
 	var tripped *loop
 	for _, field := range fields {
 		before, known := s.written[field.Path]
-		s.written[field.Path] = field.To
-		if !known || before == field.From {
+		s.written[field.Path] = field
+		if !known || !field.Undoes(before) {
 			continue
 		}
 		s.undone[field.Path] = append(recent(s.undone[field.Path], now), now)
