@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 // Action is what a change does to its object.
@@ -39,6 +41,8 @@ type Change struct {
 	// ServerSide is how a creation or an update is applied by the API server, where
 	// Object is the part that is asked for. It is nil for one that is written as a whole.
 	ServerSide *ServerSide
+	// Schema is that of the rule, or nil; it tells what is not for people's eyes.
+	Schema *openapi.Kind
 	// Leaves is the manager of server-side apply that lets go of the object with an
 	// update, or empty.
 	Leaves string

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
 func TestDescribe(t *testing.T) {
@@ -90,6 +92,20 @@ func TestDescribeIsBounded(t *testing.T) {
 	}
 }
 
+func TestFieldDiffIsALine(t *testing.T) {
+	cases := map[string]FieldDiff{
+		"spec.a: 1 becomes 2":       {Path: "spec.a", From: "1", To: "2"},
+		"spec.a: nothing becomes 2": {Path: "spec.a", To: "2"},
+		"spec.a: 1 becomes nothing": {Path: "spec.a", From: "1"},
+		"and 3 more":                {To: "and 3 more"},
+	}
+	for want, diff := range cases {
+		if got := diff.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestUndoes checks that a value which is cut or hidden is known again all the same.
 func TestUndoes(t *testing.T) {
 	long := strings.Repeat("x", maxValueBytes)
@@ -109,6 +125,53 @@ func TestUndoes(t *testing.T) {
 			}
 			if further := Describe(holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
 				t.Errorf("%s: %v finds what was left, and undoes nothing", tc.reason, further)
+			}
+		})
+	}
+}
+
+// TestDiffsHideSecrets checks that what a schema calls a password is not shown, wherever it stands.
+func TestDiffsHideSecrets(t *testing.T) {
+	kinds, err := openapi.Parse([]byte(`{"components": {"schemas": {"example.v1.Database": {
+		"type": "object",
+		"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Database"}],
+		"properties": {
+			"metadata": {"type": "object"},
+			"spec": {"type": "object", "properties": {
+				"size": {"type": "integer"},
+				"password": {"type": "string", "format": "password"},
+				"users": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "password": {"type": "string", "format": "password"}}}}
+			}}
+		}
+	}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kind *openapi.Kind
+	for _, kind = range kinds {
+	}
+	cases := map[string]struct {
+		reason, from, to string
+		want             []FieldDiff
+	}{
+		"Field": {
+			reason: "a field of that format is hidden, others are not", from: "spec: {size: 1, password: old}", to: "spec: {size: 2, password: new}",
+			want: []FieldDiff{{Path: "spec.password", From: hidden, To: hidden}, {Path: "spec.size", From: "1", To: "2"}},
+		},
+		"Within": {
+			reason: "so it is within what is shown as a whole", from: "spec: {}", to: "spec: {users: [{name: a, password: new}]}",
+			want: []FieldDiff{{Path: "spec.users", To: `[{"name":"a","password":"(hidden)"}]`}},
+		},
+		"Item": {
+			reason: "and in an item", from: "spec: {users: [{name: a, password: old}]}", to: "spec: {users: [{name: a, password: new}]}",
+			want: []FieldDiff{{Path: "spec.users[name=a].password", From: hidden, To: hidden}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			change := Change{Schema: kind, Observed: parse(t, []byte(tc.from)), Object: parse(t, []byte(tc.to))}
+			if diff := cmp.Diff(tc.want, change.Diffs(), shown); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -65,6 +65,7 @@ func Diff(in Input) ([]Change, error) {
 			return nil, fmt.Errorf("%s: %w", c.key, err)
 		}
 		if change != nil {
+			change.Schema = c.rule.Schema
 			changes = append(changes, *change)
 		}
 	}

@@ -3,12 +3,12 @@ package apply
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // Diffs tells people what the change does to the fields of the observed object, as
-// Describe does.
+// Describe does. Values that the schema marks as secret are hidden too.
 func (c Change) Diffs() []FieldDiff {
 	if c.ServerSide != nil && c.ServerSide.expected != nil {
-		return Describe(c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+		return describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
 	}
-	return Describe(c.Observed, c.Object)
+	return describe(c.Schema, c.Observed, c.Object)
 }
 
 // heldBy reports whether what the change applies is recorded in the object.

@@ -137,7 +137,7 @@ func (c *compiler) node(d *definition, open bool) *Node {
 
 func (c *compiler) fill(node *Node, d *definition, open bool) {
 	node.open = open || d.Preserve
-	node.Form = d.form()
+	node.Form, node.Secret = d.form(), d.Format == "password"
 	switch d.Type {
 	case "object":
 		node.Type = Object

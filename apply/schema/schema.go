@@ -81,6 +81,8 @@ type Node struct {
 	// Defaults are the scalars that the API server puts in for missing fields, as
 	// far as the document tells: built-in kinds have more.
 	Defaults map[string]any
+	// Secret values are not for people's eyes: their format is password.
+	Secret bool
 	// Atomic says that an object is one value. Lists say so by Relation.
 	Atomic bool
 	// Prunes says that fields other than Fields are dropped for certain.

@@ -112,6 +112,10 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 	return nil
 }
 
+// diffLevel is how much has to be logged for the values that were changed. Those that
+// are known to be secret are hidden.
+const diffLevel = 4
+
 // note remembers a write until the caches show it, and logs it.
 func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
@@ -128,6 +132,11 @@ func (p *pass) note(outcome apply.Outcome) {
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 		"action", string(change.Action), "child", change.Key.String())
+	if log := p.env.Log.V(diffLevel); log.Enabled() && rewrites(change) {
+		for _, diff := range change.Diffs() {
+			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
+		}
+	}
 	p.watchForLoop(change)
 	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:
