@@ -12,7 +12,7 @@ import (
 func BenchmarkRun(b *testing.B) {
 	for _, replicas := range []int{3, 30} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
-			program, err := compile(b, source(enginetest.StatefulSet))
+			program, err := compile(b, source(b, enginetest.StatefulSet))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := engine.Compile(b.Context(), source(enginetest.StatefulSet)); err != nil {
+		if _, err := engine.Compile(b.Context(), source(b, enginetest.StatefulSet)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestEqualToJavaScript(t *testing.T) {
 		return request
 	}
 	decorator, mapping := example(t, "decorator/decorator.yaml"), example(t, "map/map.yaml")
-	customize := read(t, "testdata/customize.js")
+	customize := read(t, "testdata/parity/customize.js")
 	composite := read(t, filepath.Join("..", "..", "examples", "catset", "sync.js"))
 	cases := map[string]struct {
 		reason, hook, javaScript, cel string
@@ -63,7 +63,7 @@ func TestEqualToJavaScript(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			wanted, wantedError := ask(t, javaScript(t), c.hook, "hooks.js", c.javaScript, c.request)
-			got, gotError := ask(t, definition(t, cel.Definition()), c.hook, c.cel, read(t, filepath.Join("testdata", c.cel)), c.request)
+			got, gotError := ask(t, definition(t, cel.Definition()), c.hook, c.cel, read(t, filepath.Join("testdata", "parity", c.cel)), c.request)
 			if diff := cmp.Diff(wanted, got); diff != "" {
 				t.Errorf("answer (-JavaScript +CEL):\n%s", diff)
 			}

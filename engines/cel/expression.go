@@ -36,7 +36,7 @@ func (c *compilation) compile(code text) *expression {
 		c.refuse(code.at(0), tooDear)
 		return nil
 	}
-	program, err := c.env.Program(ast, programOptions()...)
+	program, err := c.base.Program(ast, programOptions()...)
 	if err != nil {
 		c.refuse(code.at(0), err.Error())
 		return nil

@@ -54,7 +54,7 @@ func TestOrder(t *testing.T) {
 // TestShared runs a document on one request in many goroutines. Under the race
 // detector it shows that nothing is written to.
 func TestShared(t *testing.T) {
-	program, err := compile(t, source(enginetest.StatefulSet))
+	program, err := compile(t, source(t, enginetest.StatefulSet))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,8 @@ func TestVariablesAreEvaluatedOnce(t *testing.T) {
 }
 
 func TestDeadlineInVariable(t *testing.T) {
-	src := documentOf("variables:\n- {name: a, expression: \"" + hooks[enginetest.Never] + "\"}\nresponse: ${variables.a || true}")
+	never := source(t, enginetest.Never).Script
+	src := documentOf("variables:\n- {name: a, expression: \"" + never.Files[never.Path] + "\"}\nresponse: ${variables.a || true}")
 	_, failure := run(t, src, map[string]any{}, 50*time.Millisecond)
 	checkFailure(t, failure, engines.Timeout, "sync.cel.yaml:2:")
 	if failure != nil && len(failure.Stack) != 2 {

@@ -85,3 +85,13 @@ func checkNotTimeDependent(t *testing.T, e *engineUnderTest) {
 		t.Error("the answer says that it depends on the time")
 	}
 }
+
+func checkUnread(t *testing.T, e *engineUnderTest) {
+	unread := e.answer(t, Echo, map[string]any{"value": "x", "other": "y", "another": nil}).Unread
+	if unread == nil {
+		return // The engine can't tell.
+	}
+	if diff := cmp.Diff([]string{"another", "other"}, unread); diff != "" {
+		t.Errorf("fields that the hook did not read (-want +got):\n%s", diff)
+	}
+}

@@ -6,6 +6,7 @@ var cases = map[string]testCase{
 	"numbers":                {"whole numbers that a hook makes are int64, others float64", checkNumbers},
 	"large request":          {"a request of a megabyte goes through whole", checkLarge},
 	"statefulset":            {"a controller's hook answers the same in every language", checkStatefulSet},
+	"hooks of all kinds":     {"so do a decorator's, a map's and those that select and finalize", checkKinds},
 	"request is not changed": {"objects of a request are shared with caches", checkRequestUnchanged},
 	"concurrent calls":       {"a program is used by many goroutines at once, on shared objects", checkConcurrent},
 	"no state":               {"no call sees what another one left behind", checkNoState},
@@ -19,5 +20,6 @@ var cases = map[string]testCase{
 	"place of an error":      {"the author is told which line does not load", checkInvalidPlace},
 	"wrong source":           {"a source of the other kind is Invalid, not a crash", checkWrongSource},
 	"time dependent":         {"an answer that read the clock says so, and is the same for the same time", checkTimeDependent},
+	"unread fields":          {"what a hook did not look at may change without asking it again", checkUnread},
 	"not time dependent":     {"an answer that depends on its request alone may be remembered", checkNotTimeDependent},
 }

@@ -16,7 +16,7 @@ type Suite struct {
 	Definition engines.Definition
 	// Source gives the source of a hook, which behaves as its Reference does. It
 	// is called once for each case, and may start servers that end with t.
-	Source func(t *testing.T, hook Hook) engines.Source
+	Source func(t testing.TB, hook Hook) engines.Source
 	// FailsAt and InvalidAt are where the hooks Fail and Invalid are wrong.
 	FailsAt, InvalidAt engines.Location
 	// Exempt names the cases that do not apply to the engine, and why not.

@@ -4,13 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Hook names a behaviour that each engine is given in its own language. All are
-// compiled for engines.Source.Hook "sync".
+// Hook names a behaviour that each engine is given in its own language.
 type Hook string
+
+// Name is what the hook is called in a definition, "sync" for most.
+func (h Hook) Name() string {
+	switch h {
+	case Finalize, Customize, Map:
+		return strings.ToLower(string(h))
+	default:
+		return "sync"
+	}
+}
 
 const (
 	// Echo answers the request's "value".
@@ -32,6 +42,12 @@ const (
 	Clock Hook = "Clock"
 	// StatefulSet answers as the function of that name does.
 	StatefulSet Hook = "StatefulSet"
+	// Decorator, Finalize, Customize and Map are what there is beside a composite's
+	// sync; see kinds.go.
+	Decorator Hook = "Decorator"
+	Finalize  Hook = "Finalize"
+	Customize Hook = "Customize"
+	Map       Hook = "Map"
 )
 
 // Reference is what a hook does, for hooks that answer. Servers can be made of it.
@@ -51,6 +67,14 @@ func Reference(hook Hook, request map[string]any) (any, error) {
 		return nil, errors.New("boom")
 	case StatefulSet:
 		return statefulSet(request), nil
+	case Decorator:
+		return decorator(request), nil
+	case Finalize:
+		return finalize(request), nil
+	case Customize:
+		return customize(request), nil
+	case Map:
+		return mapped(request), nil
 	default:
 		return nil, fmt.Errorf("the hook %s does not answer", hook)
 	}

@@ -13,7 +13,7 @@ import (
 func BenchmarkRun(b *testing.B) {
 	for _, replicas := range []int{3, 30} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
-			program, err := engine{}.Compile(b.Context(), source(enginetest.StatefulSet))
+			program, err := engine{}.Compile(b.Context(), source(b, enginetest.StatefulSet))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func BenchmarkRun(b *testing.B) {
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (engine{}).Compile(b.Context(), source(enginetest.StatefulSet)); err != nil {
+		if _, err := (engine{}).Compile(b.Context(), source(b, enginetest.StatefulSet)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ type exporter struct {
 	path      trail
 	ancestors []*goja.Object
 	left      int
+	measured  map[*node]measured
 }
 
 // export converts an answer. It may run script code: getters, toJSON, proxies.

@@ -6,7 +6,7 @@ package javascript
 func (x *exporter) objectView(o *object) (any, error) {
 	if !o.changed {
 		o.lookAtAll()
-		return o.from, x.measure(o.from, 0)
+		return o.from, x.untouched(&o.node, o.from)
 	}
 	keys := o.Keys()
 	out := make(map[string]any, len(keys))
@@ -32,7 +32,7 @@ func (x *exporter) viewProperty(out map[string]any, key string, o *object) error
 
 func (x *exporter) arrayView(a *array) (any, error) {
 	if !a.changed {
-		return a.from, x.measure(a.from, 0)
+		return a.from, x.untouched(&a.node, a.from)
 	}
 	out := make([]any, a.Len())
 	for n := range out {
@@ -50,6 +50,26 @@ func (x *exporter) viewElement(out []any, n int, a *array) (err error) {
 	}
 	out[n] = a.from[n]
 	return x.measure(a.from[n], 0)
+}
+
+// measured is what a view counted for that the script left as it was, and at what depth.
+type measured struct{ bytes, depth int }
+
+// untouched counts the Go value of a view as part of the answer. Pods made of one
+// template have the same views in them: each is walked through once.
+func (x *exporter) untouched(n *node, v any) error {
+	if known, ok := x.measured[n]; ok && len(x.ancestors) <= known.depth {
+		return x.spend(known.bytes)
+	}
+	left := x.left
+	if err := x.measure(v, 0); err != nil {
+		return err
+	}
+	if x.measured == nil {
+		x.measured = map[*node]measured{}
+	}
+	x.measured[n] = measured{left - x.left, len(x.ancestors)}
+	return nil
 }
 
 // measure counts a Go value as part of the answer.

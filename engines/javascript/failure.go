@@ -18,10 +18,12 @@ import (
 // failure says what an error of a call means. Writing an exception down may run
 // script code again, which the interrupt still bounds.
 func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
+	if thrown, ok := err.(*goja.Exception); ok { // To unwrap one runs script code.
+		return i.exception(ctx, thrown)
+	}
 	var ours *engines.Error
 	var interrupted *goja.InterruptedError
 	var overflow *goja.StackOverflowError
-	var thrown *goja.Exception
 	switch {
 	case errors.As(err, &ours):
 		return ours
@@ -30,15 +32,19 @@ func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
 	case errors.As(err, &overflow):
 		e := &engines.Error{Kind: engines.Exhausted, Err: err, Message: fmt.Sprintf("functions call each other more than %d deep", maxCallDepth)}
 		return placed(e, frames(overflow.Stack()))
-	case errors.As(err, &thrown):
-		return i.exception(ctx, thrown)
 	default:
 		return &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
 	}
 }
 
 func (i *isolate) exception(ctx context.Context, thrown *goja.Exception) *engines.Error {
-	written, err := i.protect(func() (any, error) { return i.thrown(thrown.Value(), thrown.Stack()), nil })
+	written, err := i.protect(func() (any, error) {
+		var ours *engines.Error
+		if errors.As(thrown, &ours) {
+			return ours, nil
+		}
+		return i.thrown(thrown.Value(), thrown.Stack()), nil
+	})
 	if err == nil {
 		return written.(*engines.Error)
 	}

@@ -35,6 +35,9 @@ func TestFailures(t *testing.T) {
 		"endless jobs":   {"the deadline holds for promises", `const f = () => Promise.resolve().then(f); return f()`, engines.Timeout, ""},
 		"looping thrown": {"the deadline holds for writing errors down", `throw new Proxy({}, {get() { for (;;); }, ownKeys() { for (;;); }})`, engines.Timeout, "sync.js:2:1: "},
 		"looping text":   {"the deadline holds for writing errors down", `const e = new Error('x'); Object.defineProperty(e, 'message', {get() { for (;;); }}); throw e`, engines.Timeout, "sync.js:2:"},
+		"looping class":  {"the deadline holds for finding out what was thrown", `throw new Proxy({}, {getPrototypeOf() { for (;;); }})`, engines.Timeout, "sync.js:2:1: "},
+		"revoked proxy":  {"nothing can be found out of it", `const {proxy, revoke} = Proxy.revocable({}, {}); revoke(); throw proxy`, engines.Failed, "sync.js:2:60: threw a value that can't be shown"},
+		"goja's defect":  {"it names who failed", `Array.prototype.findLast.call({length: 1}, isNaN)`, engines.Failed, "the JavaScript engine failed: runtime error"},
 		"throwing text":  {"an error can fail to be written down", `throw {get a() { throw 1 }}`, engines.Failed, "sync.js:2:1: threw a value that can't be shown"},
 		"recursion":      {"the stack is bounded", `const f = () => f() + 1; f()`, engines.Exhausted, "sync.js:2:"},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/dop251/goja"
@@ -95,6 +96,8 @@ func (i *isolate) protect(f func() (any, error)) (answer any, err error) {
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
+		case runtime.Error:
+			answer, err = nil, fmt.Errorf("the JavaScript engine failed: %w", x)
 		case error:
 			answer, err = nil, x
 		default:

@@ -99,6 +99,9 @@ func (o *object) look(key string) {
 
 // lookAtAll notes that the script sees all values.
 func (o *object) lookAtAll() {
+	if o.read == nil {
+		return
+	}
 	for key := range o.from {
 		o.look(key)
 	}

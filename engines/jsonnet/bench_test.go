@@ -9,11 +9,16 @@ import (
 	"github.com/libretto-k8s/libretto/engines/enginetest"
 )
 
+func statefulSet(b *testing.B) string {
+	script := source(b, enginetest.StatefulSet).Script
+	return script.Files[script.Path]
+}
+
 // BenchmarkRun calls the StatefulSet hook with requests of about 16 and 146 KB.
 func BenchmarkRun(b *testing.B) {
 	for _, replicas := range []int{3, 30} {
 		b.Run(fmt.Sprintf("replicas=%d", replicas), func(b *testing.B) {
-			benchmark(b, statefulSet, enginetest.StatefulSetRequest(replicas, replicas, replicas))
+			benchmark(b, statefulSet(b), enginetest.StatefulSetRequest(replicas, replicas, replicas))
 		})
 	}
 }
@@ -23,7 +28,7 @@ func BenchmarkPlus(b *testing.B) {
 	plus := strings.NewReplacer(
 		`'data-%s' % name`, `'data-' + name`,
 		`'%s-%d' % [request.parent.metadata.name, i]`, `request.parent.metadata.name + '-' + i`,
-	).Replace(statefulSet)
+	).Replace(statefulSet(b))
 	if strings.Contains(plus, "%") {
 		b.Fatal("the hook has changed, and % is left in it")
 	}
@@ -69,7 +74,7 @@ func benchmark(b *testing.B, text string, request map[string]any) {
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := (engine{}).Compile(b.Context(), source(enginetest.StatefulSet)); err != nil {
+		if _, err := (engine{}).Compile(b.Context(), source(b, enginetest.StatefulSet)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -27,7 +27,6 @@ func answered(t *testing.T, d engines.Definition, hook, path string, request map
 	}
 	program, err := engine.Compile(t.Context(), engines.Source{Hook: hook, Script: &engines.Script{
 		Files: map[string]string{path: string(text)}, Path: path,
-		Parameters: map[string]any{"secrets": []any{"tls", "token"}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,29 +69,6 @@ func named(name string, fields map[string]any) map[string]any {
 		object[key] = v
 	}
 	return object
-}
-
-func TestHooksOfAllKinds(t *testing.T) {
-	annotated := named("web", map[string]any{"spec": map[string]any{"replicas": int64(3), "ordinals": map[string]any{"start": int64(5)}}})
-	annotated["metadata"].(map[string]any)["annotations"] = map[string]any{"ctl.example.com/pod-services": "80,443"}
-	few := named("db", map[string]any{"spec": map[string]any{"replicas": int64(0)}})
-	few["metadata"].(map[string]any)["annotations"] = map[string]any{"ctl.example.com/pod-services": "5432"}
-	for name, c := range map[string]struct {
-		hook    string
-		request map[string]any
-	}{
-		"decorator":         {"sync", map[string]any{"object": annotated, "attachments": map[string]any{"Service.v1": map[string]any{}}, "finalizing": false}},
-		"decorator of none": {"sync", map[string]any{"object": few}},
-		"finalize":          {"finalize", map[string]any{"object": few, "attachments": map[string]any{"Service.v1": map[string]any{"a": named("a", nil)}}}},
-		"finalized":         {"finalize", map[string]any{"object": few, "attachments": map[string]any{"Service.v1": map[string]any{}}}},
-		"customize":         {"customize", map[string]any{"parent": annotated}},
-		"map":               {"map", map[string]any{"parent": named("all", nil), "input": named("x", map[string]any{"data": map[string]any{"b": "12", "a": "größe"}})}},
-		"map of nothing":    {"map", map[string]any{"parent": named("all", nil), "input": named("x", nil)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			compare(t, c.hook, "testdata/parity/hooks.js", "testdata/parity/hooks.jsonnet", c.request)
-		})
-	}
 }
 
 // TestCatSet compares the example with its twin, in states that a StatefulSet goes through.

@@ -23,10 +23,10 @@ const keptFrame = 1 << 20
 
 // load gives the worker a program.
 func (w *process) load(ctx context.Context, of *program) (protocol.Answer, outcome, error) {
-	load := protocol.Load{Drop: w.programs.room(of.bytes), Engine: of.engine, Hook: of.hook, Script: of.script}
+	load := protocol.Load{Drop: w.programs.room(), Engine: of.engine, Hook: of.hook, Script: of.script}
 	answer, o, err := w.ask(ctx, protocol.KindLoad, of, load.Append)
 	if err == nil {
-		w.programs.add(of.name, of.bytes)
+		w.programs.add(of.name, min(max(0, answer.Kept), shelfMemory)) // Whatever it claims.
 	}
 	return answer, o, err
 }
@@ -35,6 +35,7 @@ func (w *process) load(ctx context.Context, of *program) (protocol.Answer, outco
 // out because the worker has it.
 func (w *process) call(ctx context.Context, of *program, call engines.Call, whole bool) (protocol.Answer, outcome, error) {
 	w.programs.use(of.name)
+	w.objects.trim()
 	return w.ask(ctx, protocol.KindCall, of, func(e *wire.Encoder) {
 		e.Max = len(e.Bytes()) + protocol.MaxRequestBytes
 		if !whole {
@@ -52,7 +53,7 @@ func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*
 	number := w.number.Add(1)
 	w.memory = of.memory
 	e := wire.NewEncoder(wire.Begin(w.frame))
-	protocol.Question{Kind: kind, Number: number, Left: time.Until(deadline), Memory: of.memory, Kept: w.objects.reserve(), Program: of.name}.Append(e)
+	protocol.Question{Kind: kind, Number: number, Left: time.Until(deadline), Memory: of.memory, Kept: reserved(w.kept()), Program: of.name}.Append(e)
 	if rest(e); e.Err() != nil {
 		w.objects.unsent()
 		return protocol.Answer{}, untold, unaskable(e.Err())
@@ -62,8 +63,8 @@ func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*
 		w.frame = frame
 	}
 	w.stderr.empty()
-	hard := time.AfterFunc(time.Until(deadline)+w.grace, func() { w.kill(becauseDeadline) })
-	defer hard.Stop()
+	inTime := w.killAfter(time.Until(deadline)+w.grace, becauseDeadline)
+	defer inTime()
 	if _, err := w.in.Write(frame); err != nil {
 		w.kill(becauseCrash)
 		return protocol.Answer{}, untold, errUnsent
@@ -71,7 +72,7 @@ func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*
 	if kind == protocol.KindCall {
 		w.objects.sent()
 	}
-	payload := w.wait(ctx, hard)
+	payload := w.wait(ctx, inTime)
 	if payload == nil {
 		return protocol.Answer{}, w.death.outcome(), w.death.err(time.Since(began), of.memory)
 	}
@@ -79,7 +80,7 @@ func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*
 }
 
 // wait gives the next answer, or nil once the worker is gone.
-func (w *process) wait(ctx context.Context, hard *time.Timer) []byte {
+func (w *process) wait(ctx context.Context, inTime func()) []byte {
 	over := ctx.Done()
 	for {
 		select {
@@ -95,9 +96,8 @@ func (w *process) wait(ctx context.Context, hard *time.Timer) []byte {
 		case <-over:
 			over = nil
 			if errors.Is(ctx.Err(), context.Canceled) {
-				hard.Stop()
-				late := time.AfterFunc(w.grace, func() { w.kill(becauseCanceled) })
-				defer late.Stop()
+				inTime()
+				defer w.killAfter(w.grace, becauseCanceled)()
 				w.cancel()
 			}
 		}
@@ -113,7 +113,7 @@ func (w *process) cancel() {
 
 // read makes an outcome of an answer. A worker that says anything else is not asked again.
 func (w *process) read(payload []byte) (protocol.Answer, outcome, error) {
-	answer, err := protocol.ReadAnswer(payload)
+	answer, err := protocol.ReadAnswer(payload, w.objects.held)
 	if err == nil && answer.Number != w.number.Load() {
 		err = fmt.Errorf("it answered question %d, not %d", answer.Number, w.number.Load())
 	}

@@ -4,7 +4,6 @@ package sandbox_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -19,11 +18,6 @@ import (
 // statefulSet is a real hook, in the pool or, without one, in this process.
 func statefulSet(b *testing.B, pool *sandbox.Pool) engines.Program {
 	b.Helper()
-	text, err := os.ReadFile("../javascript/testdata/statefulset.ts")
-	if err != nil {
-		b.Fatal(err)
-	}
-	source := engines.Source{Hook: "sync", Script: &engines.Script{Files: map[string]string{"sync.ts": string(text)}, Path: "sync.ts"}}
 	engine, err := javascript.Definition().New(engines.Config{})
 	if err != nil {
 		b.Fatal(err)
@@ -31,7 +25,7 @@ func statefulSet(b *testing.B, pool *sandbox.Pool) engines.Program {
 	if pool != nil {
 		engine = engineOf(b, pool, "JavaScript")
 	}
-	program, err := engine.Compile(b.Context(), source)
+	program, err := engine.Compile(b.Context(), suites["JavaScript"].Source(b, enginetest.StatefulSet))
 	if err != nil {
 		b.Fatal(err)
 	}

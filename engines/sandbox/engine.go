@@ -32,7 +32,6 @@ type program struct {
 	engine string
 	hook   string
 	script engines.Script
-	bytes  int
 	memory int64
 }
 
@@ -54,11 +53,12 @@ func (e *engine) program(src engines.Source) (*program, error) {
 		return nil, invalid("the %s engine runs scripts, and this source is an endpoint", e.name)
 	}
 	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: budget(src.Script.MemoryBytes)}
+	bytes := 0
 	for path, text := range src.Script.Files {
-		p.bytes += len(path) + len(text)
+		bytes += len(path) + len(text)
 	}
-	if p.bytes > protocol.MaxSourceBytes {
-		return nil, invalid("the files of this definition hold %d bytes, more than the %d allowed", p.bytes, protocol.MaxSourceBytes)
+	if bytes > protocol.MaxSourceBytes {
+		return nil, invalid("the files of this definition hold %d bytes, more than the %d allowed", bytes, protocol.MaxSourceBytes)
 	}
 	all := wire.NewEncoder(nil)
 	all.Sorted = true

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 func TestMain(m *testing.M) {
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func definitions() []engines.Definition {
-	return []engines.Definition{javascript.Definition(), probe()}
+	return append(standard.Scripts(), probe())
 }
 
 // alive answers what it is asked.

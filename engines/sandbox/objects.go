@@ -22,12 +22,13 @@ const (
 // resource version never changes (see engines.Call). What a message adds counts
 // only once all of it has been sent.
 type objects struct {
-	byMap map[uintptr]*list.Element
-	order *list.List // Of *object, the one used last in front.
-	bytes int
-	last  uint64
-	added []*list.Element // By the message that is being written.
-	drop  []uint64        // By the next message.
+	byMap    map[uintptr]*list.Element
+	byNumber map[uint64]*object
+	order    *list.List // Of *object, the one used last in front.
+	bytes    int
+	last     uint64
+	added    []*list.Element // By the message that is being written.
+	drop     []uint64        // By the next message.
 }
 
 type object struct {
@@ -37,7 +38,7 @@ type object struct {
 }
 
 func newObjects() objects {
-	return objects{byMap: map[uintptr]*list.Element{}, order: list.New()}
+	return objects{byMap: map[uintptr]*list.Element{}, byNumber: map[uint64]*object{}, order: list.New()}
 }
 
 // share says what to do about a map of a request.
@@ -55,7 +56,7 @@ func (o *objects) share(m map[string]any) wire.Shared {
 	return wire.Shared{ID: added.id, Sent: func(bytes int) {
 		added.bytes = bytes
 		e := o.order.PushFront(added)
-		o.byMap[at] = e
+		o.byMap[at], o.byNumber[added.id] = e, added
 		o.bytes += bytes
 		o.added = append(o.added, e)
 	}}
@@ -72,9 +73,23 @@ func immutable(m map[string]any) bool {
 	return uid != "" && version != ""
 }
 
-// sent is called when the worker has got the message. What does not fit any more goes with the next one.
-func (o *objects) sent() {
-	o.added, o.drop = nil, nil
+// held gives the object of a number that the worker answers with in place of the
+// object, or nil, and its bytes. A worker that was taken over could name any object
+// that it was sent: it has them.
+func (o *objects) held(number uint64) (map[string]any, int) {
+	known, ok := o.byNumber[number]
+	if !ok {
+		return nil, 0
+	}
+	return known.value, known.bytes
+}
+
+// sent is called when the worker has got the message.
+func (o *objects) sent() { o.added, o.drop = nil, nil }
+
+// trim has the next message drop what does not fit any more. It is not done before,
+// because the answer to the last one could name it.
+func (o *objects) trim() {
 	for o.bytes > maxObjects {
 		oldest := o.order.Back()
 		o.drop = append(o.drop, oldest.Value.(*object).id)
@@ -93,15 +108,9 @@ func (o *objects) unsent() {
 func (o *objects) remove(e *list.Element) {
 	gone := o.order.Remove(e).(*object)
 	delete(o.byMap, reflect.ValueOf(gone.value).Pointer())
+	delete(o.byNumber, gone.id)
 	o.bytes -= gone.bytes
 }
 
 // memory is what the objects take in the worker, roughly, in bytes.
 func (o *objects) memory() int64 { return int64(o.bytes) * memoryOfObject }
-
-// reserve is what a worker may use beside a call's own memory: in steps, because to
-// change it takes time, and with room for what the next message adds.
-func (o *objects) reserve() int64 {
-	const step = 16 << 20
-	return (o.memory()/step + 1) * step
-}

@@ -59,6 +59,19 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+func TestObjectsHeld(t *testing.T) {
+	o, a := newObjects(), pod("a", maxObjects+1)
+	message(&o, a)
+	o.sent()
+	if got, bytes := o.held(1); got["data"] != a["data"] || bytes <= maxObjects {
+		t.Errorf("the answer to the message that brought an object names it: %d bytes", bytes)
+	}
+	o.trim()
+	if got, _ := o.held(1); got != nil {
+		t.Error("an object is known that the next message drops")
+	}
+}
+
 func TestObjectsUnsent(t *testing.T) {
 	o, a, b := newObjects(), pod("a", 1000), pod("b", 1000)
 	message(&o, a)
@@ -78,17 +91,19 @@ func TestObjectsBounded(t *testing.T) {
 	const size = 1 << 20
 	kept := pod("kept", size)
 	for n := range 10 {
+		o.trim()
 		dropped := slices.Clone(o.drop)
 		message(&o, kept, pod(fmt.Sprint(n), size))
 		o.sent()
-		if o.bytes > maxObjects || o.order.Len() != len(o.byMap) || len(dropped) > 1 {
+		if o.bytes > maxObjects+2*size || len(o.byNumber) != len(o.byMap) || o.order.Len() != len(o.byMap) || len(dropped) > 1 {
 			t.Errorf("after %d: %d bytes in %d objects (%d in order), dropped %v", n, o.bytes, len(o.byMap), o.order.Len(), dropped)
 		}
 	}
 	if length := message(&o, kept); length > 20 {
 		t.Errorf("the object that each message had takes %d bytes", length)
 	}
-	if o.last != 11 || len(o.drop) != 1 {
+	o.trim()
+	if o.last != 11 || len(o.drop) != 1 || o.bytes > maxObjects {
 		t.Errorf("%d objects were numbered, dropped %v", o.last, o.drop)
 	}
 }

@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -37,7 +38,11 @@ func (probeEngine) Compile(_ context.Context, src engines.Source) (engines.Progr
 
 type probeProgram string
 
-func (p probeProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+func (p probeProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	if p == "wait" {
+		<-ctx.Done()
+		return engines.Response{}, engines.Ended(ctx)
+	}
 	do, ok := probes[string(p)]
 	if !ok {
 		return engines.Response{}, &engines.Error{Message: "no such probe"}
@@ -78,12 +83,19 @@ var probes = map[string]func(engines.Call) (any, error){
 	"babble":   func(engines.Call) (any, error) { return nil, write("\x01\x00\x00\x00\x05\x01\x00\x00\x00\x05") },
 	"flood":    func(engines.Call) (any, error) { return nil, write("\xff\xff\xff\xff") },
 	"allocate": func(engines.Call) (any, error) { return int64(len(make([]byte, 1<<40))), nil },
-	"hang":     func(engines.Call) (any, error) { select {} },
+	"leak": func(engines.Call) (any, error) {
+		leaked = append(leaked, bytes.Repeat([]byte("x"), 20<<20))
+		return int64(len(leaked)), nil
+	},
+	"hang": func(engines.Call) (any, error) { select {} },
 	"die later": func(engines.Call) (any, error) {
 		time.AfterFunc(time.Millisecond, func() { os.Exit(3) })
 		return "for now", nil
 	},
 }
+
+// leaked is what a worker keeps.
+var leaked [][]byte
 
 func read(path string) (any, error) {
 	text, err := os.ReadFile(path)

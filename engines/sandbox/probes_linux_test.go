@@ -58,7 +58,7 @@ func TestConfined(t *testing.T) {
 
 func TestSurroundings(t *testing.T) {
 	pool := newPool(t, sandbox.Config{})
-	for name, want := range map[string]string{"environment": "", "time zone": "Europe/Paris UTC"} {
+	for name, want := range map[string]string{"environment": "GOGC=400", "time zone": "Europe/Paris UTC"} {
 		response, err := probed(t, pool, name).Run(t.Context(), request(nil))
 		if err != nil || response.Body != want {
 			t.Errorf("%s: %q, error %v, want %q", name, response.Body, err, want)

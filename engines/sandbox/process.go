@@ -103,7 +103,7 @@ func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 		p.command.Args = append(p.command.Args, worker.WithoutSeccomp)
 	}
 	p.command.Args[0] = os.Args[0]
-	p.command.Env = []string{}
+	p.command.Env = worker.Environment()
 	p.command.SysProcAttr = apart()
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
 	err = p.command.Start()
@@ -165,6 +165,18 @@ func (p *process) kill(by string) {
 	}
 	p.mu.Unlock()
 	_ = p.command.Process.Kill() // Fails only if it has ended.
+}
+
+// killAfter kills the worker unless what it gives is called before. If that is called
+// too late, the kill may be under way still: the worker is doomed then, so that nobody
+// else gets it, whose call would be what is killed.
+func (p *process) killAfter(d time.Duration, by string) (inTime func()) {
+	timer := time.AfterFunc(d, func() { p.kill(by) })
+	return sync.OnceFunc(func() {
+		if !timer.Stop() {
+			p.kill(by)
+		}
+	})
 }
 
 // killedBy is why the host killed the worker, or "" if it ended by itself before

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,32 @@ func TestSameObjects(t *testing.T) {
 		if n == 30 { // Its successor has nothing.
 			_, err := killer.Run(t.Context(), request(nil))
 			wantError(t, err, engines.Failed, "script worker crashed")
+		}
+	}
+}
+
+// TestUntouched answers with an object as it came, and with the same one changed, which
+// its worker keeps, the first time and when it is held.
+func TestUntouched(t *testing.T) {
+	pool := newPool(t, sandbox.Config{Workers: 1})
+	program := compiled(t, pool, `export function sync({a, b}) {
+  b.metadata.labels.version++;
+  return [a, b, a.spec, a];
+}`)
+	a, b := cached("a", 1), cached("b", 1)
+	for call := range 3 {
+		response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"a": a, "b": b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := runtime.DeepCopyJSON(b)
+		changed["metadata"].(map[string]any)["labels"].(map[string]any)["version"] = int64(2)
+		if diff := cmp.Diff(any([]any{cached("a", 1), changed, cached("a", 1)["spec"], cached("a", 1)}), response.Body); diff != "" {
+			t.Fatalf("call %d (-want +got):\n%s", call, diff)
+		}
+		got := response.Body.([]any)[0].(map[string]any)
+		if reflect.ValueOf(got).Pointer() != reflect.ValueOf(a).Pointer() {
+			t.Errorf("call %d: the object was sent back", call)
 		}
 	}
 }

@@ -133,11 +133,25 @@ func (p *Pool) tell(ready protocol.Ready) {
 		return
 	}
 	p.told = true
-	missing := map[string]string{}
-	for measure, why := range ready.Report {
+	message, missing := confinement(ready.Report)
+	p.config.Log.Info(message, "measures", len(ready.Report)-len(missing), "missing", missing)
+}
+
+// confinement is what to say about a report, and which measures are not in force, with
+// the reason of each.
+func confinement(report map[string]string) (message string, missing map[string]string) {
+	missing = map[string]string{}
+	for measure, why := range report {
 		if why != "" {
 			missing[measure] = why
 		}
 	}
-	p.config.Log.Info("script workers are confined", "measures", len(ready.Report)-len(missing), "missing", missing)
+	switch len(missing) {
+	case 0:
+		return "script workers are confined", missing
+	case len(report):
+		return "warning: script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust", missing
+	default:
+		return "script workers are confined, but not by all measures", missing
+	}
 }

@@ -74,15 +74,19 @@ func (s *storm) blow(tb testing.TB) (passes int64) {
 	return s.loop.passes.Load() - before
 }
 
+// await returns when the hook was shown the version, and no pass follows any more.
 func (s *storm) await(tb testing.TB, version int64) {
-	for deadline := time.Now().Add(30 * time.Second); s.seen.Load() < version; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("the hook was shown version %d, want %d", s.seen.Load(), version)
-		}
-	}
-	for last := int64(-1); last != s.loop.passes.Load(); time.Sleep(20 * time.Millisecond) {
+	tb.Helper()
+	poll(tb, time.Millisecond, 30*time.Second, func() (bool, error) {
+		seen := s.seen.Load()
+		return seen >= version, fmt.Errorf("the hook was shown version %d, want %d", seen, version)
+	})
+	last := int64(-1)
+	poll(tb, 20*time.Millisecond, 30*time.Second, func() (bool, error) {
+		before := last
 		last = s.loop.passes.Load()
-	}
+		return last == before, fmt.Errorf("passes go on: %d", last)
+	})
 }
 
 // TestStorm checks that events of children are gathered.

@@ -121,15 +121,13 @@ func (w *world) reconcile(tb testing.TB, key controller.Key) {
 // is still being filled.
 func (w *world) settle(tb testing.TB, key controller.Key) {
 	tb.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	poll(tb, time.Millisecond, time.Minute, func() (bool, error) {
 		_, err := w.reconciler.Reconcile(tb.Context(), key)
-		if err == nil {
-			return
-		}
-		if !errors.Is(err, controller.ErrLater) || time.Now().After(deadline) {
+		if err != nil && !errors.Is(err, controller.ErrLater) {
 			tb.Fatal(err)
 		}
-	}
+		return err == nil, err
+	})
 }
 
 func read(tb testing.TB, text string) *unstructured.Unstructured {

@@ -25,6 +25,7 @@ const (
 var constants = map[string]string{
 	"JavaScript": "export default () => (%s)",
 	"Jsonnet":    "function(request) %s",
+	"CEL":        "%s",
 }
 
 // scripted says whether an engine runs scripts: the other one calls webhooks.

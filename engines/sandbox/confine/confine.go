@@ -23,8 +23,9 @@ func Measures() []string {
 	return []string{Descriptors, NoNewPrivileges, Undumpable, MemoryLimit, Rlimits, OOMScore, Landlock, Seccomp}
 }
 
-// MaxBudget is the most that Budget can be asked for, in bytes.
-const MaxBudget = 1<<30 + 128<<20
+// MaxBudget is the most that Budget can be asked for, in bytes: for one call, and for
+// what is kept for others.
+const MaxBudget = 1<<30 + 256<<20
 
 // Report says of each measure why it is not in force, or "" if it is.
 type Report map[string]string

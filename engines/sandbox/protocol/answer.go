@@ -18,30 +18,34 @@ type Answer struct {
 	Spent bool
 	// Misread says that the question could not be read, and nothing was run.
 	Misread bool
+	// Kept is how much memory the program takes that was loaded, in bytes.
+	Kept int64
 }
 
-// Append writes it down. A body that can't be is an error instead.
-func (a Answer) Append(frame []byte) []byte {
-	e := a.encoded(frame)
+// Append writes it down, but for what the host has of it: the objects. A body that
+// can't be written is an error instead.
+func (a Answer) Append(frame []byte, objects *wire.Objects) []byte {
+	e := a.encoded(frame, objects)
 	if err := e.Err(); err != nil {
 		a.Response.Body, a.Err = nil, unfit(err)
-		e = a.encoded(frame)
+		e = a.encoded(frame, objects)
 	}
 	return e.Bytes()
 }
 
-func (a Answer) encoded(frame []byte) *wire.Encoder {
+func (a Answer) encoded(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e := wire.NewEncoder(frame)
 	e.Uint(KindAnswer)
 	e.Uint(a.Number)
 	e.Bool(a.Spent)
 	e.Bool(a.Misread)
+	e.Int(a.Kept)
 	e.Bool(a.Response.TimeDependent)
 	e.Bool(a.Response.Unread != nil)
 	e.Strings(a.Response.Unread)
 	e.Strings(Cut(a.Response.Logs))
 	appendError(e, a.Err)
-	e.Max = len(e.Bytes()) + MaxResponseBytes
+	e.Max, e.Share, e.Again = len(e.Bytes())+MaxResponseBytes, objects.Share, true
 	e.Value(a.Response.Body)
 	return e
 }
@@ -64,11 +68,16 @@ func Cut(lines []string) []string {
 	return lines
 }
 
-// ReadAnswer reads what Append wrote. Nothing in it is part of the message. An
-// answer whose body takes too much memory is one with an error.
-func ReadAnswer(payload []byte) (a Answer, err error) {
+// ReadAnswer reads what Append wrote. Nothing in it is part of the message. held gives
+// the objects that the worker has, and the bytes that they were sent as. An answer
+// whose body takes too much memory, or would if it held copies of these, is one with an error.
+func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, bytes int)) (a Answer, err error) {
 	d := wire.NewDecoder(payload)
-	d.Copy, d.Memory = true, MaxResponseMemory
+	d.Copy, d.Memory, d.Again = true, MaxResponseMemory, memoryOfByte
+	d.Held = func(number uint64) (map[string]any, int) {
+		m, bytes := held(number)
+		return m, bytes * memoryOfByte
+	}
 	if err := expect(d, KindAnswer); err != nil {
 		return a, err
 	}
@@ -79,6 +88,9 @@ func ReadAnswer(payload []byte) (a Answer, err error) {
 		return a, err
 	}
 	if a.Misread, err = d.Bool(); err != nil {
+		return a, err
+	}
+	if a.Kept, err = d.Int(); err != nil {
 		return a, err
 	}
 	if err := readNotes(d, &a.Response); err != nil {

@@ -68,7 +68,7 @@ func drop(d *wire.Decoder) error {
 		if err != nil {
 			return err
 		}
-		delete(d.Objects, id)
+		d.Objects.Drop(id)
 	}
 	return nil
 }

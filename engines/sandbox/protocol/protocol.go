@@ -27,7 +27,9 @@ const (
 	// MaxResponseBytes bounds the body of a response, as it is written down for the host.
 	MaxResponseBytes = 8 << 20
 	// MaxResponseMemory bounds what the body of a response takes in the host's memory.
-	MaxResponseMemory = 12 * MaxResponseBytes
+	MaxResponseMemory = memoryOfByte * MaxResponseBytes
+	// memoryOfByte is what a byte of a message may take in memory, once it is read.
+	memoryOfByte = 12
 	// MaxLogBytes bounds what one call may log.
 	MaxLogBytes = 64 << 10
 	// MaxSourceBytes bounds the files of a script together.

@@ -15,6 +15,9 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
+// none is what a worker has that was sent no objects.
+var none = wire.NewObjects()
+
 func TestAnswers(t *testing.T) {
 	failure := &engines.Error{
 		Kind: engines.Timeout, Location: engines.Location{File: "a.js", Line: 1, Column: 2}, Message: "late",
@@ -36,7 +39,7 @@ func TestAnswers(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			got, err := protocol.ReadAnswer(c.answer.Append(nil))
+			got, err := protocol.ReadAnswer(c.answer.Append(nil, none), none.Held)
 			if err != nil || !reflect.DeepEqual(c.answer, got) {
 				t.Errorf("error %v, want %+v, got %+v", err, c.answer, got)
 			}
@@ -63,9 +66,46 @@ func TestUnfitBody(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			a, err := protocol.ReadAnswer(protocol.Answer{Response: engines.Response{Body: c.body}}.Append(nil))
+			a, err := protocol.ReadAnswer(protocol.Answer{Response: engines.Response{Body: c.body}}.Append(nil, none), none.Held)
 			if err != nil || a.Err == nil || a.Err.Kind != c.kind || a.Err.Message != c.want || a.Response.Body != nil {
 				t.Errorf("error %v, answer's error %v, want %q", err, a.Err, c.want)
+			}
+		})
+	}
+}
+
+// TestObjectsInAnswers answers with objects of the host's, which get back the map that they
+// were, and count as if they had been sent.
+func TestObjectsInAnswers(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		bytes  int
+		want   string
+	}{
+		"small": {"it costs nothing to send what the host has", 1 << 10, ""},
+		"large": {"but it has to fit all the same", protocol.MaxResponseBytes / 2, "the response is larger than 8 MiB"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			objects, theirs, ours := wire.NewObjects(), map[string]any{"at": "worker"}, map[string]any{"at": "host"}
+			objects.Keep(7, theirs)
+			frame := protocol.Answer{Response: engines.Response{Body: []any{theirs, map[string]any{"at": "worker"}, theirs}}}.Append(nil, objects)
+			a, err := protocol.ReadAnswer(frame, func(number uint64) (map[string]any, int) {
+				return map[uint64]map[string]any{7: ours}[number], c.bytes
+			})
+			if c.want != "" {
+				if err != nil || a.Err == nil || a.Err.Message != c.want || a.Response.Body != nil {
+					t.Errorf("error %v, answer's error %v, body %v", err, a.Err, a.Response.Body)
+				}
+				return
+			}
+			want := []any{ours, map[string]any{"at": "worker"}, ours}
+			if diff := cmp.Diff(any(want), a.Response.Body); err != nil || a.Err != nil || diff != "" {
+				t.Errorf("error %v, answer's error %v, (-want +got):\n%s", err, a.Err, diff)
+			}
+			if _, err := protocol.ReadAnswer(frame, none.Held); !errors.Is(err, wire.ErrMalformed) {
+				t.Errorf("an object that the host has not sent: error %v", err)
 			}
 		})
 	}
@@ -110,13 +150,15 @@ func TestCalls(t *testing.T) {
 			e := wire.NewEncoder(nil)
 			protocol.Call{Drop: []uint64{4}, Call: call}.Append(e)
 			d := wire.NewDecoder(e.Bytes())
-			d.Objects = wire.Objects{4: nil, 5: nil}
+			d.Objects = wire.NewObjects()
+			d.Objects.Keep(4, map[string]any{})
+			d.Objects.Keep(5, map[string]any{})
 			got, err := protocol.ReadCall(d)
 			if diff := cmp.Diff(call, got); err != nil || diff != "" {
 				t.Errorf("error %v, (-want +got):\n%s", err, diff)
 			}
-			if _, dropped := d.Objects[5]; len(d.Objects) != 1 || !dropped {
-				t.Errorf("objects %v are left", d.Objects)
+			if left, _ := d.Objects.Held(5); d.Objects.Len() != 1 || left == nil {
+				t.Errorf("%d objects are left, or the wrong one", d.Objects.Len())
 			}
 		})
 	}
@@ -124,17 +166,17 @@ func TestCalls(t *testing.T) {
 
 // FuzzAnswer reads what a worker may say that somebody has taken over.
 func FuzzAnswer(f *testing.F) {
-	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil))
+	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil, none))
 	f.Add([]byte{5, 1, 0, 0, 0, 0, 255, 255, 255, 255, 15})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		a, err := protocol.ReadAnswer(payload)
+		a, err := protocol.ReadAnswer(payload, none.Held)
 		if err != nil {
 			return
 		}
 		if a.Err != nil && len(a.Err.Message) > 9<<10 {
 			t.Errorf("a message of %d bytes", len(a.Err.Message))
 		}
-		if _, err := protocol.ReadAnswer(a.Append(nil)); err != nil {
+		if _, err := protocol.ReadAnswer(a.Append(nil, none), none.Held); err != nil {
 			t.Errorf("read once, but not again: %v", err)
 		}
 	})
@@ -143,7 +185,7 @@ func FuzzAnswer(f *testing.F) {
 var errBoom = errors.New("boom")
 
 func TestUnknownCause(t *testing.T) {
-	a, err := protocol.ReadAnswer(protocol.Answer{Err: &engines.Error{Message: "m", Err: errBoom}}.Append(nil))
+	a, err := protocol.ReadAnswer(protocol.Answer{Err: &engines.Error{Message: "m", Err: errBoom}}.Append(nil, none), none.Held)
 	if err != nil || a.Err == nil || a.Err.Err != nil {
 		t.Errorf("error %v, answer's error %+v: a cause stays where it is", err, a.Err)
 	}

@@ -14,7 +14,7 @@ type Question struct {
 	Left time.Duration
 	// Memory is how many bytes it may use for that, beside those for what it keeps.
 	Memory int64
-	// Kept is how many bytes the objects take that it keeps for later calls, roughly.
+	// Kept is how many bytes the programs and objects take that it keeps for later calls, roughly.
 	Kept int64
 	// Program is the name of the program that it is about.
 	Program string

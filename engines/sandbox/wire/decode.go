@@ -32,11 +32,20 @@ type Decoder struct {
 	// Memory bounds what is allocated for values, in bytes, roughly. Zero means
 	// that only the message's length does.
 	Memory int
-	// Objects are the maps that were kept; nil refuses messages that need any.
-	Objects Objects
+	// Objects is where maps are kept that shall be; nil refuses messages with any.
+	Objects *Objects
+	// Held gives the map of a number that the writer says is held here, or nil, and
+	// what a copy of it would take, which counts; unset, it refuses messages with any.
+	Held func(number uint64) (m map[string]any, memory int)
 
-	spent int
-	keys  map[string]string
+	// Again is what a byte counts for at least, in bytes of memory, of a list or map
+	// that comes again. Zero refuses messages in which any does.
+	Again int
+
+	spent   int
+	keys    map[string]string
+	parts   []part
+	deepest int
 }
 
 // NewDecoder gives a decoder of that message.
@@ -150,13 +159,15 @@ func (d *Decoder) value(depth int) (any, error) {
 	case tagString:
 		return d.text()
 	case tagList:
-		return d.list(depth)
+		return d.part(depth, d.list)
 	case tagMap:
-		return d.dict(depth)
+		return d.part(depth, d.dict)
 	case tagKept:
 		return d.kept()
 	case tagHeld:
 		return d.held()
+	case tagAgain:
+		return d.again(depth)
 	default:
 		return nil, ErrMalformed
 	}
@@ -187,6 +198,7 @@ func (d *Decoder) count(depth, size int) (int, error) {
 	if depth >= MaxDepth {
 		return 0, ErrTooDeep
 	}
+	d.deepest = max(d.deepest, depth)
 	n, err := d.Uint()
 	if err != nil || n > uint64(len(d.buf)/size) {
 		return 0, ErrMalformed

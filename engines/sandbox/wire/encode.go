@@ -20,7 +20,14 @@ type Encoder struct {
 	// is not asked for maps within such a map.
 	Share func(map[string]any) Shared
 
-	within bool
+	// Again writes a list or map that the message has already as its number there,
+	// for readers who expect that. Values must not change meanwhile.
+	Again bool
+
+	within   bool
+	written  map[place]written
+	numbered uint64
+	deepest  int
 }
 
 // Shared is what is to be done about a map that may not have to be sent.
@@ -98,9 +105,9 @@ func (e *Encoder) value(v any, depth int) {
 		e.buf = append(e.buf, tagString)
 		e.String(v)
 	case []any:
-		e.list(v, depth)
+		e.once(placeOfList(v), depth, func() { e.list(v, depth) })
 	case map[string]any:
-		e.shared(v, depth)
+		e.once(placeOfMap(v), depth, func() { e.shared(v, depth) })
 	default:
 		e.fail(fmt.Errorf("a value is of type %T, which JSON does not have", v))
 	}
@@ -126,6 +133,7 @@ func (e *Encoder) enter(depth int) bool {
 	if depth >= MaxDepth {
 		e.fail(ErrTooDeep)
 	}
+	e.deepest = max(e.deepest, depth)
 	e.checkSize()
 	return e.err == nil
 }

@@ -79,7 +79,8 @@ func FuzzHostile(f *testing.F) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		d := wire.NewDecoder(message)
-		d.Objects = wire.Objects{}
+		d.Objects = wire.NewObjects()
+		d.Held, d.Again = d.Objects.Held, 12
 		v, err := d.Value()
 		runtime.ReadMemStats(&after)
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > uint64(200*len(message)+1<<20) {

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // shared appends a map whole, or its number if the reader has it.
 func (e *Encoder) shared(m map[string]any, depth int) {
@@ -35,20 +38,16 @@ func (e *Encoder) kept(m map[string]any, s Shared) {
 	}
 }
 
-// Objects are maps that a reader keeps from one message to the next. They must
-// not be changed.
-type Objects map[uint64]map[string]any
-
 func (d *Decoder) held() (any, error) {
 	id, err := d.Uint()
-	if err != nil {
-		return nil, err
+	if err != nil || d.Held == nil {
+		return nil, errors.Join(err, ErrMalformed)
 	}
-	m, ok := d.Objects[id]
-	if !ok {
+	m, memory := d.Held(id)
+	if m == nil {
 		return nil, ErrMalformed
 	}
-	return m, nil
+	return m, d.spend(memory)
 }
 
 // kept reads a map from a copy of its bytes, so that to keep it does not mean to
@@ -75,6 +74,6 @@ func (d *Decoder) kept() (any, error) {
 	if !ok || len(own.buf) > 0 {
 		return nil, ErrMalformed
 	}
-	d.Objects[id] = m
+	d.Objects.Keep(id, m)
 	return m, nil
 }

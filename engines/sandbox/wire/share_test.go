@@ -22,7 +22,7 @@ func (s sharing) share(m map[string]any) wire.Shared {
 }
 
 func TestShared(t *testing.T) {
-	s, objects := sharing{sent: map[uint64]int{}}, wire.Objects{}
+	s, objects := sharing{sent: map[uint64]int{}}, wire.NewObjects()
 	pod := object{"id": int64(7), "spec": object{"id": int64(8), "image": "nginx"}}
 	want := any(object{"children": list{pod, pod}})
 	lengths := []int{}
@@ -32,15 +32,16 @@ func TestShared(t *testing.T) {
 		e.Value(want)
 		lengths = append(lengths, len(e.Bytes()))
 		d := wire.NewDecoder(e.Bytes())
-		d.Objects = objects
+		d.Objects, d.Held = objects, objects.Held
 		got, err := d.Value()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" || d.Len() != 0 {
 			t.Fatalf("error %v, %d bytes left, (-want +got):\n%s", err, d.Len(), diff)
 		}
 		clear(e.Bytes())
 	}
-	if diff := cmp.Diff(any(wire.Objects{7: pod}), any(objects)); diff != "" {
-		t.Errorf("what is kept, after the messages are gone (-want +got):\n%s", diff)
+	kept, _ := objects.Held(7)
+	if diff := cmp.Diff(pod, kept); diff != "" || objects.Len() != 1 {
+		t.Errorf("%d maps are kept after the messages are gone, (-want +got):\n%s", objects.Len(), diff)
 	}
 	if lengths[1] >= lengths[0] || s.sent[7] == 0 {
 		t.Errorf("lengths of the messages %v, bytes sent %v: the second has to be shorter", lengths, s.sent)
@@ -62,9 +63,9 @@ func TestKeptRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			d := wire.NewDecoder(c.message)
-			d.Objects = wire.Objects{}
-			if v, err := d.Value(); !errors.Is(err, wire.ErrMalformed) || len(d.Objects) > 0 {
-				t.Errorf("value %v, error %v, kept %v", v, err, d.Objects)
+			d.Objects = wire.NewObjects()
+			if v, err := d.Value(); !errors.Is(err, wire.ErrMalformed) || d.Objects.Len() > 0 {
+				t.Errorf("value %v, error %v, %d kept", v, err, d.Objects.Len())
 			}
 		})
 	}

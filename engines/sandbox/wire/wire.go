@@ -35,6 +35,8 @@ const (
 	// that it has kept.
 	tagKept
 	tagHeld
+	// tagAgain is a list or map that has come before in the message.
+	tagAgain
 )
 
 var (

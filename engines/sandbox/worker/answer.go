@@ -20,7 +20,7 @@ var errMisread = errors.New("the call can't be read")
 func (s *server) reply(q *question) {
 	answer := s.answer(q)
 	s.current.unset(q)
-	s.frame = wire.Finish(answer.Append(wire.Begin(s.frame)))
+	s.frame = wire.Finish(answer.Append(wire.Begin(s.frame), s.objects))
 	if _, err := s.out.Write(s.frame); err != nil {
 		os.Exit(1) // Nobody listens.
 	}
@@ -43,8 +43,8 @@ func (s *server) answer(q *question) protocol.Answer {
 	if err != nil {
 		return failed(q, err)
 	}
-	response, err := s.guarded(q)
-	answer := protocol.Answer{Number: q.Number, Response: response, Err: explained(q, err), Misread: errors.Is(err, errMisread)}
+	answer, err := s.guarded(q)
+	answer.Number, answer.Err, answer.Misread = q.Number, explained(q, err), errors.Is(err, errMisread)
 	answer.Spent = finish(err != nil && q.ctx.Err() != nil)
 	return answer
 }
@@ -54,7 +54,7 @@ func failed(q *question, err error) protocol.Answer {
 }
 
 // guarded makes an error of a panic: the next question is of other people.
-func (s *server) guarded(q *question) (response engines.Response, err error) {
+func (s *server) guarded(q *question) (answer protocol.Answer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", cause),
@@ -62,21 +62,25 @@ func (s *server) guarded(q *question) (response engines.Response, err error) {
 		}
 	}()
 	if q.Kind == protocol.KindLoad {
-		return engines.Response{}, s.load(q)
+		answer.Kept, err = s.load(q)
+	} else {
+		answer.Response, err = s.call(q)
 	}
-	return s.call(q)
+	return answer, err
 }
 
-func (s *server) load(q *question) error {
+// load keeps a program, and gives what it takes of memory.
+func (s *server) load(q *question) (int64, error) {
 	load, err := protocol.ReadLoad(q.rest)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return s.programs.load(q.ctx, q.Program, load)
+	s.programs.drop(load.Drop)
+	return kept(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
 }
 
 func (s *server) call(q *question) (engines.Response, error) {
-	q.rest.Objects = s.objects
+	q.rest.Objects, q.rest.Held = s.objects, s.objects.Held
 	call, err := protocol.ReadCall(q.rest)
 	if err != nil {
 		return engines.Response{}, fmt.Errorf("%w: %w", errMisread, err)

@@ -17,8 +17,9 @@ const (
 	// harder, softStop that from which the script is stopped. The rest is for what
 	// it does until it notices, and what the runtime needs beside the heap.
 	collectHard, softStop = 0.80, 0.85
-	// cleanUp is the part of the budget from which memory is given back after a call.
-	cleanUp = 0.5
+	// cleanUp is the part of the budget from which memory is given back after a call: well
+	// before the host would replace the process for what it seems to keep.
+	cleanUp = 0.25
 )
 
 // limits are what a question may use of memory.
@@ -39,6 +40,7 @@ func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) 
 		if err := l.confined.Budget(q.Memory + q.Kept); err != nil {
 			return nil, fmt.Errorf("memory limit: %w", err)
 		}
+		debug.SetGCPercent(pace(idle))
 		debug.SetMemoryLimit(int64(idle) + part(q.Memory, collectHard))
 		l.budget = q.Memory + q.Kept
 	}
@@ -46,7 +48,7 @@ func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) 
 	w.start()
 	return func(stopped bool) bool {
 		over, looked := w.end()
-		if stopped || looked && heap() > idle+uint64(part(q.Memory, cleanUp)) {
+		if stopped || looked && resident() > idle+uint64(part(q.Memory, cleanUp)) {
 			// The next call must not fail for what this one left behind.
 			debug.FreeOSMemory()
 		}
@@ -97,9 +99,27 @@ func (w *watch) end() (over, looked bool) {
 	return w.high, w.looked
 }
 
+// pace is the garbage collector's target for a heap that idles at that size. One with many
+// programs may not have as much garbage, in proportion, as a small one: it would look as
+// if calls left it behind.
+func pace(live uint64) int {
+	const garbage = 64 << 20
+	return int(min(max(100*garbage/max(live, 1), 25), collectAt))
+}
+
 // heap is what objects and stacks take, in bytes.
 func heap() uint64 {
-	samples := [2]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	return sum("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
+}
+
+// resident is the heap and what it has not given back.
+func resident() uint64 {
+	return heap() + sum("/memory/classes/heap/free:bytes", "/memory/classes/heap/unused:bytes")
+}
+
+// sum adds two figures of the runtime's up.
+func sum(one, other string) uint64 {
+	samples := [2]metrics.Sample{{Name: one}, {Name: other}}
 	metrics.Read(samples[:])
 	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }

@@ -15,10 +15,13 @@ type programs struct {
 	loaded      map[string]engines.Program
 }
 
-func (p *programs) load(ctx context.Context, name string, load protocol.Load) error {
-	for _, dropped := range load.Drop {
-		delete(p.loaded, dropped)
+func (p *programs) drop(names []string) {
+	for _, name := range names {
+		delete(p.loaded, name)
 	}
+}
+
+func (p *programs) load(ctx context.Context, name string, load protocol.Load) error {
 	engine, err := p.engine(load.Engine)
 	if err != nil {
 		return err

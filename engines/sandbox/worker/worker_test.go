@@ -78,7 +78,7 @@ func (s *session) answer() protocol.Answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	a, err := protocol.ReadAnswer(payload)
+	a, err := protocol.ReadAnswer(payload, wire.NewObjects().Held)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,1 @@
+export function sync() { return {now: new Date()} }

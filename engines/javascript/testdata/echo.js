@@ -1,0 +1,1 @@
+export function sync(request) { return request.value }

@@ -1,0 +1,4 @@
+export function sync() {
+  const why = 'boom';
+  throw new Error(why);
+}

@@ -1,0 +1,1 @@
+export async function sync() { await null; for (;;) { try { for (;;); } finally { continue } } }

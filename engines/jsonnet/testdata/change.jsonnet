@@ -1,0 +1,4 @@
+function(request) {
+  labels: request.labels { a: 'changed' },
+  list: std.sort(request.list),
+}

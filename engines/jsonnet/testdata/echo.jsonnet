@@ -1,0 +1,1 @@
+function(request) request.value

@@ -1,0 +1,3 @@
+function(request)
+  local why = 'boom';
+  error why

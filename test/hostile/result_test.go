@@ -1,0 +1,86 @@
+//go:build linux
+
+package hostile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// result is what came of an attack.
+type result struct {
+	loading, calling time.Duration
+	answer           engines.Response
+	err              error
+}
+
+// late says whether the pool has not kept to the terms.
+func (r result) late(given terms) bool {
+	return r.loading > given.loading+slack || r.calling > given.deadline+slack
+}
+
+// text is all that came out.
+func (r result) text() string {
+	var all strings.Builder
+	var e *engines.Error
+	if errors.As(r.err, &e) {
+		all.WriteString(e.Detail())
+	}
+	for _, line := range r.answer.Logs {
+		all.WriteString("\n" + line)
+	}
+	write(&all, r.answer.Body)
+	return all.String()
+}
+
+// write writes a value down, of which texts are whole.
+func write(all *strings.Builder, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, part := range v {
+			all.WriteString(key + ":")
+			write(all, part)
+		}
+	case []any:
+		for _, part := range v {
+			write(all, part)
+		}
+	default:
+		fmt.Fprintf(all, "%v ", v)
+	}
+}
+
+// answered is what kind gives for an attack that had an answer.
+const answered = "Answered"
+
+func (r result) kind() string {
+	if r.err == nil {
+		return answered
+	}
+	return engines.KindOf(r.err).Reason()
+}
+
+// complaints says what must not have come of an attack of any kind.
+func (r result) complaints() (all []string) {
+	var e *engines.Error
+	if r.err != nil && !errors.As(r.err, &e) {
+		all = append(all, fmt.Sprintf("error %v is no *engines.Error", r.err))
+	}
+	text := fmt.Sprint(r.err)
+	for _, bad := range []string{"the engine panicked", "script worker crashed", "no script worker was free", "workers fail before"} {
+		if raceDetector && bad == "script worker crashed" {
+			continue // It runs out of memory in words of its own.
+		}
+		if strings.Contains(text, bad) {
+			all = append(all, fmt.Sprintf("%.300s", r.text()))
+		}
+	}
+	if len(text) > 64<<10 {
+		all = append(all, fmt.Sprintf("the error has %d bytes", len(text)))
+	}
+	return all
+}

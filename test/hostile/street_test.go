@@ -1,0 +1,114 @@
+//go:build linux
+
+package hostile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+)
+
+// street is a pool with one innocent definition on it.
+type street struct {
+	engines *engines.Registry
+	good    engines.Program
+	variant int
+}
+
+func newStreet(t *testing.T) *street {
+	t.Helper()
+	pool := sandbox.New(sandbox.Config{Workers: 2, Grace: 100 * time.Millisecond})
+	t.Cleanup(pool.Close)
+	registry, err := engines.NewRegistry(engines.Config{}, pool.Definitions(definitions())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &street{engines: registry}
+	s.good = s.program(t, one("JavaScript", "sync.js", innocent["JavaScript"]["sync.js"]))
+	return s
+}
+
+func (s *street) program(t *testing.T, a attack) engines.Program {
+	t.Helper()
+	engine, err := s.engines.ByName(a.language)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{Files: a.files, Path: a.entry(), MemoryBytes: 64 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// times are those of the innocent calls.
+type times struct {
+	calls    int
+	p50, p99 time.Duration
+}
+
+func (t times) String() string {
+	return fmt.Sprintf("%d calls, p50 %v, p99 %v", t.calls, t.p50.Round(10*time.Microsecond), t.p99.Round(10*time.Microsecond))
+}
+
+// measure calls the innocent definition for a spell beside the other one.
+func (s *street) measure(t *testing.T, other attack) times {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range attackers {
+		s.variant++
+		edited := attack{language: other.language, name: other.name, files: maps.Clone(other.files)}
+		edited.files[edited.entry()] += fmt.Sprintf("\n// %d", s.variant)
+		program := s.program(t, edited)
+		group.Go(func() { keepCalling(ctx, program) })
+	}
+	var took []time.Duration
+	for began := time.Now(); time.Since(began) < spell; {
+		call := request("good")
+		call.Owner = "good"
+		start := time.Now()
+		if _, err := s.good.Run(t.Context(), call); err != nil {
+			t.Errorf("the innocent call: %v", err)
+		}
+		took = append(took, time.Since(start))
+	}
+	cancel()
+	group.Wait()
+	slices.Sort(took)
+	return times{calls: len(took), p50: took[len(took)/2], p99: took[len(took)*99/100]}
+}
+
+// keepCalling calls as fast as it can until the program is parked, and then waits like
+// a reconciler.
+func keepCalling(ctx context.Context, program engines.Program) {
+	for ctx.Err() == nil {
+		within, cancel := context.WithTimeout(ctx, patience)
+		call := request("other")
+		call.Owner = "other"
+		_, err := program.Run(within, call) // It fails, or is given up.
+		if err != nil && strings.Contains(err.Error(), "not called until") {
+			<-within.Done()
+		}
+		cancel()
+	}
+}
+
+// startOfWorker is how long a pool's first call takes at present.
+func startOfWorker(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	s := newStreet(t)
+	if _, err := s.good.Run(t.Context(), request("first")); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,136 @@
+package hosting
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// language is the hook of copies in another language, as the files of a ConfigMap.
+type language struct {
+	entry string
+	files map[string]string
+	// bad is an entry that does not load, and where it says so.
+	bad, badAt string
+	// failsAt is where the entry fails for a Thing without a text.
+	failsAt string
+}
+
+var languages = map[string]language{
+	"jsonnet": {
+		entry: "sync.jsonnet",
+		files: map[string]string{
+			"sync.jsonnet": `
+local configMap = import 'configmap.libsonnet';
+function(request)
+  local parent = request.parent, name = parent.metadata.name;
+  {
+    status: { count: std.length(request.children['ConfigMap.v1']) },
+    children: [
+      configMap('%s-%d' % [name, n]) { metadata+: { labels: { thing: name } }, data: { text: parent.spec.text } }
+      for n in std.range(0, parent.spec.count - 1)
+    ],
+  }
+`,
+			"configmap.libsonnet": `function(name) { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: name } }`,
+		},
+		bad: "function(request) {\n  children: ]\n}", badAt: "sync.jsonnet:2:13",
+		failsAt: "sync.jsonnet:8:",
+	},
+	"cel": {
+		entry: "sync.cel.yaml",
+		files: map[string]string{"sync.cel.yaml": `
+variables:
+- {name: name, expression: parent.metadata.name}
+response:
+  status: {count: "${size(children['ConfigMap.v1'])}"}
+  children: |
+    ${lists.range(int(parent.spec.count)).map(n, {
+      'apiVersion': 'v1',
+      'kind': 'ConfigMap',
+      'metadata': {'name': variables.name + '-' + string(n), 'labels': {'thing': variables.name}},
+      'data': {'text': parent.spec.text},
+    })}
+`},
+		bad: "response:\n  children: ${parents}", badAt: "sync.cel.yaml:2:15",
+		failsAt: "sync.cel.yaml:11:",
+	},
+}
+
+// TestLanguages has a controller in each of the other languages make children of Things of
+// its own, at the same time.
+func TestLanguages(t *testing.T) {
+	w := newWorld(t)
+	for name, language := range languages {
+		w.Apply(language.configMap(name))
+		w.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %[1]s-%[2]s}
+spec:
+  parentResource: {apiVersion: %[3]s/v1, resource: things, labelSelector: {matchLabels: {language: %[2]s}}}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  scriptSources: [{configMap: {namespace: %[1]s, name: %[2]s}}]
+  hooks: {sync: {version: v2, script: {path: %[4]s}}}
+`, w.Namespace, name, w.Group, language.entry))
+		w.Apply(fmt.Sprintf(`
+apiVersion: %s/v1
+kind: Thing
+metadata: {name: %[2]s, labels: {language: %[2]s}}
+spec: {selector: {matchLabels: {thing: %[2]s}}, count: 3, text: one}
+`, w.Group, name))
+	}
+	for name, language := range languages {
+		t.Run(name, func(t *testing.T) { language.check(w.in(t), name) })
+	}
+}
+
+func (l language) configMap(name string) string {
+	document := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n", name)
+	for path, text := range l.files {
+		document += fmt.Sprintf("  %s: %s\n", path, world.Quote(text))
+	}
+	return document
+}
+
+func (l language) check(w *host, name string) {
+	definition := w.Namespace + "-" + name
+	w.MustCondition(definition, "ScriptsReady", "True")
+	w.Must(world.ConfigMaps, name+"-2", hasText("one"))
+	w.Must(w.things, name, hasCount(3))
+	w.Patch(w.things, name, `{"spec": {"count": 1, "text": "two"}}`)
+	w.Must(world.ConfigMaps, name+"-0", hasText("two"))
+	w.Gone(world.ConfigMaps, name+"-1", "")
+	w.Must(w.things, name, hasCount(1))
+
+	// A hook that fails says where, and leaves what is there alone.
+	w.Patch(w.things, name, `{"spec": {"text": null}}`)
+	w.MustEvent(name, "SyncError", "HookFailed: sync hook: ", l.failsAt)
+	if err := hasText("two")(w.Get(world.ConfigMaps, name+"-0")); err != nil {
+		w.T.Error(err)
+	}
+
+	// So does a script that does not load, and the one before it goes on.
+	w.edit(name, l.entry, l.bad)
+	w.MustCondition(definition, "ScriptsReady", "False", l.badAt)
+	w.Patch(w.things, name, `{"spec": {"text": "three"}}`)
+	w.Must(world.ConfigMaps, name+"-0", hasText("three"))
+	w.edit(name, l.entry, strings.ReplaceAll(l.files[l.entry], "parent.spec.text", "'four'"))
+	w.Must(world.ConfigMaps, name+"-0", hasText("four"))
+	w.MustCondition(definition, "ScriptsReady", "True")
+}
+
+func (w *host) edit(configMap, path, text string) {
+	w.T.Helper()
+	w.Patch(world.ConfigMaps, configMap, fmt.Sprintf(`{"data": {%s: %s}}`, world.Quote(path), world.Quote(text)))
+	w.Must(world.ConfigMaps, configMap, func(o *unstructured.Unstructured) error {
+		if got, _, _ := unstructured.NestedString(o.Object, "data", path); got != text {
+			return fmt.Errorf("it is not edited yet")
+		}
+		return nil
+	})
+}
