@@ -54,6 +54,13 @@ type Program interface {
 	Run(ctx context.Context, call Call) (Response, error)
 }
 
+// Rester is a Program that may refuse all calls for a while, because of what the last
+// ones did to where it runs.
+type Rester interface {
+	// Resting is what calls are answered at present, or nil if they are made.
+	Resting() *Error
+}
+
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
 	// Hook is the hook that the program answers, such as "sync".

@@ -2,6 +2,8 @@ package definition
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -92,6 +94,25 @@ func (h *hooks) programs() parent.Programs {
 	}
 	h.merged.Store(&merged{revision: revision, programs: all})
 	return all
+}
+
+// resting says of each hook whose script is not called for a while why that is, if no
+// webhook answers in its place.
+func (h *hooks) resting() string {
+	if h.tree == nil || h.tree.Current() == nil {
+		return ""
+	}
+	var problems []string
+	for name, program := range h.tree.Current().Programs {
+		if hook := h.both.hooks[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
+			continue
+		}
+		if r, ok := program.(engines.Rester); ok && r.Resting() != nil {
+			problems = append(problems, name+" hook: "+r.Resting().Error())
+		}
+	}
+	slices.Sort(problems)
+	return strings.Join(problems, "\n")
 }
 
 // revision is the ID of the scripts that serve, or "" if there are none.

@@ -25,12 +25,13 @@ type view struct {
 	problems   scripts.State
 	// credentials says what is wrong with those of the newest spec, or is empty.
 	credentials string
+	resting     string           // why hooks are not called for a while, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
 // told is what the last events said.
 type told struct {
-	accepted, problems, revision, warning, credentials string
+	accepted, problems, revision, warning, credentials, resting string
 	// versions are those of the scripts' ConfigMaps, so that only those are told
 	// of a new revision that were changed.
 	versions map[types.UID]string
@@ -50,7 +51,7 @@ func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
 		v.credentials = newest.hooks.credentialProblems()
 	}
 	if h.running != nil {
-		v.revision = h.running.hooks.revision()
+		v.revision, v.resting = h.running.hooks.revision(), h.running.hooks.resting()
 		v.warning = h.running.plan.warning()
 		if h.running.synced.Load() {
 			count := int32(h.running.reconciler.Parents())
@@ -107,6 +108,10 @@ func inPlace(state scripts.State) string {
 // credentials of webhooks are not there.
 const credentialsNotReady = "CredentialsNotReady"
 
+// scriptResting is the reason of the condition Ready, and of an event, while a script is
+// not called for what it did to its workers.
+const scriptResting = "ScriptResting"
+
 // readyCondition says whether parents are synced as the spec says.
 func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
@@ -127,6 +132,8 @@ func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
 		c.Reason, c.Message = "ResourceUnreadable", h.running.unreadable().Error()
 	case !h.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
+	case v.resting != "":
+		c.Reason, c.Message = scriptResting, v.resting
 	case v.credentials != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, credentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
 	case v.warning != "":
@@ -187,7 +194,7 @@ func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
 // tell sends an event for everything that is new since the last ones.
 func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) {
 	before := h.told
-	now := told{problems: v.problems.Message(), revision: v.revision, warning: v.warning, credentials: v.credentials, versions: before.versions}
+	now := told{problems: v.problems.Message(), revision: v.revision, warning: v.warning, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
 	}
@@ -200,6 +207,9 @@ func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) 
 	h.told = now
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.event(object, corev1.EventTypeWarning, credentialsNotReady, now.credentials)
+	}
+	if now.resting != "" && now.resting != before.resting {
+		r.event(object, corev1.EventTypeWarning, scriptResting, now.resting)
 	}
 	if now.warning != "" && now.warning != before.warning {
 		r.event(object, corev1.EventTypeWarning, "NoStatusSubresource", now.warning)

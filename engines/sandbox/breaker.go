@@ -56,6 +56,16 @@ func (b *breaker) enter(program string) *engines.Error {
 	return nil
 }
 
+// parked gives the error of all calls to a program at present, or nil.
+func (b *breaker) parked(program string) *engines.Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.known[program]; r != nil && r.kills >= killsToPark && b.now().Before(r.until) {
+		return r.refusal()
+	}
+	return nil
+}
+
 func (r *record) refusal() *engines.Error {
 	return &engines.Error{Kind: r.last.Kind, Location: r.last.Location, Message: fmt.Sprintf(
 		"not called until %s, because it has cost %d script workers in a row: %s: correct the script, which is then called at once",

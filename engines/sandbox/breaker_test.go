@@ -66,10 +66,16 @@ func TestBreakerTellsWhy(t *testing.T) {
 		refused.Kind != engines.Exhausted || refused.Message != want {
 		t.Errorf("refused with %v, want %q", refused, want)
 	}
-	if b.enter("another") != nil {
+	if told := b.parked("p"); told == nil || told.Message != refused.Message {
+		t.Errorf("it is said to be parked by %v, want %v", told, refused)
+	}
+	if b.enter("another") != nil || b.parked("another") != nil {
 		t.Error("another program is parked too")
 	}
 	now = now.Add(time.Minute)
+	if told := b.parked("p"); told != nil {
+		t.Errorf("it is said to be parked when the time is over: %v", told)
+	}
 	if b.enter("p") != nil {
 		t.Error("it is not tried when the time is over")
 	}

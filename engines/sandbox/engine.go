@@ -82,6 +82,9 @@ func invalid(format string, args ...any) *engines.Error {
 	return &engines.Error{Kind: engines.Invalid, Message: fmt.Sprintf(format, args...)}
 }
 
+// Resting is what calls are refused with while the program is parked, or nil.
+func (p *program) Resting() *engines.Error { return p.pool.breaker.parked(p.name) }
+
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	owner := call.Owner

@@ -161,6 +161,19 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 	}
 }
 
+// A script that ends its workers is no longer called, which the definition tells until it is edited.
+func TestScriptThatEndsItsWorkers(t *testing.T) {
+	w := newWorld(t)
+	w.thing("a", "count: 1\ntext: ours")
+	name := w.definition("", `export const sync = () => ({status: {text: "x".repeat(2 ** 40)}, children: []})`, childRule("InPlace"))
+	w.MustEvent("a", "SyncError", "HookLimitExceeded: sync hook: ")
+	w.MustCondition(name, "Ready", "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
+	w.MustEvent(name, "ScriptResting", "sync hook: ")
+	w.definition("", copies, childRule("InPlace"))
+	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
+	w.MustCondition(name, "Ready", "True", "Running")
+}
+
 func TestStatusThatNeverSettles(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")
