@@ -1,12 +1,10 @@
 package pair
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Difference is a place at which two answers differ.
@@ -15,15 +13,12 @@ type Difference struct {
 	Path string
 	// Served and Shadow are what is there; absent stands for nothing.
 	Served, Shadow any
+	// Secret says that they are parts of a Secret.
+	Secret bool
 }
 
 // absent is the value of a field that is not there.
 type absent struct{}
-
-const (
-	mostShown  = 20  // differences in a log line
-	mostOfEach = 200 // bytes of a value in it
-)
 
 // differences gives all places at which two answers differ in what they ask for,
 // sorted: the order of objects is none, 1 and 1.0 are one number, a field of the
@@ -56,10 +51,13 @@ func withoutNulls(answer map[string]any) map[string]any {
 	return kept
 }
 
-type comparison struct{ found []Difference }
+type comparison struct {
+	found  []Difference
+	secret bool // what is compared now is part of a Secret
+}
 
 func (c *comparison) differ(path string, served, shadow any) {
-	c.found = append(c.found, Difference{Path: strings.TrimPrefix(path, "."), Served: served, Shadow: shadow})
+	c.found = append(c.found, Difference{Path: strings.TrimPrefix(path, "."), Served: served, Shadow: shadow, Secret: c.secret})
 }
 
 func (c *comparison) values(path string, served, shadow any) {
@@ -108,6 +106,8 @@ func number(value any) (float64, bool) {
 }
 
 func (c *comparison) fields(path string, served, shadow map[string]any) {
+	defer func(outer bool) { c.secret = outer }(c.secret)
+	c.secret = c.secret || isSecret(served) || isSecret(shadow)
 	for _, key := range slices.Sorted(maps.Keys(union(served, shadow))) {
 		c.entry(path+"."+key, served, shadow, key)
 	}
@@ -178,34 +178,4 @@ func named(list []any) (map[string]any, bool) {
 		all[strings.Join(parts, "/")] = object
 	}
 	return all, len(all) == len(list)
-}
-
-// shown gives differences as a log can hold them.
-func shown(found []Difference) string {
-	var lines []string
-	for _, d := range found[:min(len(found), mostShown)] {
-		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served), excerpt(d.Shadow)))
-	}
-	if more := len(found) - len(lines); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func excerpt(value any) string {
-	if value == (absent{}) {
-		return "nothing"
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err.Error()
-	}
-	if len(text) <= mostOfEach {
-		return string(text)
-	}
-	cut := mostOfEach
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return string(text[:cut]) + "..."
 }

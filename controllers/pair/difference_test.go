@@ -11,6 +11,7 @@ import (
 func TestDifferences(t *testing.T) {
 	const a = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"}}`
 	const b = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n"}}`
+	const s = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"1"}}`
 	cases := map[string]struct {
 		reason, served, shadow string
 		want                   string
@@ -31,6 +32,10 @@ func TestDifferences(t *testing.T) {
 		"null":            {"no answer at all", `null`, `{"children":[]}`, `: served null, shadow {"children":[]}`},
 		"other type":      {"list and object", `{"status":[]}`, `{"status":{}}`, "status: served [], shadow {}"},
 		"object and text": {"either way round", `{"status":"a"}`, `{"status":{}}`, `status: served "a", shadow {}`},
+		"in a Secret":     {"where, and not what", `{"children":[` + s + `]}`, `{"children":[` + strings.Replace(s, `"1"`, `"2"`, 1) + `]}`, "children[v1/Secret/s].data.k: served (hidden), shadow (hidden)"},
+		"missing Secret":  {"that it is missing, and not what it is", `{"children":[` + s + `]}`, `{"children":[]}`, `children[v1/Secret/s]: served "(hidden)", shadow nothing`},
+		"Secrets":         {"as deep as they may be", `{"children":[` + s + `]}`, `{}`, `children: served ["(hidden)"], shadow nothing`},
+		"after a Secret":  {"the next is none", `{"children":[` + s + `],"status":1}`, `{"children":[` + s + `],"status":2}`, "status: served 1, shadow 2"},
 		"longer":          {"what is too much", `{"status":{"l":[1]}}`, `{"status":{"l":[1,2]}}`, "status.l[1]: served nothing, shadow 2"},
 	}
 	for name, c := range cases {

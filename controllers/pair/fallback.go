@@ -24,8 +24,7 @@ func (t Timed) run(ctx context.Context, call engines.Call) (engines.Response, er
 
 // fallback asks the second program where the first can't answer.
 type fallback struct {
-	pairs         *Pairs
-	hook          Hook
+	counts        counts
 	first, second Timed
 }
 
@@ -34,7 +33,7 @@ type fallback struct {
 // What else goes wrong with first is its answer: a script that throws is to be
 // seen, not covered up.
 func (p *Pairs) WithFallback(hook Hook, first, second Timed) engines.Program {
-	return &fallback{pairs: p, hook: hook, first: first, second: second}
+	return &fallback{counts: p.countsOf(hook), first: first, second: second}
 }
 
 // notLoaded is the reason, in metrics, of a script that has never loaded.
@@ -43,14 +42,14 @@ const notLoaded = "NotLoaded"
 // Run asks one or both, each for its own time.
 func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if f.first.Program == nil {
-		f.pairs.fellBack(f.hook, notLoaded)
+		f.counts.fellBack(notLoaded)
 		return f.second.run(ctx, call)
 	}
 	response, failure := f.first.run(ctx, call)
 	if failure == nil || ctx.Err() != nil || !stepsIn(engines.KindOf(failure)) {
 		return response, failure
 	}
-	f.pairs.fellBack(f.hook, engines.KindOf(failure).Reason())
+	f.counts.fellBack(engines.KindOf(failure).Reason())
 	stepped, err := f.second.run(ctx, call)
 	stepped.Logs = slices.Concat(response.Logs, []string{"the webhook answers in place of the script: " + failure.Error()}, stepped.Logs)
 	return stepped, both(failure, err)

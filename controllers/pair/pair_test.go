@@ -209,3 +209,35 @@ func TestShadowsAreBounded(t *testing.T) {
 		t.Errorf("%d figures are left of a definition that is gone", got)
 	}
 }
+
+// What was under way when a definition went must not bring its figures back.
+func TestNothingIsCountedAfterwards(t *testing.T) {
+	pairs := New(prometheus.NewRegistry(), funcr.New(func(string, string) {}, funcr.Options{}))
+	late, hang := timed(says{body: "a"}), make(chan struct{})
+	shadowed := pairs.WithShadow(hook, says{body: "a"}, timed(says{body: "a", wait: hang}))
+	replaced := pairs.WithFallback(hook, Timed{}, late)
+	if _, err := shadowed.Run(t.Context(), engines.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	pairs.Forget(hook.Definition)
+	close(hang)
+	cluster.Eventually(t, 10*time.Second, func() error {
+		if under := len(pairs.room); under > 0 {
+			return fmt.Errorf("%d calls are under way", under)
+		}
+		return nil
+	})
+	if _, err := replaced.Run(t.Context(), engines.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if left := testutil.CollectAndCount(pairs.shadows) + testutil.CollectAndCount(pairs.fallbacks); left != 0 {
+		t.Errorf("%d figures are there of a definition that is gone", left)
+	}
+	// Another of its name begins anew.
+	if _, err := pairs.WithFallback(hook, Timed{}, late).Run(t.Context(), engines.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := testutil.CollectAndCount(pairs.fallbacks); got != 1 {
+		t.Errorf("%d figures of the definition that took its name, want 1", got)
+	}
+}

@@ -21,6 +21,7 @@ type shadowed struct {
 	engines.Program
 	pairs  *Pairs
 	hook   Hook
+	counts counts
 	shadow Timed
 }
 
@@ -32,7 +33,7 @@ func (p *Pairs) WithShadow(hook Hook, serving engines.Program, shadow Timed) eng
 	if p == nil {
 		return serving
 	}
-	return &shadowed{Program: serving, pairs: p, hook: hook, shadow: shadow}
+	return &shadowed{Program: serving, pairs: p, hook: hook, counts: p.countsOf(hook), shadow: shadow}
 }
 
 // Run asks the program that serves.
@@ -48,7 +49,7 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 			s.compare(call, response.Body)
 		}()
 	default:
-		s.pairs.compared(s.hook, dropped)
+		s.counts.compared(dropped)
 	}
 	return response, err
 }
@@ -58,24 +59,24 @@ func (s *shadowed) compare(call engines.Call, served any) {
 	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))
 	body, err := s.ask(call)
 	if err != nil {
-		s.pairs.compared(s.hook, failed)
+		s.counts.compared(failed)
 		log.V(1).Info("the shadow has no answer", "error", err.Error())
 		return
 	}
 	found := differences(served, body)
 	if len(found) == 0 {
-		s.pairs.compared(s.hook, equal)
+		s.counts.compared(equal)
 		return
 	}
-	s.pairs.compared(s.hook, different)
+	s.counts.compared(different)
 	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].Path)
 	if values := log.V(diffLevel); values.Enabled() {
 		values.Info("the shadow answers differently", "diff", shown(found))
 	}
 }
 
-// diffLevel is how much has to be logged for the values that differ, which may be secret.
-const diffLevel = 5
+// diffLevel is how much has to be logged for the values that differ. Those of Secrets are hidden.
+const diffLevel = 4
 
 // ask asks the shadow. Nobody is there to see it panic.
 func (s *shadowed) ask(call engines.Call) (body any, err error) {

@@ -1,6 +1,9 @@
 package webhook
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -29,17 +32,20 @@ func TestBadServers(t *testing.T) {
 		kind    engines.Kind
 		message string
 	}{
-		"silent":      {"accepts and says nothing", hang(""), engines.Timeout, "deadline"},
-		"slow header": {"begins to answer", hang("HTTP/1.1 200 OK\r\n"), engines.Timeout, "deadline"},
-		"slow body":   {"begins a body", hang("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), engines.Timeout, "deadline"},
-		"endless body": {"more than may be", func(c net.Conn) {
-			fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
-			for chunk := strings.Repeat(" ", 4096); ; {
-				if _, err := fmt.Fprint(c, chunk); err != nil {
-					return
-				}
-			}
-		}, engines.Exhausted, "larger than 2000 bytes"},
+		"silent":                {"accepts and says nothing", hang(""), engines.Timeout, "deadline"},
+		"slow header":           {"begins to answer", hang("HTTP/1.1 200 OK\r\n"), engines.Timeout, "deadline"},
+		"slow body":             {"begins a body", hang("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"), engines.Timeout, "deadline"},
+		"dribbles":              {"a byte at a time, and no end", repeat("HTTP/1.1 200 OK\r\n\r\n{", " ", soon/20), engines.Timeout, "deadline"},
+		"dribbles header":       {"a byte at a time, and no end", repeat("HTTP/1.1 200 OK\r\nX-Long: ", "x", soon/20), engines.Timeout, "deadline"},
+		"endless header":        {"more than may be", repeat("HTTP/1.1 200 OK\r\n", "X-Header: "+strings.Repeat("x", 64<<10)+"\r\n", 0), engines.Failed, "exceeded"},
+		"endless hints":         {"never the answer itself", repeat("", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 0), engines.Failed, "headers exceeded"},
+		"zipped":                {"small on the way, and more than may be", zipped(1 << 20), engines.Exhausted, "larger than 2000 bytes"},
+		"zipped badly":          {"says gzip and is not", say("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 24\r\n\r\n{                      }"), engines.BadResponse, "gzip"},
+		"two lengths":           {"one of them must be wrong", say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 7\r\n\r\n{\"a\":1}"), engines.Failed, "Content-Length"},
+		"redirects to nowhere":  {"a redirect without a place", say("HTTP/1.1 308 Permanent Redirect\r\nContent-Length: 0\r\n\r\n"), engines.Failed, "answered 308"},
+		"switches":              {"to another protocol", say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), engines.Failed, "101"},
+		"reset at once":         {"before it answers", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }, engines.Failed, "connection reset"},
+		"endless body":          {"more than may be", repeat("HTTP/1.1 200 OK\r\n\r\n", strings.Repeat(" ", 4096), 0), engines.Exhausted, "larger than 2000 bytes"},
 		"too long, and says so": {"not even read", say("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}"), engines.Exhausted, "larger than 2000 bytes"},
 		"half a body":           {"ends before its end", say("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":1}"), engines.BadResponse, "ended after 7 bytes"},
 		"half a chunk":          {"ends before its end", say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a"), engines.BadResponse, "ended after 3 bytes"},
@@ -52,14 +58,7 @@ func TestBadServers(t *testing.T) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 			_ = c.(*net.TCPConn).SetLinger(0)
 		}, engines.BadResponse, "ended after"},
-		"error with endless body": {"only its beginning is told", func(c net.Conn) {
-			fmt.Fprint(c, "HTTP/1.1 500 Oh\r\n\r\n")
-			for chunk := strings.Repeat("x", 4096); ; {
-				if _, err := fmt.Fprint(c, chunk); err != nil {
-					return
-				}
-			}
-		}, engines.Failed, "answered 500 Oh: xxx"},
+		"error with endless body": {"only its beginning is told", repeat("HTTP/1.1 500 Oh\r\n\r\n", strings.Repeat("x", 4096), 0), engines.Failed, "answered 500 Oh: xxx"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +92,9 @@ func raw(t *testing.T, serve func(net.Conn)) string {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = c.Read(make([]byte, 64<<10))
+				if request, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = io.Copy(io.Discard, request.Body)
+				}
 				serve(c)
 			}()
 		}
@@ -109,6 +110,32 @@ func hang(text string) func(net.Conn) {
 		fmt.Fprint(c, text)
 		_, _ = io.Copy(io.Discard, c)
 	}
+}
+
+// repeat says something, and then something else again and again with a pause until the other side gives up.
+func repeat(once, again string, pause time.Duration) func(net.Conn) {
+	return func(c net.Conn) {
+		fmt.Fprint(c, once)
+		ticker := time.NewTicker(max(pause, time.Nanosecond))
+		defer ticker.Stop()
+		for {
+			if _, err := fmt.Fprint(c, again); err != nil {
+				return
+			}
+			if pause > 0 {
+				<-ticker.C
+			}
+		}
+	}
+}
+
+// zipped answers with so many spaces, compressed.
+func zipped(size int) func(net.Conn) {
+	var body bytes.Buffer
+	w := gzip.NewWriter(&body)
+	_, _ = w.Write(bytes.Repeat([]byte(" "), size))
+	_ = w.Close()
+	return say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String()))
 }
 
 // A server that restarts between two calls, and so closes the connection that the

@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func source(t *testing.T, hook enginetest.Hook) engines.Source {
+func source(t testing.TB, hook enginetest.Hook) engines.Source {
 	if hook == enginetest.Invalid {
 		return endpoint("ftp://example.com/sync")
 	}

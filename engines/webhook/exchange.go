@@ -56,7 +56,7 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 	if x.answers != nil {
 		x.known = x.answers.get(x.call)
 	}
-	for stale, old := 0, false; ; {
+	for stale := 0; ; {
 		access, err := x.access()
 		if err != nil {
 			return nil, err
@@ -67,8 +67,7 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 			return answer, err
 		case stale < mostStale && x.reused && broken(err):
 			stale++
-		case !old && x.replaced(access):
-			old = true
+		case x.replaced(access): // Once for each time, and never past the deadline.
 		default:
 			return nil, err
 		}

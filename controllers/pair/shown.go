@@ -1,0 +1,76 @@
+package pair
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	mostShown  = 20  // differences in a log line
+	mostOfEach = 200 // bytes of a value in it
+)
+
+// hidden stands for what is in a Secret.
+const hidden = "(hidden)"
+
+// shown gives differences as a log can hold them, without the contents of Secrets.
+func shown(found []Difference) string {
+	var lines []string
+	for _, d := range found[:min(len(found), mostShown)] {
+		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served, d.Secret), excerpt(d.Shadow, d.Secret)))
+	}
+	if more := len(found) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func excerpt(value any, secret bool) string {
+	switch {
+	case value == (absent{}):
+		return "nothing"
+	case secret:
+		return hidden
+	}
+	text, err := json.Marshal(redacted(value))
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) <= mostOfEach {
+		return string(text)
+	}
+	cut := mostOfEach
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return string(text[:cut]) + "..."
+}
+
+// redacted gives a value without the Secrets in it.
+func redacted(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if isSecret(v) {
+			return hidden
+		}
+		kept := make(map[string]any, len(v))
+		for key, field := range v {
+			kept[key] = redacted(field)
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i, item := range v {
+			kept[i] = redacted(item)
+		}
+		return kept
+	default:
+		return value
+	}
+}
+
+func isSecret(object map[string]any) bool {
+	return object["apiVersion"] == "v1" && object["kind"] == "Secret"
+}

@@ -1,0 +1,205 @@
+package migration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// TestAddresses shows what metacontroller's flags for addresses do.
+func TestAddresses(t *testing.T) {
+	w := world.New(t)
+	w.Start("--metrics-address=0")
+	if log := w.Libretto().Log(); strings.Contains(log, `"for": "metrics"`) || strings.Contains(log, `"for": "profiling"`) {
+		t.Errorf("metrics are served, which were turned off, or profiles, which are off:\n%s", log)
+	}
+	w.Kill()
+	w.Start("--metrics-address=127.0.0.1:0", "--pprof-address=127.0.0.1:0")
+	found := regexp.MustCompile(`listening\s.*"for": "profiling", "address": "([^"]+)"`).FindStringSubmatch(w.Libretto().Log())
+	if found == nil {
+		t.Fatalf("no profiles are served:\n%s", w.Libretto().Log())
+	}
+	response, err := http.Get("http://" + found[1] + "/debug/pprof/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("/debug/pprof/cmdline: %s", response.Status)
+	}
+}
+
+// served starts libretto with flags on a stage with a composite that has one parent.
+func served(t *testing.T, flags ...string) (s *stage, definition string) {
+	t.Helper()
+	s = newStage(t)
+	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	s.define("flags", f)
+	s.leaveParent("one", f, "flags", map[string]any{"text": "one", "count": int64(1)})
+	s.Start(flags...)
+	s.Must(world.ConfigMaps, "one-0", nil)
+	return s, s.definitionName("flags")
+}
+
+// TestFlush has all parents synced again and again, though nothing changes.
+func TestFlush(t *testing.T) {
+	s, name := served(t, "--cache-flush-interval=1s")
+	s.MustPass(name, s.Passes(name, "success"), 3)
+}
+
+// TestMetricsNames shows the metrics that dashboards for metacontroller ask for, where they are the same here.
+func TestMetricsNames(t *testing.T) {
+	s, name := served(t)
+	s.MustPass(name, 0, 1)
+	metrics, err := s.Libretto().Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := map[string]string{"name": "CompositeController-" + name}
+	if metrics.Sum("workqueue_adds_total", queue) < 1 {
+		t.Errorf("workqueue_adds_total has nothing of %v", queue)
+	}
+	for _, metric := range []string{"workqueue_depth", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds", "workqueue_retries_total", "rest_client_requests_total", "go_goroutines", "process_cpu_seconds_total"} {
+		if metrics[metric] == nil {
+			t.Errorf("there is no metric %s", metric)
+		}
+	}
+}
+
+// TestWorkers shows how many parents of a definition are synced at once.
+func TestWorkers(t *testing.T) {
+	const workers = 3
+	s := newStage(t)
+	var under, most atomic.Int64
+	release := make(chan struct{})
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/sync") {
+			now := under.Add(1)
+			defer under.Add(-1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			<-release
+		}
+		s.hooks.serve(w, r)
+	})
+	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	s.define("workers", f)
+	for n := range 3 * workers {
+		s.leaveParent(fmt.Sprint("busy-", n), f, "workers", map[string]any{"text": "one", "count": int64(1)})
+	}
+	s.Start(fmt.Sprint("--workers=", workers))
+	cluster.Eventually(t, world.Soon, func() error {
+		if now := under.Load(); now < workers {
+			return fmt.Errorf("%d calls are under way, want %d", now, workers)
+		}
+		return nil
+	})
+	close(release)
+	for n := range 3 * workers {
+		s.Must(world.ConfigMaps, fmt.Sprintf("busy-%d-0", n), nil)
+	}
+	if got := most.Load(); got != workers {
+		t.Errorf("up to %d calls were under way, want %d", got, workers)
+	}
+}
+
+// TestEventsBurst shows that events about one object are limited as the flags say.
+func TestEventsBurst(t *testing.T) {
+	s, name := served(t, "--events-burst=1", "--events-qps=0.0001")
+	s.MustEvent(name, "Starting")
+	s.MustPass(name, 0, 1)
+	s.Settled()
+	list, err := s.Cluster.Dynamic().Resource(world.Events).Namespace("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 1 {
+		t.Errorf("there are %d events about the definition, want 1", len(list.Items))
+	}
+}
+
+// TestLease shows that of two processes one works, by metacontroller's lease, and that the other takes over without a write.
+func TestLease(t *testing.T) {
+	s := newStage(t)
+	flags := append([]string{"-v=1", "--leader-election", "--leader-election-resource-lock=leases", "--leader-election-namespace=" + s.Namespace}, manifest...)
+	s.Start(flags...)
+	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	s.define("leading", f)
+	s.leaveParent("one", f, "leading", map[string]any{"text": "one", "count": int64(1)})
+	s.Must(world.ConfigMaps, "one-0", nil)
+	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	holder := func(o *unstructured.Unstructured) string { return field(o, "spec", "holderIdentity") }
+	first := holder(s.Must(leases, "metacontroller", nil))
+
+	ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
+	defer cancel()
+	second, err := s.Cluster.StartLibretto(ctx, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	passes := func() float64 {
+		metrics, err := second.Metrics(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
+	}
+	s.Patch(schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: "things"}, "one", `{"spec": {"count": 2}}`)
+	s.Must(world.ConfigMaps, "one-1", nil)
+	s.settledBut("leases")
+	if n := passes(); n > 0 {
+		t.Errorf("the second process has made %v passes while the first one leads", n)
+	}
+	mark := s.Mark()
+	if err := s.Libretto().Stop(); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, world.Soon, func() error {
+		if passes() < 1 {
+			return fmt.Errorf("the second process does not work yet")
+		}
+		return nil
+	})
+	if now := holder(s.Must(leases, "metacontroller", nil)); now == first || now == "" {
+		t.Errorf("the lease is held by %q", now)
+	}
+	s.settledBut("leases")
+	writes := s.hostsWrites(mark).Filter(func(r cluster.Request) bool { return r.Resource != "leases" })
+	if len(writes) > 0 {
+		t.Errorf("the second process writes where nothing differs:\n%s", writes)
+	}
+}
+
+// settledBut waits until nothing is written any more but objects of a resource.
+func (s *stage) settledBut(resource string) {
+	s.T.Helper()
+	const looks = 15
+	mark, quiet := s.Mark(), 0
+	cluster.Eventually(s.T, world.Soon, func() error {
+		writes := s.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource != resource })
+		if len(writes) > 0 {
+			mark, quiet = s.Mark(), 0
+			return fmt.Errorf("still writing:\n%s", writes)
+		}
+		if quiet++; quiet < looks {
+			return fmt.Errorf("quiet for %d looks", quiet)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,158 @@
+package webhooks
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// objectName is the name of the object that a decorator's request is about.
+func objectName(r *http.Request) string {
+	request := struct{ Object unstructured.Unstructured }{}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		return ""
+	}
+	return request.Object.GetName()
+}
+
+// TestStrictness shows what of an answer is refused in each version of a hook, and what if the definition says how to read it.
+func TestStrictness(t *testing.T) {
+	s := newStage(t)
+	const (
+		unknown = `{"children": [CHILD], "kids": 1}`
+		doubled = `{"children": [], "children": [CHILD]}`
+		absent  = `{}`
+		null    = `null`
+		inside  = `{"children": [CHILDX]}`
+	)
+	cases := map[string]struct {
+		version, mode, answer string
+		told                  string // "" means that it is taken
+	}{
+		"v1-unknown":        {version: "v1", answer: unknown},
+		"v1-doubled":        {version: "v1", answer: doubled},
+		"v1-absent":         {version: "v1", answer: absent, told: "children: is required"},
+		"v1-null":           {version: "v1", answer: null, told: "answered null"},
+		"v1-strict-unknown": {version: "v1", mode: "strict", answer: unknown, told: "kids: is no field"},
+		"v1-strict-doubled": {version: "v1", mode: "strict", answer: doubled, told: `duplicate field "children"`},
+		"v2-unknown":        {version: "v2", answer: unknown, told: "kids: is no field"},
+		"v2-doubled":        {version: "v2", answer: doubled, told: `duplicate field "children"`},
+		"v2-absent":         {version: "v2", answer: absent, told: "children: is required"},
+		"v2-inside":         {version: "v2", answer: inside},
+		"v2-loose-unknown":  {version: "v2", mode: "loose", answer: unknown},
+		"v2-loose-doubled":  {version: "v2", mode: "loose", answer: doubled},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := s.in(t)
+			child := fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "yes"}}`, name)
+			// A child is read by the API server, not by the strictness of the hook.
+			twice := strings.TrimSuffix(child, "}") + `, "data": {"value": "yes"}}`
+			server := serve(t, nil)
+			server.says(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, strings.NewReplacer("CHILDX", twice, "CHILD]", child+"]").Replace(c.answer))
+			})
+			mode := ""
+			if c.mode != "" {
+				mode = ", responseUnMarshallMode: " + c.mode
+			}
+			s.definition(name, fmt.Sprintf("{version: %s, webhook: {url: %q%s}}", c.version, server.URL, mode), "")
+			s.thing(name, name)
+			if c.told == "" {
+				s.holds(name, "yes")
+				return
+			}
+			s.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
+		})
+	}
+}
+
+// TestBusyCustomize shows that a server of customize hooks may ask for time too.
+func TestBusyCustomize(t *testing.T) {
+	s := newStage(t)
+	server, customize := serve(t, nil), serve(t, nil)
+	var calls, refusedAt, askedAt atomic.Int64
+	customize.says(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			refusedAt.Store(time.Now().UnixNano())
+			w.Header().Set("Retry-After", "2")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		askedAt.CompareAndSwap(0, time.Now().UnixNano())
+		fmt.Fprint(w, `{"relatedResources": []}`)
+	})
+	s.definition("busy", fmt.Sprintf("{webhook: {url: %q}}, customize: {webhook: {url: %q}}", server.URL, customize.URL), "")
+	s.thing("busy", "busy")
+	s.holds("busy", "yes")
+	if pause := time.Duration(askedAt.Load() - refusedAt.Load()); pause < 1900*time.Millisecond {
+		t.Errorf("customize was called again after %s, want at least 1.9s", pause)
+	}
+	if events := s.List(world.Events, ""); len(events) > 0 {
+		for _, e := range events {
+			if message := fmt.Sprint(e.Object["message"]); strings.Contains(message, customize.URL) {
+				t.Errorf("an event tells of what passes by itself: %s", message)
+			}
+		}
+	}
+}
+
+// TestSelectors shows what is told of parents without a selector, and of children that theirs does not match.
+func TestSelectors(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	server.says(func(w http.ResponseWriter, r *http.Request) {
+		request := struct{ Parent unstructured.Unstructured }{}
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q, "labels": {"app": "web"}}, "data": {"value": "yes"}}]}`, request.Parent.GetName())
+	})
+	full := s.definition("selectors", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
+	s.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %s}
+spec:
+  generateSelector: false
+  parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: selectors}}}
+  childResources: [{apiVersion: v1, resource: configmaps}]
+  hooks: {sync: {webhook: {url: %q}}}`, full, s.Group, server.URL))
+	s.MustCondition(full, "Ready", "True")
+	for name, c := range map[string]struct{ spec, told string }{
+		"missing": {"{}", "spec.selector"},
+		"empty":   {"{selector: {}}", "spec.selector"},
+		"other":   {"{selector: {matchLabels: {app: db}}}", "ConfigMap"},
+		"wrong":   {"{selector: {matchExpressions: [{key: app, operator: Like}]}}", "spec.selector"},
+		"labels":  {"{selector: {matchLabels: {app: web}}}", ""},
+		"set":     {"{selector: {matchExpressions: [{key: app, operator: In, values: [web, db]}]}}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			s.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {set: selectors}}, spec: %s}", s.Group, name, c.spec))
+			if c.told == "" {
+				s.holds(name, "yes")
+				// The next case's parent would find it as well.
+				s.Remove(s.things, s.Namespace, name)
+				s.Gone(world.ConfigMaps, name, "")
+				return
+			}
+			event := s.MustEvent(name, "SyncError", c.told)
+			t.Log(event.Message)
+			if s.Get(world.ConfigMaps, name) != nil {
+				t.Error("there is a child all the same")
+			}
+			s.Remove(s.things, s.Namespace, name)
+		})
+	}
+}

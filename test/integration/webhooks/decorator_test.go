@@ -1,0 +1,113 @@
+package webhooks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// TestDecoratorCredentials shows that decorators' hooks are called with credentials as composites' are, by both ways to give them.
+func TestDecoratorCredentials(t *testing.T) {
+	s := newStage(t)
+	s.secret("token", map[string]string{"token": "right", "other": "wrong"})
+	s.secret("login", map[string]string{"username": "me", "password": "open", "other": "shut"})
+	token := func(key string) string {
+		return fmt.Sprintf("authorization: {secretRef: {namespace: %s, name: token, key: %s}}", s.Namespace, key)
+	}
+	login := func(key string) string {
+		return fmt.Sprintf("basicAuth: {secretRef: {namespace: %s, name: login}, passwordKey: %s}", s.Namespace, key)
+	}
+	byToken := func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer right" }
+	byLogin := func(r *http.Request) bool {
+		name, password, ok := r.BasicAuth()
+		return ok && name == "me" && password == "open"
+	}
+	cases := map[string]struct {
+		given      string
+		authorized func(*http.Request) bool
+		host       bool // given by host
+		refused    bool
+	}{
+		"token":            {given: token("token"), authorized: byToken},
+		"wrong-token":      {given: token("other"), authorized: byToken, refused: true},
+		"password":         {given: login("password"), authorized: byLogin},
+		"wrong-password":   {given: login("other"), authorized: byLogin, refused: true},
+		"host-token":       {given: token("token"), authorized: byToken, host: true},
+		"host-wrong-token": {given: token("other"), authorized: byToken, host: true, refused: true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := s.in(t)
+			server := serve(t, plain)
+			server.says(func(w http.ResponseWriter, r *http.Request) {
+				if !c.authorized(r) {
+					http.Error(w, "who are you?", http.StatusUnauthorized)
+					return
+				}
+				attaching("yes")(w, r)
+			})
+			given := fmt.Sprintf("caBundle: {inline: %s}, %s", asYAML(server.authority()), c.given)
+			hook, more := fmt.Sprintf("{webhook: {url: %q, %s}}", server.URL, given), ""
+			if c.host {
+				hook = fmt.Sprintf("{webhook: {url: %q}}", server.URL)
+				more = fmt.Sprintf("endpointConfigs: [{host: %q, %s}]", strings.TrimPrefix(server.URL, "https://"), given)
+			}
+			s.decorate(name, "", hook, more)
+			s.thing(name, name)
+			if !c.refused {
+				s.holds(name, "yes")
+				return
+			}
+			s.MustEvent(name, "SyncError", "HookFailed: sync hook: "+server.URL, "answered 401 Unauthorized: who are you?")
+			if s.Get(world.ConfigMaps, name) != nil {
+				t.Error("there is an attachment, though nobody answered")
+			}
+		})
+	}
+}
+
+// TestRollingDecorators shows that a decorator takes the rolling methods, and updates all at once.
+func TestRollingDecorators(t *testing.T) {
+	s := newStage(t)
+	server := serve(t, nil)
+	says := func(value string) {
+		server.says(func(w http.ResponseWriter, _ *http.Request) {
+			one := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": %q}}`
+			fmt.Fprintf(w, `{"attachments": [`+one+`, `+one+`]}`, "one", value, "two", value)
+		})
+	}
+	for method, replaces := range map[string]bool{"RollingRecreate": true, "RollingInPlace": false} {
+		t.Run(method, func(t *testing.T) {
+			s := s.in(t)
+			says("old")
+			name := s.Namespace + "-rolling"
+			s.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: %s}
+spec:
+  resources: [{apiVersion: %s/v1, resource: things}]
+  attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]
+  resyncPeriodSeconds: 1
+  hooks: {sync: {webhook: {url: %q}}}`, name, s.Group, method, server.URL))
+			t.Cleanup(func() { s.Remove(decorators, "", name) })
+			s.thing("rolling", "rolling")
+			s.holds("one", "old")
+			s.holds("two", "old")
+			before := s.Get(world.ConfigMaps, "one")
+			says("new")
+			s.holds("one", "new")
+			s.holds("two", "new")
+			if replaced := s.Get(world.ConfigMaps, "one").GetUID() != before.GetUID(); replaced != replaces {
+				t.Errorf("the attachment was replaced: %v, want %v", replaced, replaces)
+			}
+			s.Remove(s.things, s.Namespace, "rolling")
+			s.Gone(world.ConfigMaps, "one", "")
+			s.Gone(world.ConfigMaps, "two", "")
+		})
+	}
+}
