@@ -40,6 +40,25 @@ func (c *Cluster) ApplyFiles(ctx context.Context, paths ...string) error {
 	return c.Apply(ctx, metav1.NamespaceDefault, objects...)
 }
 
+// Install applies libretto's CustomResourceDefinitions, the first time that it is called: each time would take the API
+// server half a second to check them.
+func (c *Cluster) Install(ctx context.Context) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	c.installing.Lock()
+	defer c.installing.Unlock()
+	if c.installed {
+		return nil
+	}
+	if err := c.ApplyFiles(ctx, filepath.Join(root, "manifests", "crd")); err != nil {
+		return err
+	}
+	c.installed = true
+	return nil
+}
+
 // Apply applies the objects: namespaces and custom resource definitions first, the others in the given order once the
 // definitions are served. Namespaced objects that name no namespace go to the given one. Objects with a generateName
 // are created.

@@ -43,6 +43,9 @@ type Cluster struct {
 	dynamic *dynamic.DynamicClient
 	rest    *discovery.DiscoveryClient
 
+	installing sync.Mutex
+	installed  bool
+
 	mapperLock sync.Mutex // Reset and mapping must not cross
 	mapper     *restmapper.DeferredDiscoveryRESTMapper
 }

@@ -51,11 +51,7 @@ type running struct {
 func New(t *testing.T) *World {
 	t.Helper()
 	c := cluster.Get(t)
-	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ApplyFiles(t.Context(), root+"/manifests/crd"); err != nil {
+	if err := c.Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	namespace := c.Namespace(t)
