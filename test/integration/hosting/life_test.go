@@ -122,6 +122,12 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 	for n := range 5 {
 		w.Must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
 	}
+	w.OutsideNamespaces().Must(world.Composites, name, func(o *unstructured.Unstructured) error {
+		if parents, _, _ := unstructured.NestedInt64(o.Object, "status", "parents"); parents != 5 {
+			return fmt.Errorf("the definition counts %d parents", parents)
+		}
+		return nil
+	})
 	w.Settled()
 	mark, before := w.Mark(), w.Passes(name, "success")
 	for n := range 5 {
