@@ -135,21 +135,30 @@ func TestService(t *testing.T) {
 	asked := map[string]bool{}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodConnect {
+			asked["https://"+r.Host] = true
+			http.Error(w, "no tunnels", http.StatusForbidden)
+			return
+		}
 		asked[r.URL.String()] = true
-		mu.Unlock()
 		wanting("yes")(w, r)
 	}))
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("HTTPS_PROXY", proxy.URL)
 	s := newStage(t)
 	for name, service := range map[string]string{"port": "{name: hooks, namespace: prod, port: 8080}", "standard": "{name: hooks, namespace: prod}"} {
 		s.definition(name, fmt.Sprintf("{webhook: {service: %s, path: %s}}", service, asYAML("/"+name+"?a=b")), "")
 		s.thing(name, name)
 		s.holds(name, "yes")
 	}
+	s.definition("secure", "{webhook: {service: {name: hooks, namespace: prod, port: 8443, protocol: https}, path: /sync}}", "")
+	s.thing("secure", "secure")
+	s.MustEvent("secure", "SyncError", "https://hooks.prod:8443/sync")
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"http://hooks.prod:8080/port?a=b", "http://hooks.prod:80/standard?a=b"} {
+	for _, want := range []string{"http://hooks.prod:8080/port?a=b", "http://hooks.prod:80/standard?a=b", "https://hooks.prod:8443"} {
 		if !asked[want] && !asked[strings.Replace(want, ":80/", "/", 1)] {
 			t.Errorf("%s was not called, only %v", want, asked)
 		}
