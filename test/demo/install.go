@@ -59,7 +59,11 @@ func (d *demo) installDefinitions(ctx context.Context) error {
 	if err := d.kubectl(ctx, "apply", "-k", definitionFolder); err != nil {
 		return err
 	}
-	return d.kubectl(ctx, "wait", "--for=condition=Established", "-k", definitionFolder)
+	wait := []string{"wait", "--for=condition=Established"}
+	for _, kind := range []string{"composite", "decorator", "map"} {
+		wait = append(wait, "crd/"+kind+"controllers.metacontroller.k8s.io")
+	}
+	return d.kubectl(ctx, wait...)
 }
 
 // create applies the example, and begins to watch what becomes of it.
