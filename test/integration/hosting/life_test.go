@@ -2,6 +2,7 @@ package hosting
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,6 +140,24 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 	if requests := w.Requests(mark); len(requests) > 0 {
 		t.Errorf("passes that change nothing made requests:\n%s", requests)
 	}
+}
+
+// Whoever asks for it is told which fields of children were changed, from what to what.
+func TestChangedFieldsAreLogged(t *testing.T) {
+	w := newWorldWithoutThings(t)
+	w.Apply(w.thingCRD())
+	w.Start("-v=4")
+	w.definition("", copies, childRule("InPlace"))
+	w.thing("a", "count: 1\ntext: one")
+	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
+	w.Must(world.ConfigMaps, "a-0", hasText("two"))
+	cluster.Eventually(t, world.Soon, func() error {
+		if line := `data.text: \"one\" becomes \"two\"`; !strings.Contains(w.Libretto().Log(), line) {
+			return fmt.Errorf("the log does not have %s", line)
+		}
+		return nil
+	})
 }
 
 func TestRestartWritesNothing(t *testing.T) {
