@@ -102,13 +102,20 @@ func (h *hooks) resting() string {
 	if h.tree == nil || h.tree.Current() == nil {
 		return ""
 	}
+	return restingOf(h.tree.Current().Programs, h.both.hooks)
+}
+
+// restingOf is resting for the scripts of a revision and the hooks that have a webhook too.
+func restingOf(scripts map[string]engines.Program, both map[string]*v1alpha1.Hook) string {
 	var problems []string
-	for name, program := range h.tree.Current().Programs {
-		if hook := h.both.hooks[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
+	for name, program := range scripts {
+		if hook := both[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
 			continue
 		}
-		if r, ok := program.(engines.Rester); ok && r.Resting() != nil {
-			problems = append(problems, name+" hook: "+r.Resting().Error())
+		if r, ok := program.(engines.Rester); ok {
+			if why := r.Resting(); why != nil {
+				problems = append(problems, name+" hook: "+why.Error())
+			}
 		}
 	}
 	slices.Sort(problems)

@@ -1,0 +1,46 @@
+package definition
+
+import (
+	"testing"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// rester rests for as many questions as it is told to.
+type rester struct {
+	engines.Program
+	left int
+}
+
+func (r *rester) Resting() *engines.Error {
+	if r.left--; r.left < 0 {
+		return nil
+	}
+	return &engines.Error{Kind: engines.Exhausted, Message: "not called"}
+}
+
+func TestResting(t *testing.T) {
+	script, webhook := &v1alpha1.Script{}, &v1alpha1.Webhook{}
+	cases := map[string]struct {
+		reason string
+		left   int
+		hook   *v1alpha1.Hook
+		want   string
+	}{
+		"Not":      {"A script that is called is not told of.", 0, nil, ""},
+		"Rests":    {"One that is not, is.", 9, nil, "sync hook: not called"},
+		"Ends":     {"Its rest may end at any moment, also while it is told of.", 1, nil, "sync hook: not called"},
+		"Fallback": {"A webhook that answers in its place keeps parents synced.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Fallback: v1alpha1.WebhookBackend}, ""},
+		"Shadow":   {"A script that is only compared keeps nobody waiting.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.ScriptBackend}, ""},
+		"Shadowed": {"One that serves does.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.WebhookBackend}, "sync hook: not called"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			both := map[string]*v1alpha1.Hook{"sync": tc.hook}
+			if got := restingOf(map[string]engines.Program{"sync": &rester{left: tc.left}}, both); got != tc.want {
+				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
