@@ -92,7 +92,7 @@ func (s *Source) Changed() {
 	}
 }
 
-// known gives what is known of a group and version, and whether that will do for now.
+// known gives what is known of a group and version, and whether that need not be looked at again yet.
 func (s *Source) known(gv schema.GroupVersion) (d *document, fresh bool) {
 	now := s.config.Clock.Now()
 	s.mu.RLock()

@@ -10,9 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -90,27 +87,9 @@ func serve(ctx context.Context, w world, o *options) error {
 // the names of fields.
 const schemaTimeout = 10 * time.Second
 
-// requestTimeout is how long the API server may take to answer what a pass asks of it.
-const requestTimeout = time.Minute
-
 // hostDefinitions is what one process at a time does for a cluster.
 func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
-	client, err := dynamic.NewForConfig(restConfig)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	// Watches last; what a pass asks for must not hold its parent for ever.
-	bounded := rest.CopyConfig(restConfig)
-	bounded.Timeout = requestTimeout
-	passClient, err := dynamic.NewForConfig(bounded)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	clientset, err := kubernetes.NewForConfig(restConfig)
-	if err != nil {
-		return fmt.Errorf("client: %w", err)
-	}
-	metadataClient, err := metadata.NewForConfig(restConfig)
+	clients, err := newClients(restConfig)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
@@ -120,14 +99,14 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	}
 	defer stopEngines()
 	resources := discovery.New(discovery.Config{
-		API: clientset.Discovery(), Client: client, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
+		API: clients.typed.Discovery(), Client: clients.watching, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
 	})
 	schemas := schema.New(schema.Config{
-		API: schema.Over(clientset.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
+		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
 		Clock: clock.RealClock{}, Log: log.WithName("schema"),
 	})
 	resources.ListenToSchemas(schemas.Changed)
-	recorder, stopEvents := newRecorder(clientset, o)
+	recorder, stopEvents := newRecorder(clients.typed, o)
 	defer stopEvents()
 	target, err := labels.Parse(o.targetSelector)
 	if err != nil {
@@ -138,21 +117,21 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		return err
 	}
 	scriptMetrics := scripts.NewMetrics(registry)
-	pool := informer.NewPool(ctx, client, log.WithName("informer"))
+	pool := informer.NewPool(ctx, clients.watching, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: passClient, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: clients.asking, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
 		Library: scripts.NewLibrary(scripts.Config{
-			Client: clientset, Metadata: metadataClient, Engines: engineRegistry, Root: o.scriptsDir,
+			Client: clients.typed, Metadata: clients.metadata, Engines: engineRegistry, Root: o.scriptsDir,
 			Log: log.WithName("scripts"), Metrics: scriptMetrics,
 		}),
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewKeeper(
-			single.New(clientset, log.WithName("credentials")), credentials.NewTokenRequests(clientset, restConfig), clock.RealClock{}),
+			single.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
 		Pairs:   pair.New(registry, log),
 		Engines: engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,

@@ -90,7 +90,7 @@ var probes = map[string]func(engines.Call) (any, error){
 	"hang": func(engines.Call) (any, error) { select {} },
 	"die later": func(engines.Call) (any, error) {
 		time.AfterFunc(time.Millisecond, func() { os.Exit(3) })
-		return "for now", nil
+		return "alive", nil
 	},
 }
 
@@ -103,9 +103,10 @@ func read(path string) (any, error) {
 }
 
 func write(bytes string) error {
-	_, err := io.WriteString(os.NewFile(1, "host"), bytes)
-	time.Sleep(time.Second)
-	return err
+	if _, err := io.WriteString(os.NewFile(1, "host"), bytes); err != nil {
+		return err
+	}
+	select {} // Nothing else is said: the host has to end it.
 }
 
 func dial(network string, call engines.Call) (any, error) {
