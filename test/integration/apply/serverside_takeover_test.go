@@ -154,11 +154,14 @@ func (s *scene) mustBeHeld(desired *unstructured.Unstructured, managers apply.Ma
 	}
 }
 
-// contentOf is all that is not bookkeeping. A null is as good as nothing.
+// contentOf is all that is not bookkeeping, and not what scheduler and provisioner fill
+// in at a time of their own. A null is as good as nothing.
 func contentOf(object *unstructured.Unstructured) string {
 	content := object.DeepCopy()
 	delete(content.Object, "metadata")
 	delete(content.Object, "status")
+	unstructured.RemoveNestedField(content.Object, "spec", "nodeName")
+	unstructured.RemoveNestedField(content.Object, "spec", "volumeName")
 	text, _ := json.Marshal(withoutNulls(content.Object))
 	return fmt.Sprint(string(text), object.GetLabels())
 }
