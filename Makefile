@@ -32,8 +32,8 @@ help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z0-9-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## Build bin/libretto
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/libretto ./cmd/libretto
+build: ## Build bin/libretto, and bin/libretto-worker, which it runs scripts in
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
 controlplane: $(BIN)/controlplane $(BIN)/kubectl ## Build bin/controlplane and bin/kubectl (minutes the first time)
@@ -64,7 +64,7 @@ unit: ## Run the tests that need nothing but Go (RACE=1: with the race detector)
 .PHONY: integration
 integration: build controlplane ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
-	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) -count=1 $(TESTFLAGS) ./test/integration/...
+	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
 
 .PHONY: check
 check: lint unit verify ## Run what has to pass before a change is proposed

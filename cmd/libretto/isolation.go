@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
@@ -49,7 +53,7 @@ func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, cal
 	definitions, stop := standard.Definitions(), func() {}
 	if i.kind == byProcess {
 		pool := sandbox.New(sandbox.Config{
-			Workers: i.workers, WithoutSeccomp: !i.seccomp, Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
+			Workers: i.workers, WithoutSeccomp: !i.seccomp, Command: workerCommand(), Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
 		})
 		definitions, stop = slices.Concat(pool.Definitions(standard.Scripts()), standard.Others()), pool.Close
 	} else {
@@ -61,4 +65,22 @@ func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, cal
 		return nil, nil, err
 	}
 	return all, stop, nil
+}
+
+// workerCommand is what runs as a script worker: the program of its own that is installed beside
+// this one, or nil for this one, if there is none.
+func workerCommand() []string {
+	own, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return workerIn(filepath.Dir(own))
+}
+
+func workerIn(directory string) []string {
+	program, err := exec.LookPath(filepath.Join(directory, "libretto-worker"))
+	if err != nil {
+		return nil
+	}
+	return []string{program, worker.Argument, version}
 }

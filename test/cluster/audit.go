@@ -48,6 +48,9 @@ func (r Request) String() string {
 	if r.Group != "" {
 		resource += "." + r.Group
 	}
+	if r.Resource == "" {
+		return fmt.Sprintf("%s %s %d (%s)", r.Verb, r.URI, r.Code, r.UserAgent)
+	}
 	return fmt.Sprintf("%s %s %s/%s %d (%s)", r.Verb, resource, r.Namespace, r.Name, r.Code, r.UserAgent)
 }
 
@@ -69,6 +72,9 @@ func (r Requests) Filter(keep func(Request) bool) Requests {
 func (r Requests) Verbs(verbs ...string) Requests {
 	return r.Filter(func(request Request) bool { return slices.Contains(verbs, request.Verb) })
 }
+
+// Reads keeps those that look at something.
+func (r Requests) Reads() Requests { return r.Verbs("get", "list", "watch") }
 
 // Writes keeps those that change something, or mean to.
 func (r Requests) Writes() Requests {

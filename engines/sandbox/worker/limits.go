@@ -19,7 +19,7 @@ const (
 	collectHard, softStop = 0.80, 0.85
 	// cleanUp is the part of the budget from which memory is given back after a call: well
 	// before the host would replace the process for what it seems to keep.
-	cleanUp = 0.25
+	cleanUp = 0.40
 )
 
 // limits are what a question may use of memory.
@@ -99,12 +99,12 @@ func (w *watch) end() (over, looked bool) {
 	return w.high, w.looked
 }
 
-// pace is the garbage collector's target for a heap that idles at that size. One with many
-// programs may not have as much garbage, in proportion, as a small one: it would look as
-// if calls left it behind.
+// pace is the garbage collector's target for a heap that idles at that size: as much garbage,
+// whatever that is. Calls of a small heap, which make a megabyte each, need a collection after
+// many of them, and with a large one it may not look as if they left the garbage behind.
 func pace(live uint64) int {
-	const garbage = 64 << 20
-	return int(min(max(100*garbage/max(live, 1), 25), collectAt))
+	const garbage, most = 40 << 20, 1000
+	return int(min(max(100*garbage/max(live, 1), 25), most))
 }
 
 // heap is what objects and stacks take, in bytes.

@@ -8,9 +8,9 @@ func TestPace(t *testing.T) {
 		live   uint64
 		want   int
 	}{
-		"none":  {"nothing is divided by it", 0, 400},
-		"small": {"most is garbage, and soon gone", 8 << 20, 400},
-		"large": {"as much as the heap", 64 << 20, 100},
+		"none":  {"nothing is divided by it", 0, 1000},
+		"small": {"most is garbage, and soon gone", 8 << 20, 500},
+		"large": {"as much as the heap", 40 << 20, 100},
 		"huge":  {"it must not collect all the time", 1 << 30, 25},
 	}
 	for name, c := range cases {

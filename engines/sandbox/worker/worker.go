@@ -32,8 +32,7 @@ const (
 const (
 	// maxStack bounds the stack of a goroutine. To go over it ends the process.
 	maxStack = 64 << 20
-	// collectAt is the garbage collector's target, unless the heap is large: calls are
-	// short, and most of what they made can go at once.
+	// collectAt is the garbage collector's target until the first question.
 	collectAt = 400
 	// processors is one for the script, and one for what watches it.
 	processors = 2
@@ -57,6 +56,7 @@ func Main(definitions func() []engines.Definition) {
 	debug.SetMaxStack(maxStack)
 	debug.SetGCPercent(collectAt) // Whoever started it may not have used Environment.
 	runtime.GOMAXPROCS(processors)
+	runtime.MemProfileRate = 0 // Nobody asks, and it is a thirtieth of a call.
 	confined := confine.Apply(!slices.Contains(os.Args, WithoutSeccomp))
 	if err := serve(in, out, confined, definitions); err != nil {
 		fmt.Fprintln(os.Stderr, "script worker:", err)

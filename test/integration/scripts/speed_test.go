@@ -63,7 +63,7 @@ func TestTimeToServe(t *testing.T) {
 	if took[edits/2] > 100*time.Millisecond {
 		t.Errorf("half of the edits took longer than %s, want 100ms", took[edits/2])
 	}
-	if reads := h.reads(mark); len(reads) > 0 {
+	if reads := h.Requests(mark).Reads(); len(reads) > 0 {
 		t.Errorf("edits make libretto read:\n%s", reads)
 	}
 }
@@ -172,15 +172,9 @@ func TestThousandParents(t *testing.T) {
 	}
 	// Other tests' processes are at work at the same time.
 	mine := func(r cluster.Request) bool { return r.Namespace == h.Namespace || r.Group == h.Group }
-	if reads := h.reads(mark).Filter(mine); len(reads) > 0 {
+	if reads := h.Requests(mark).Reads().Filter(mine); len(reads) > 0 {
 		t.Errorf("an edit makes libretto read:\n%s", reads)
 	}
-}
-
-// reads are libretto's requests that read objects, not those that look from time to time which resources there are.
-func (h *host) reads(since cluster.Mark) cluster.Requests {
-	h.T.Helper()
-	return h.Requests(since).Verbs("get", "list", "watch").Filter(func(r cluster.Request) bool { return r.Resource != "" })
 }
 
 // makeThings makes Things, eight at a time.
