@@ -41,7 +41,7 @@ type Config struct {
 // Library loads the scripts of all definitions. It is used by many goroutines at once.
 type Library struct {
 	Config
-	watches *watches
+	sources *sources
 
 	mu    sync.Mutex
 	trees map[*Tree]struct{}
@@ -51,7 +51,7 @@ type Library struct {
 func NewLibrary(config Config) *Library {
 	return &Library{
 		Config:  config,
-		watches: newWatches(config.Client, config.Root, config.Log),
+		sources: newSources(config.Client, config.Root, config.Log),
 		trees:   map[*Tree]struct{}{},
 	}
 }
@@ -70,13 +70,18 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Tree{library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel, wake: make(chan struct{}, 1)}
+	t := &Tree{
+		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
+		sources: map[Origin]source{}, wake: make(chan struct{}, 1),
+	}
 	if spec.Archive != nil && len(spec.Sources) > 0 {
 		t.archivist = newArchivist(l.Config, *spec.Archive, t.kept)
 		go t.archivist.run(ctx)
 	}
-	t.wake <- struct{}{}
-	t.sources = l.watches.take(spec.origins(), t.wake)
+	t.poke()
+	for origin := range spec.origins() {
+		t.sources[origin] = l.sources.open(origin, t.poke)
+	}
 	l.mu.Lock()
 	l.trees[t] = struct{}{}
 	l.mu.Unlock()

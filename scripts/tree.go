@@ -24,7 +24,7 @@ type Tree struct {
 	library *Library
 	spec    Spec
 	hooks   []byte
-	sources map[Origin]*watched
+	sources map[Origin]source
 	changed func()
 	cancel  context.CancelFunc
 	wake    chan struct{}
@@ -57,8 +57,8 @@ func (t *Tree) State() State {
 // for events about them.
 func (t *Tree) Objects() []Object {
 	var objects []Object
-	for origin, m := range t.sources {
-		if r := m.read(); r.uid != "" {
+	for origin, s := range t.sources {
+		if r := s.read(); r.uid != "" {
 			objects = append(objects, Object{NamespacedName: origin.ConfigMap, UID: r.uid, Version: r.version})
 		}
 	}
@@ -77,9 +77,19 @@ type Object struct {
 func (t *Tree) Close() {
 	t.closing.Do(func() {
 		t.cancel()
-		t.library.watches.drop(t.sources, t.wake)
+		for _, s := range t.sources {
+			s.Close()
+		}
 		t.library.forget(t)
 	})
+}
+
+// poke wakes run. A wake that it has not yet heard stands for this one as well.
+func (t *Tree) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
 }
 
 // run loads the newest text whenever it is woken. Edits that come while it
@@ -151,8 +161,8 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 
 func (t *Tree) read() map[Origin]reading {
 	readings := make(map[Origin]reading, len(t.sources))
-	for origin, m := range t.sources {
-		readings[origin] = m.read()
+	for origin, s := range t.sources {
+		readings[origin] = s.read()
 	}
 	return readings
 }

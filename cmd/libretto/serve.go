@@ -24,7 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
 	"github.com/libretto-k8s/libretto/runtime/informer"
-	"github.com/libretto-k8s/libretto/runtime/single"
+	"github.com/libretto-k8s/libretto/runtime/shared/single"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 

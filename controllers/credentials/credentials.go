@@ -13,7 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/runtime/single"
+	"github.com/libretto-k8s/libretto/runtime/shared/single"
 )
 
 // Keeper keeps the credentials of all definitions of a process.

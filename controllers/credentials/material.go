@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/runtime/single"
+	"github.com/libretto-k8s/libretto/runtime/shared/single"
 )
 
 // errPending means that the API server has not answered yet.

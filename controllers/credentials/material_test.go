@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/runtime/single"
+	"github.com/libretto-k8s/libretto/runtime/shared/single"
 )
 
 var errBoom = errors.New("boom")

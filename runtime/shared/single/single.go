@@ -5,7 +5,6 @@ package single
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,11 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/runtime/shared"
 )
 
 // Kind is a kind of object that can be watched.
@@ -38,78 +40,44 @@ type Name struct {
 // String gives "Secret namespace/name".
 func (n Name) String() string { return string(n.Kind) + " " + n.Namespace + "/" + n.Name }
 
-// Watches are the objects of a process that are under watch, each once however
-// many need it. It is used by many goroutines at once.
-type Watches struct {
-	client kubernetes.Interface
-	log    logr.Logger
-
-	mu     sync.Mutex
-	byName map[Name]*object
+// Reading is what is known of an object at one moment. It never changes once made.
+type Reading struct {
+	// Answered says that the API server has told whether the object exists.
+	Answered bool
+	// Data is what the object holds by key, and nil if there is no such object.
+	Data map[string]string
+	// UID and Version are the object's own, and empty if there is none.
+	UID     types.UID
+	Version string
+	// Refusal is why the API server does not let us watch, or nil. What was read
+	// before stays.
+	Refusal error
 }
+
+// Watches are the objects that are under watch, each once however many need it.
+type Watches = shared.Watches[Name, Reading]
+
+// Watch is one user's share of a watch.
+type Watch = shared.Watch[Reading]
 
 // New watches through client.
 func New(client kubernetes.Interface, log logr.Logger) *Watches {
-	return &Watches{client: client, log: log, byName: map[Name]*object{}}
-}
-
-// Watch is one user's share of a watch.
-type Watch struct {
-	of      *Watches
-	object  *object
-	changed func()
-	closing sync.Once
-}
-
-// Open watches an object, which need not exist, until the watch is closed. After
-// every change of what Read gives it calls changed, which must not block and may
-// still be called once while Close returns.
-func (w *Watches) Open(name Name, changed func()) *Watch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.byName[name]
-	if o == nil {
-		o = w.start(name)
-		w.byName[name] = o
-	}
-	one := &Watch{of: w, object: o, changed: changed}
-	o.join(one)
-	return one
-}
-
-// Read gives what is known at this moment.
-func (w *Watch) Read() Reading { return w.object.read() }
-
-// Close leaves the watch, and ends it if nobody else has it.
-func (w *Watch) Close() {
-	w.closing.Do(func() {
-		w.of.mu.Lock()
-		defer w.of.mu.Unlock()
-		if w.object.leave(w) == 0 {
-			w.object.stop()
-			delete(w.of.byName, w.object.name)
-		}
+	return shared.New(func(ctx context.Context, name Name, thing *shared.Thing[Reading]) {
+		o := &object{name: name, Thing: thing}
+		lists, expected := listWatch(client, o)
+		keep(ctx, log, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lists, client), expected, o, cache.ReflectorOptions{
+			Logger: &log, Name: name.String(),
+		}))
 	})
-}
-
-func (w *Watches) start(name Name) *object {
-	ctx, cancel := context.WithCancel(context.Background())
-	o := &object{name: name, stop: cancel, users: map[*Watch]struct{}{}}
-	lists, expected := w.listWatch(o)
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lists, w.client), expected, o, cache.ReflectorOptions{
-		Logger: &w.log, Name: name.String(),
-	})
-	go w.keep(ctx, reflector)
-	return o
 }
 
 // keep lists and watches for as long as ctx lasts. What ends an attempt is the
 // server's or the network's to mend; refusals have been told by then.
-func (w *Watches) keep(ctx context.Context, reflector *cache.Reflector) {
+func keep(ctx context.Context, log logr.Logger, reflector *cache.Reflector) {
 	pause := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 10 * time.Second}
 	_ = pause.DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil {
-			w.log.V(1).Info("watch ended", "object", reflector.Name(), "reason", err.Error())
+			log.V(1).Info("watch ended", "object", reflector.Name(), "reason", err.Error())
 		}
 		return false, nil
 	})
@@ -118,14 +86,14 @@ func (w *Watches) keep(ctx context.Context, reflector *cache.Reflector) {
 // listWatch asks for the one object, and tells o of refusals. Only an accepted
 // watch ends a refusal, because every attempt ends with one: an account that may
 // list but not watch is refused without a pause.
-func (w *Watches) listWatch(o *object) (*cache.ListWatch, runtime.Object) {
+func listWatch(client kubernetes.Interface, o *object) (*cache.ListWatch, runtime.Object) {
 	if o.name.Kind == Secret {
-		api := w.client.CoreV1().Secrets(o.name.Namespace)
+		api := client.CoreV1().Secrets(o.name.Namespace)
 		return only(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return api.List(ctx, options)
 		}, api.Watch), &corev1.Secret{}
 	}
-	api := w.client.CoreV1().ConfigMaps(o.name.Namespace)
+	api := client.CoreV1().ConfigMaps(o.name.Namespace)
 	return only(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return api.List(ctx, options)
 	}, api.Watch), &corev1.ConfigMap{}

@@ -1,66 +1,21 @@
 package single
 
 import (
-	"context"
 	"maps"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-)
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Reading is what is known of an object at one moment. It never changes once made.
-type Reading struct {
-	// Answered says that the API server has told whether the object exists.
-	Answered bool
-	// Data is what the object holds by key, and nil if there is no such object.
-	Data map[string]string
-	// Refusal is why the API server does not let us watch, or nil. What was read
-	// before stays.
-	Refusal error
-}
+	"github.com/libretto-k8s/libretto/runtime/shared"
+)
 
 // object is one object under watch. To its reflector it is a store that has room
 // for that one object.
 type object struct {
+	*shared.Thing[Reading]
 	name Name
-	stop context.CancelFunc
-
-	mu    sync.Mutex
-	now   Reading
-	users map[*Watch]struct{}
-}
-
-func (o *object) read() Reading {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.now
-}
-
-func (o *object) join(w *Watch) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.users[w] = struct{}{}
-}
-
-// leave takes a user away and says how many are left.
-func (o *object) leave(w *Watch) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.users, w)
-	return len(o.users)
-}
-
-// change replaces the reading and tells all users.
-func (o *object) change(edit func(*Reading)) {
-	o.mu.Lock()
-	edit(&o.now)
-	users := maps.Clone(o.users)
-	o.mu.Unlock()
-	for w := range users {
-		w.changed()
-	}
 }
 
 // attempted takes note of how a request to list or watch went. A refusal is
@@ -68,28 +23,38 @@ func (o *object) change(edit func(*Reading)) {
 // as a lost connection, is the reflector's. Of an account that may neither list
 // nor watch only the first refusal is kept, so that the two do not take turns.
 func (o *object) attempted(err error) {
-	last := o.read().Refusal
+	last := o.Read().Refusal
 	refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 	news := apierrors.ReasonForError(err) != apierrors.ReasonForError(last)
 	if (refused && news) || (err == nil && last != nil) {
-		o.change(func(r *Reading) { r.Refusal = err })
+		o.Change(func(r *Reading) { r.Refusal = err })
 	}
 }
 
-func (o *object) hold(data map[string]string) {
-	o.change(func(r *Reading) { r.Answered, r.Data = true, data })
+// hold takes the object, or nil if there is none.
+func (o *object) hold(given metav1.Object) {
+	now := Reading{Answered: true}
+	if given != nil {
+		now.Data, now.UID, now.Version = contents(given), given.GetUID(), given.GetResourceVersion()
+	}
+	o.Change(func(r *Reading) {
+		now.Refusal = r.Refusal
+		*r = now
+	})
 }
 
-// mine says whether an object is the one: servers that know no field selectors send all.
-func (o *object) mine(given any) bool {
-	accessor, err := meta.Accessor(given)
-	return err == nil && accessor.GetName() == o.name.Name
+// mine gives the object if it is the one, or nil: servers that know no field selectors send all.
+func (o *object) mine(given any) metav1.Object {
+	if accessor, err := meta.Accessor(given); err == nil && accessor.GetName() == o.name.Name {
+		return accessor
+	}
+	return nil
 }
 
 // Add and the four below it are what a reflector asks of a store.
 func (o *object) Add(given any) error {
-	if o.mine(given) {
-		o.hold(contents(given))
+	if mine := o.mine(given); mine != nil {
+		o.hold(mine)
 	}
 	return nil
 }
@@ -99,7 +64,7 @@ func (o *object) Update(given any) error { return o.Add(given) }
 
 // Delete forgets the object.
 func (o *object) Delete(given any) error {
-	if o.mine(given) {
+	if o.mine(given) != nil {
 		o.hold(nil)
 	}
 	return nil
@@ -108,8 +73,8 @@ func (o *object) Delete(given any) error {
 // Replace takes a list that has the object, or has not.
 func (o *object) Replace(all []any, _ string) error {
 	for _, given := range all {
-		if o.mine(given) {
-			o.hold(contents(given))
+		if mine := o.mine(given); mine != nil {
+			o.hold(mine)
 			return nil
 		}
 	}
@@ -121,7 +86,7 @@ func (o *object) Replace(all []any, _ string) error {
 func (o *object) Resync() error { return nil }
 
 // contents gives all that an object holds, by key.
-func contents(given any) map[string]string {
+func contents(given metav1.Object) map[string]string {
 	data := map[string]string{}
 	bytes := func(values map[string][]byte) {
 		for key, value := range values {

@@ -1,0 +1,81 @@
+package scripts
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/libretto-k8s/libretto/runtime/shared"
+	"github.com/libretto-k8s/libretto/runtime/shared/single"
+	"github.com/libretto-k8s/libretto/scripts/directory"
+)
+
+// sources holds what open trees name. Each is watched once, for as long as some tree names it.
+type sources struct {
+	configMaps  *single.Watches
+	directories *shared.Watches[string, *directory.Contents]
+}
+
+// source is one tree's share of a source under watch.
+type source interface {
+	read() reading
+	Close()
+}
+
+// reading is what is known of a source at one moment. It never changes once made.
+type reading struct {
+	// answered says that it has been told whether the source exists.
+	answered bool
+	// files is what the source holds, by key or path, and nil if there is no such source.
+	files map[string]string
+	// flaws are what is wrong with some of the files of a directory.
+	flaws []directory.Flaw
+	// refusal is why the source can't be watched or read, or nil.
+	refusal error
+	// uid and version are a ConfigMap's own.
+	uid     types.UID
+	version string
+}
+
+// newSources watches ConfigMaps through client, and directories below root.
+func newSources(client kubernetes.Interface, root string, log logr.Logger) *sources {
+	return &sources{
+		configMaps: single.New(client, log),
+		directories: shared.New(func(ctx context.Context, path string, d *shared.Thing[*directory.Contents]) {
+			follower := directory.Follower{Root: root, Folder: path, Log: log, Changed: func(c directory.Contents) {
+				d.Change(func(now **directory.Contents) { *now = &c })
+			}}
+			follower.Run(ctx)
+		}),
+	}
+}
+
+// open watches a source, and calls changed after every change, until it is closed.
+func (s *sources) open(origin Origin, changed func()) source {
+	if origin.Directory != "" {
+		return directorySource{s.directories.Open(origin.Directory, changed)}
+	}
+	name := single.Name{Kind: single.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name}
+	return configMapSource{s.configMaps.Open(name, changed)}
+}
+
+type configMapSource struct{ *single.Watch }
+
+func (s configMapSource) read() reading {
+	r := s.Read()
+	return reading{answered: r.Answered, files: r.Data, refusal: r.Refusal, uid: r.UID, version: r.Version}
+}
+
+type directorySource struct {
+	*shared.Watch[*directory.Contents]
+}
+
+func (s directorySource) read() reading {
+	c := s.Read()
+	if c == nil {
+		return reading{}
+	}
+	return reading{answered: true, files: c.Files, flaws: c.Flaws, refusal: c.Err}
+}
