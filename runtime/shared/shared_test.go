@@ -2,6 +2,7 @@ package shared_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -13,6 +14,8 @@ import (
 // world follows things, and lets a test change them.
 type world struct {
 	watches *shared.Watches[string, int]
+
+	mu      sync.Mutex
 	things  map[string]*shared.Thing[int] // that are followed
 	follows []string                      // which was followed when
 }
@@ -20,9 +23,13 @@ type world struct {
 func newWorld() *world {
 	w := &world{things: map[string]*shared.Thing[int]{}}
 	w.watches = shared.New(func(ctx context.Context, key string, thing *shared.Thing[int]) {
+		w.mu.Lock()
 		w.follows = append(w.follows, key)
 		w.things[key] = thing
+		w.mu.Unlock()
 		<-ctx.Done()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		delete(w.things, key)
 	})
 	return w
