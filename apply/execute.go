@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,9 +17,6 @@ type Options struct {
 	Parallel int
 	// FieldManager names the writer in managedFields. Empty leaves it to the API server.
 	FieldManager string
-	// Timeout is how long a write may go unanswered. Then it has failed, whatever
-	// became of it. Zero means a minute.
-	Timeout time.Duration
 }
 
 // Execute writes changes and returns an outcome for each, in the order of changes.

@@ -1,11 +1,9 @@
 package apply
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,13 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// answerWithin is how long the API server may take to answer where Options don't say.
-const answerWithin = time.Minute
-
 // request sends the request that a change is, and what has to come before it.
 func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.options.Timeout, answerWithin))
-	defer cancel()
 	r := e.resource(c)
 	switch {
 	case c.ServerSide != nil:

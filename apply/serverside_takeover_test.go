@@ -1,20 +1,15 @@
 package apply
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -150,18 +145,6 @@ func TestServerSideRequests(t *testing.T) {
 	}
 }
 
-// TestExecuteTimeout checks that a write that is never answered ends.
-func TestExecuteTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := unanswering{}
-		start := time.Now()
-		outcome := Execute(t.Context(), client, []Change{about(ActionDelete, stored(t, object(podRule, "a")), podRule.Resource)}, Options{})[0]
-		if Classify(outcome.Err) != Unavailable || time.Since(start) != answerWithin {
-			t.Errorf("after %s: %v", time.Since(start), outcome.Err)
-		}
-	})
-}
-
 func TestConflicts(t *testing.T) {
 	if got := Conflicts(errBoom); got != nil || Conflicts(nil) != nil {
 		t.Errorf("%v", got)
@@ -175,22 +158,4 @@ func TestConflicts(t *testing.T) {
 	if diff := cmp.Diff([]Conflict{{"a", "y"}, {"b", "x"}}, Conflicts(err)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
-}
-
-// unanswering is a client of a cluster that answers no deletion.
-type unanswering struct{ dynamic.Interface }
-
-func (u unanswering) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
-	return unansweringResource{}
-}
-
-type unansweringResource struct {
-	dynamic.NamespaceableResourceInterface
-}
-
-func (u unansweringResource) Namespace(string) dynamic.ResourceInterface { return u }
-
-func (unansweringResource) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions, _ ...string) error {
-	<-ctx.Done()
-	return ctx.Err()
 }

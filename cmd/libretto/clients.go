@@ -21,9 +21,10 @@ type clients struct {
 	metadata metadata.Interface
 }
 
-func newClients(config *rest.Config) (*clients, error) {
+// newClients gives clients of which those that ask get an answer within that time, or an error.
+func newClients(config *rest.Config, within time.Duration) (*clients, error) {
 	bounded := rest.CopyConfig(config)
-	bounded.Timeout = requestTimeout
+	bounded.Timeout = within
 	watching, err := dynamic.NewForConfig(config)
 	asking, askingErr := dynamic.NewForConfig(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)

@@ -89,7 +89,7 @@ const schemaTimeout = 10 * time.Second
 
 // hostDefinitions is what one process at a time does for a cluster.
 func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
-	clients, err := newClients(restConfig)
+	clients, err := newClients(restConfig, requestTimeout)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}

@@ -22,11 +22,12 @@ func TestEditsOfAHost(t *testing.T) {
 	h.thing("a")
 	h.says("a", "one")
 	h.keeps(name)
+	first := h.serving(name)
 	label := map[string]string{"definition": "CompositeController " + name}
 
 	h.configMap("hooks", "sync.js", saying("two"))
 	h.says("a", "two")
-	good := h.serving(name)
+	good := h.reloaded(name, first)
 	h.keeps(name)
 	h.MustEvent(name, "ScriptReloaded", "revision "+good+" serves")
 	h.MustEvent("hooks", "ScriptReloaded", "CompositeController "+name+": revision "+good+" serves")
@@ -46,6 +47,7 @@ func TestEditsOfAHost(t *testing.T) {
 	h.says("a", "three")
 	h.says("late", "three")
 	h.MustCondition(name, "ScriptsReady", "True", "Loaded")
+	h.reloaded(name, good)
 	if got := h.metric("libretto_script_reload_duration_seconds", nil); got != 3 {
 		t.Errorf("%v swaps were timed, want 3", got)
 	}

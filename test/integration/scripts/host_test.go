@@ -116,6 +116,19 @@ func (h *host) serving(definition string) string {
 	return revision
 }
 
+// reloaded waits until a definition's status tells of another revision than before, and gives that.
+func (h *host) reloaded(definition, before string) string {
+	h.T.Helper()
+	var now string
+	cluster.Eventually(h.T, world.Soon, func() error {
+		if now = h.serving(definition); now == "" || now == before {
+			return fmt.Errorf("%s serves revision %q, want another one than %q", definition, now, before)
+		}
+		return nil
+	})
+	return now
+}
+
 // metric reads a figure of libretto's.
 func (h *host) metric(name string, labels map[string]string) float64 {
 	h.T.Helper()
