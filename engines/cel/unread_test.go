@@ -2,9 +2,6 @@ package cel
 
 import (
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -29,13 +26,7 @@ func TestUnread(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			response, failure := run(t, c.src, request, time.Minute)
-			if failure != nil {
-				t.Fatal(failure.Detail())
-			}
-			if diff := cmp.Diff(c.unread, response.Unread); diff != "" {
-				t.Errorf("fields that were not read (-want +got):\n%s", diff)
-			}
+			caller.MustLeave(t, c.src, request, c.unread)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/enginetest"
 )
 
 func TestModules(t *testing.T) {
@@ -111,7 +112,7 @@ func TestEndlessModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	got := asError(t, (&program{code: code, script: src.Script, candidates: candidates(src)}).load(ctx))
+	got := enginetest.AsError(t, (&program{code: code, script: src.Script, candidates: candidates(src)}).load(ctx))
 	if got == nil || got.Kind != engines.Timeout || got.Location.Line != 2 {
 		t.Errorf("error %v, want a timeout in line 2", got)
 	}

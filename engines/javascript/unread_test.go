@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -32,13 +30,7 @@ func TestUnread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			request := map[string]any{"a": int64(1), "b": map[string]any{"deep": "b"}, "c": nil}
-			response, failure := run(t, script(c.script), request, time.Minute)
-			if failure != nil {
-				t.Fatal(failure.Detail())
-			}
-			if diff := cmp.Diff(c.unread, response.Unread); diff != "" {
-				t.Errorf("fields that were not read (-want +got):\n%s", diff)
-			}
+			caller.MustLeave(t, script(c.script), request, c.unread)
 		})
 	}
 }
@@ -46,13 +38,7 @@ func TestUnread(t *testing.T) {
 func TestUnreadOfContext(t *testing.T) {
 	src := script(`module.exports = async context => ({status: 200, body: {x: context.request.body.a}})`)
 	src.Script.Signature = engines.HTTPContext
-	response, failure := run(t, src, map[string]any{"a": int64(1), "b": int64(2)}, time.Minute)
-	if failure != nil {
-		t.Fatal(failure.Detail())
-	}
-	if diff := cmp.Diff([]string{"b"}, response.Unread); diff != "" {
-		t.Errorf("fields that were not read (-want +got):\n%s", diff)
-	}
+	caller.MustLeave(t, src, map[string]any{"a": int64(1), "b": int64(2)}, []string{"b"})
 }
 
 func TestFailureLeavesUnreadOut(t *testing.T) {

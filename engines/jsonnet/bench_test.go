@@ -59,7 +59,7 @@ func BenchmarkFormat(b *testing.B) {
 }
 
 func benchmark(b *testing.B, text string, request map[string]any) {
-	program, err := started(b).Compile(b.Context(), script(text))
+	program, err := compile(b, script(text))
 	if err != nil {
 		b.Fatal(err)
 	}

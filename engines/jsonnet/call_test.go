@@ -32,13 +32,7 @@ func TestUnread(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			request := map[string]any{"a": int64(1), "b": map[string]any{"deep": "b"}, "c": nil}
-			response, failure := run(t, script(c.script), request, time.Minute)
-			if failure != nil {
-				t.Fatal(failure.Detail())
-			}
-			if diff := cmp.Diff(c.unread, response.Unread); diff != "" {
-				t.Errorf("fields that were not read (-want +got):\n%s", diff)
-			}
+			caller.MustLeave(t, script(c.script), request, c.unread)
 		})
 	}
 }
@@ -123,7 +117,7 @@ func TestNoState(t *testing.T) {
 		"a.jsonnet":   `local b = import 'b.libsonnet'; function(request) [request.x, b.seen]`,
 		"b.libsonnet": `{ local x = std.native('$field')('x'), seen: x }`,
 	})
-	program, err := started(t).Compile(t.Context(), src)
+	program, err := compile(t, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +188,7 @@ func TestConcurrent(t *testing.T) {
 		"a.jsonnet":   `local b = import 'b.libsonnet'; function(request) { name: b.name % request, text: importstr 't', n: std.format('%03d', request.n) }`,
 		"b.libsonnet": `{ name: '%(x)s-%(n)d' }`, "t": "text",
 	})
-	program, err := started(t).Compile(t.Context(), src)
+	program, err := compile(t, src)
 	if err != nil {
 		t.Fatal(err)
 	}

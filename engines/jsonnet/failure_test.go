@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/enginetest"
 )
 
 func TestFailures(t *testing.T) {
@@ -98,8 +99,8 @@ func TestStop(t *testing.T) {
 func TestStopAtLoad(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := started(t).Compile(ctx, script("local g(n) = if n == 0 then 0 else g(n - 1) + g(n - 1); if g(400) > 0 then {} else {}"))
-	if got := asError(t, err); got == nil || got.Kind != engines.Timeout {
+	_, err := caller.Start(t).Compile(ctx, script("local g(n) = if n == 0 then 0 else g(n - 1) + g(n - 1); if g(400) > 0 then {} else {}"))
+	if got := enginetest.AsError(t, err); got == nil || got.Kind != engines.Timeout {
 		t.Errorf("error %v, want a timeout", got)
 	}
 }

@@ -1,0 +1,102 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Caller compiles and calls scripts, for an engine's tests of its own.
+type Caller struct {
+	Definition engines.Definition
+	// Path is that of a script that is one file.
+	Path string
+	// Call is what calls have beside their request.
+	Call engines.Call
+}
+
+// Script is a source of one file.
+func (c Caller) Script(text string) engines.Source {
+	return Source(c.Path, map[string]string{c.Path: text})
+}
+
+// Source is one of those files, of which the one at path is the hook's.
+func Source(path string, files map[string]string) engines.Source {
+	return engines.Source{Hook: "sync", Script: &engines.Script{Files: files, Path: path}}
+}
+
+// Start gives an engine of its own.
+func (c Caller) Start(t testing.TB) engines.Engine {
+	t.Helper()
+	engine, err := c.Definition.New(engines.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}
+
+// Compile compiles src in an engine of its own.
+func (c Caller) Compile(t testing.TB, src engines.Source) (engines.Program, error) {
+	t.Helper()
+	return c.Start(t).Compile(t.Context(), src)
+}
+
+// CompileError is the error that src is refused with.
+func (c Caller) CompileError(t testing.TB, src engines.Source) *engines.Error {
+	t.Helper()
+	_, err := c.Compile(t, src)
+	return AsError(t, err)
+}
+
+// Run compiles src and calls it once, with patience for a deadline.
+func (c Caller) Run(t testing.TB, src engines.Source, request map[string]any, patience time.Duration) (engines.Response, *engines.Error) {
+	t.Helper()
+	program, err := c.Compile(t, src)
+	if err != nil {
+		t.Fatalf("compiling: %s", AsError(t, err).Detail())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	call := c.Call
+	call.Request = request
+	response, err := program.Run(ctx, call)
+	return response, AsError(t, err)
+}
+
+// Answer is the body of an answer, of a hook that must not fail.
+func (c Caller) Answer(t testing.TB, src engines.Source, request map[string]any) any {
+	t.Helper()
+	return c.mustRun(t, src, request).Body
+}
+
+func (c Caller) mustRun(t testing.TB, src engines.Source, request map[string]any) engines.Response {
+	t.Helper()
+	response, failure := c.Run(t, src, request, time.Minute)
+	if failure != nil {
+		t.Fatalf("calling: %s", failure.Detail())
+	}
+	return response
+}
+
+// MustLeave checks which fields of the request a call did not read.
+func (c Caller) MustLeave(t testing.TB, src engines.Source, request map[string]any, unread []string) {
+	t.Helper()
+	if diff := cmp.Diff(unread, c.mustRun(t, src, request).Unread); diff != "" {
+		t.Errorf("fields that were not read (-want +got):\n%s", diff)
+	}
+}
+
+// AsError is the error as engines must give it, or nil.
+func AsError(t testing.TB, err error) *engines.Error {
+	t.Helper()
+	var e *engines.Error
+	if err != nil && !errors.As(err, &e) {
+		t.Fatalf("error %v is no *engines.Error", err)
+	}
+	return e
+}
