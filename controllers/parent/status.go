@@ -49,8 +49,8 @@ func NewStatusWriter(client dynamic.Interface, clock clock.PassiveClock) *Status
 
 // Write replaces the status of object unless it is status already. It returns
 // the object as it was written, or nil if nothing was. A version of the object
-// that is not the newest is refused by the API server: that gives
-// controller.ErrLater, as the next version is on its way.
+// that is not the newest is refused by the API server, and so is one that is gone: that
+// gives controller.ErrLater, as the news of it is on its way.
 func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, status map[string]any) (*unstructured.Unstructured, error) {
 	if s.Stored(object, status) {
 		return nil, nil
@@ -59,9 +59,9 @@ func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionRe
 	desired.Object["status"] = status
 	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).UpdateStatus(ctx, desired, metav1.UpdateOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil // It is gone, and its status with it.
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// It is gone, or its CustomResourceDefinition has had a status for so short a time that the
+		// API server does not serve it yet: the two look the same.
 		return nil, fmt.Errorf("status: %w: %w", controller.ErrLater, err)
 	case err != nil:
 		return nil, fmt.Errorf("ApplyFailed: status: %w", err)

@@ -42,7 +42,7 @@ func children(t *testing.T, parent int) []int {
 // eventually waits for what has to become true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -74,7 +74,7 @@ func TestFair(t *testing.T) {
 	for n := range 20 {
 		call := request(int64(n))
 		call.Owner = "modest"
-		within, done := context.WithTimeout(t.Context(), 5*time.Second)
+		within, done := context.WithTimeout(t.Context(), 20*time.Second)
 		if response, err := echo.Run(within, call); err != nil || response.Body != int64(n) {
 			t.Errorf("call %d: %v, error %v", n, response.Body, err)
 		}

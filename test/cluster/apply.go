@@ -152,7 +152,8 @@ func (c *Cluster) waitForDefinitions(ctx context.Context, objects []*unstructure
 	return nil
 }
 
-// waitForDefinition waits for the condition and then for an answer: the two are not quite at the same time.
+// waitForDefinition waits for the condition, then for an answer, and for a place in the API server's list of what
+// there is: the three are not quite at the same time.
 func (c *Cluster) waitForDefinition(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
@@ -170,11 +171,26 @@ func (c *Cluster) waitForDefinition(ctx context.Context, name string) error {
 				reason = err
 				return false, nil
 			}
+			if reason = c.listed(resource); reason != nil {
+				return false, nil
+			}
 		}
 		return true, nil
 	})
 	if err != nil {
 		return errors.Join(err, reason)
+	}
+	return nil
+}
+
+// listed says why clients that ask which resources there are do not hear of one yet.
+func (c *Cluster) listed(resource schema.GroupVersionResource) error {
+	there, err := c.rest.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(there.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }) {
+		return fmt.Errorf("%s is not listed", resource)
 	}
 	return nil
 }

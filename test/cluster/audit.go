@@ -21,7 +21,7 @@ import (
 const auditLog = "audit.log"
 
 // auditTimeout is how long the API server may take to write what it has answered.
-const auditTimeout = 10 * time.Second
+const auditTimeout = 30 * time.Second
 
 // Request is one that the API server has answered, or a watch that it has begun to answer.
 type Request struct {

@@ -13,7 +13,7 @@ import (
 const kubeconfigVariable = "LIBRETTO_TEST_KUBECONFIG"
 
 // startTimeout leaves room for a busy machine; a start takes three seconds on an idle one.
-const startTimeout = 90 * time.Second
+const startTimeout = 3 * time.Minute
 
 // shared is the control plane of the test package, set by Main for as long as the tests run.
 var shared *Cluster

@@ -13,7 +13,7 @@ import (
 )
 
 // stopTimeout is how long a control plane that was told to stop may take. It takes a few hundredths of a second.
-const stopTimeout = 10 * time.Second
+const stopTimeout = 30 * time.Second
 
 // process is a control plane that was started here. The open end of its standard input is what keeps it alive.
 type process struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// tries is how often an attack may be late before that is no longer put down to what
+// tries is how often an attack may be late, or wait for a worker in vain, before that is no longer put down to what
 // else the machine does. A program that was killed as often is parked.
 const tries = 3
 
@@ -53,8 +53,8 @@ func TestContained(t *testing.T) {
 func (l *lane) withstand(t *testing.T, a attack, worst *slowest) {
 	given := l.terms.of(a)
 	r := l.run(t.Context(), a, given)
-	for n := 1; r.late(given) && n < tries; n++ {
-		t.Logf("once more, because the load took %v and the call %v", r.loading, r.calling)
+	for n := 1; (r.late(given) || r.starved()) && n < tries; n++ {
+		t.Logf("once more, because the load took %v and the call %v: %v", r.loading, r.calling, r.err)
 		r = l.run(t.Context(), a, given)
 	}
 	if r.late(given) {

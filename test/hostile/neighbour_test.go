@@ -18,7 +18,7 @@ const (
 	// many times that on a machine that has other things to do.
 	noise, starts = 20 * time.Millisecond, 2
 	// attempts is how often a pair of spells is measured before it counts as a failure.
-	attempts = 4
+	attempts = 8
 )
 
 // busy is what an innocent definition does that has much to compute.

@@ -23,6 +23,11 @@ func (r result) late(given terms) bool {
 	return r.loading > given.loading+slack || r.calling > given.deadline+slack
 }
 
+// starved says whether the call was over before a worker was there for it, which shows nothing.
+func (r result) starved() bool {
+	return r.err != nil && strings.Contains(r.err.Error(), "no script worker was free")
+}
+
 // text is all that came out.
 func (r result) text() string {
 	var all strings.Builder

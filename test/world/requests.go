@@ -55,10 +55,16 @@ const quietLooks = 15
 // Settled waits until nothing is written any more.
 func (w *World) Settled() {
 	w.T.Helper()
+	w.SettledAmong(func(cluster.Request) bool { return true })
+}
+
+// SettledAmong waits until none of these is written any more, as where other tests' processes are at work.
+func (w *World) SettledAmong(these func(cluster.Request) bool) {
+	w.T.Helper()
 	mark := w.Mark()
 	quiet := 0
 	cluster.Eventually(w.T, Soon, func() error {
-		if writes := w.Requests(mark).Writes(); len(writes) > 0 {
+		if writes := w.Requests(mark).Writes().Filter(these); len(writes) > 0 {
 			mark, quiet = w.Mark(), 0
 			return fmt.Errorf("still writing:\n%s", writes)
 		}

@@ -32,6 +32,9 @@ const starterVariable = "CLUSTER_TEST_STARTER"
 
 const patience = 30 * time.Second
 
+// enough is for a control plane to start, which takes seconds, beside others that do so too.
+const enough = 3 * time.Minute
+
 var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -245,7 +248,7 @@ func refused(c *cluster.Cluster) error {
 
 func TestStoppedControlPlaneIsGone(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
 	c, err := cluster.Start(ctx, cluster.Options{})
 	if err != nil {
@@ -274,7 +277,7 @@ func TestDirectoryIsKeptAndUsedAgain(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for i, verb := range []string{"create", "get"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), enough)
 		c, err := cluster.Start(ctx, cluster.Options{Dir: dir})
 		cancel()
 		if err != nil {

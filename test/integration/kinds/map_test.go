@@ -143,6 +143,20 @@ func (s *mapServer) take() map[string]int {
 	return calls
 }
 
+// mustAsk waits until the hook was called so often about an input since the last time. Such a call need lead to no
+// write that Settled would wait for.
+func (w *scene) mustAsk(hook *mapServer, input string, times int) {
+	w.T.Helper()
+	cluster.Eventually(w.T, world.Soon, func() error {
+		hook.mu.Lock()
+		defer hook.mu.Unlock()
+		if got := hook.calls[input]; got < times {
+			return fmt.Errorf("the hook was called %d times about %s, want %d", got, input, times)
+		}
+		return nil
+	})
+}
+
 const inputs = 500 // of one parent, in the tests that count calls
 
 // TestMapOf500Inputs counts calls to a script that does not look at outputs: an input that changes costs one, though its
@@ -154,6 +168,7 @@ func TestMapOf500Inputs(t *testing.T) {
 	w.bucket("b")
 	all := fmt.Sprintf("map[total:%d]]", inputs)
 	w.Must(w.resource("Thing"), "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
+	w.mustColumns(mapping, name, "True", "Loaded", "1") // The number of parents is told a second later, by a write of its own.
 	w.Settled()
 	calls := w.calls(mapping, name, "map")
 	if calls != inputs {
@@ -184,12 +199,13 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	hook := &mapServer{calls: map[string]int{}}
 	server := httptest.NewServer(hook)
 	defer server.Close()
-	w.define(mapping, "", w.fromGizmos("things", updatedConfigMaps), fmt.Sprintf("hooks: {map: {webhook: {url: %q}}}", server.URL))
+	name := w.define(mapping, "", w.fromGizmos("things", updatedConfigMaps), fmt.Sprintf("hooks: {map: {webhook: {url: %q}}}", server.URL))
 	w.gizmos(inputs)
 	w.bucket("b")
 	things := w.resource("Thing")
 	all := fmt.Sprintf("map[total:%d]]", inputs)
 	w.Must(things, "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
+	w.mustColumns(mapping, name, "True", "NoScripts", "1")
 	w.Settled()
 	if calls := hook.take(); len(calls) != inputs {
 		t.Errorf("%d inputs were mapped, want %d", len(calls), inputs)
@@ -198,6 +214,7 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	mark := w.Mark()
 	w.Patch(w.resource("Gizmo"), "g250", `{"spec": {"text": "changed"}}`)
 	w.Must(world.ConfigMaps, "out-g250", hasText("changed"))
+	w.mustAsk(hook, "g250", 2)
 	w.Settled()
 	calls := hook.take()
 	t.Logf("one input of %d changed, and the hook was called for %v", inputs, calls)
@@ -208,12 +225,15 @@ func TestWebhookOf500Inputs(t *testing.T) {
 		t.Errorf("one input of %d changed, and there are %d writes:\n%s", inputs, len(writes), writes)
 	}
 	w.Patch(w.resource("Gizmo"), "g251", `{"metadata": {"annotations": {"touched": "yes"}}}`)
+	w.mustAsk(hook, "g251", 1)
 	w.Settled()
 	if calls := hook.take(); len(calls) != 1 || calls["g251"] != 1 {
 		t.Errorf("one input changed and its output did not, and the hook was called for %v, want once for g251", calls)
 	}
 	// What the hook's answer is not about costs no call at all.
+	before := w.passes(mapping, name)
 	w.Patch(things, "b", `{"status": {"other": "writer"}}`, "status")
+	w.mustPasses(mapping, name, before+1)
 	w.Settled()
 	if calls := hook.take(); len(calls) != 0 {
 		t.Errorf("the parent's status changed, and the hook was called for %v", calls)
@@ -299,14 +319,7 @@ func TestMapIsResynced(t *testing.T) {
 	w.Settled()
 	for range 2 {
 		hook.take()
-		cluster.Eventually(t, world.Soon, func() error {
-			hook.mu.Lock()
-			defer hook.mu.Unlock()
-			if hook.calls["one"] == 0 {
-				return fmt.Errorf("the hook is no longer called, at a resync every second")
-			}
-			return nil
-		})
+		w.mustAsk(hook, "one", 1)
 	}
 }
 

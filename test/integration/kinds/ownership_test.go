@@ -48,6 +48,7 @@ func (w *scene) race(prefix, kind1, set1, kind2, set2 string) {
 		wins[w.mustOneWin(orphan, orphan+"-"+set1, orphan+"-"+set2)]++
 	}
 	w.T.Logf("the first of the two won %d of %d rounds", wins["first"], rounds)
+	w.Settled() // Also with the log, which may have the last write only after everybody has seen it.
 	mark := w.Mark()
 	w.Settled()
 	if writes := w.Requests(mark).Writes().Of("", "configmaps").Filter(succeeded); len(writes) > 0 {

@@ -24,10 +24,13 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 		{cell{method: inPlace}, []int{1, 2, 3}},
 		{cell{clusterParent: true, method: recreate}, []int{1, 3}},
 	} {
-		d := s.define(tc.code(), tc.cell, settings{})
-		for _, lives := range tc.lives {
-			t.Run(fmt.Sprintf("%s-%d", tc.cell, lives), func(t *testing.T) { dieAfter(d.in(t), gate, lives) })
-		}
+		t.Run(tc.cell.String(), func(t *testing.T) {
+			// It goes before the next one comes: a new libretto that begins to watch for both would not be quiet.
+			d := s.in(t).define(tc.code(), tc.cell, settings{})
+			for _, lives := range tc.lives {
+				t.Run(fmt.Sprint(lives), func(t *testing.T) { dieAfter(d.in(t), gate, lives) })
+			}
+		})
 	}
 }
 

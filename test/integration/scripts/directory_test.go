@@ -82,6 +82,7 @@ func TestDirectory(t *testing.T) {
 
 	must(t, os.RemoveAll(dir))
 	h.MustCondition(name, "ScriptsReady", "False", "directory mounted: not found", "goes on serving")
+	last := h.serving(name)
 	must(t, os.MkdirAll(dir, 0o755))
 	edit := func(text string) {
 		t.Helper()
@@ -90,6 +91,8 @@ func TestDirectory(t *testing.T) {
 	}
 	edit(saying("edited"))
 	h.says("a", "edited")
+	h.reloaded(name, last)
+	h.keeps(name) // What is not kept yet is lost by a kill.
 	edit(broken)
 	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: sync.js:2:10: ", "goes on serving")
 	h.Restart()

@@ -41,7 +41,9 @@ func (h *host) hears(answers <-chan watch.Event, text string) {
 	}
 }
 
-// From before an edit is sent until the answer of the new text is in the parent's status. It is not parallel: it is a measurement.
+// From before an edit is sent until the answer of the new text is in the parent's status. It is not parallel: it is a
+// measurement. A machine that has other things to do is slow at whatever is written, which is measured beside it: from
+// edit to answer there are two writes, and little more.
 func TestTimeToServe(t *testing.T) {
 	const edits = 100
 	h := newHost(t).begin()
@@ -51,17 +53,22 @@ func TestTimeToServe(t *testing.T) {
 	h.says("a", "start")
 	h.keeps(name)
 	answers, mark := h.answers(), h.Mark()
-	var took []time.Duration
+	var took, writes []time.Duration
 	for n := range edits {
 		start := time.Now()
 		h.configMap("hooks", "sync.js", saying(n))
 		h.hears(answers, fmt.Sprint(n))
 		took = append(took, time.Since(start))
+		start = time.Now()
+		h.configMap("nobodys", "text", fmt.Sprint(n))
+		writes = append(writes, time.Since(start))
 	}
 	slices.Sort(took)
-	t.Logf("from sending an edit to seeing its answer in the status: p50 %s, p99 %s", took[edits/2], took[edits*99/100])
-	if took[edits/2] > 100*time.Millisecond {
-		t.Errorf("half of the edits took longer than %s, want 100ms", took[edits/2])
+	slices.Sort(writes)
+	t.Logf("from sending an edit to seeing its answer in the status: p50 %s, p99 %s; a write alone: p50 %s",
+		took[edits/2], took[edits*99/100], writes[edits/2])
+	if most := max(100*time.Millisecond, 10*writes[edits/2]); took[edits/2] > most {
+		t.Errorf("half of the edits took longer than %s, want %s", took[edits/2], most)
 	}
 	if reads := h.Requests(mark).Reads(); len(reads) > 0 {
 		t.Errorf("edits make libretto read:\n%s", reads)
@@ -109,7 +116,7 @@ func TestManyEdits(t *testing.T) {
 // and, being news of the parent, calls the hook once more.
 func TestThousandParents(t *testing.T) {
 	t.Parallel()
-	const parents, changed = 1000, 11
+	const parents, changed, pace = 1000, 11, 10 * time.Millisecond
 	h := newHost(t).begin()
 	script := func(text string) string {
 		return fmt.Sprintf(`export const sync = ({parent: {metadata, spec}}) => ({
@@ -121,17 +128,19 @@ func TestThousandParents(t *testing.T) {
 	h.configMap("hooks", "sync.js", script("one"))
 	name := h.define("", h.from("hooks"))
 	h.MustCondition(name, "Ready", "True")
+	begin := time.Now()
 	h.makeThings(parents)
 	calls := func() int {
 		return int(h.metric("libretto_hook_duration_seconds", map[string]string{"definition": "CompositeController " + name}))
 	}
-	cluster.Eventually(t, 2*world.Soon, func() error {
+	cluster.Eventually(t, 3*world.Soon, func() error {
 		if got := calls(); got != 2*parents { // Once to begin with, and once for the status that was written.
 			return fmt.Errorf("%d calls", got)
 		}
 		return nil
 	})
-	h.Settled()
+	atOnce := time.Since(begin)
+	h.SettledAmong(h.mine)
 	before, mark := calls(), h.Mark()
 	answers, start := h.answers(), time.Now()
 	h.configMap("hooks", "sync.js", script("two"))
@@ -141,41 +150,47 @@ func TestThousandParents(t *testing.T) {
 		}
 		return nil
 	})
-	waiting, live := h.untouched("one"), time.Now()
+	waiting := h.untouched("one")
+	then, live := calls(), time.Now()
 	h.Patch(h.things, waiting, `{"spec": {"live": " live"}}`)
 	h.hears(answers, "two live")
-	overtook, rest := time.Since(live), parents-(calls()-before)
+	overtook, now := time.Since(live), calls()
+	rest, meanwhile := parents-(now-before), now-then
 	const want = parents + changed
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, 3*world.Soon, func() error {
 		if got := calls() - before; got < want {
 			return fmt.Errorf("%d calls, want %d", got, want)
 		}
 		return nil
 	})
 	took := time.Since(start)
-	h.Settled()
-	t.Logf("all %d parents after %s; one that changed meanwhile after %s, with about %d still to come",
-		parents, took.Round(time.Millisecond), overtook.Round(time.Millisecond), rest)
-	if rest < parents/2 || overtook > time.Second {
-		t.Errorf("the live event took %s and %d parents were left then, want it to overtake most", overtook, rest)
+	h.SettledAmong(h.mine)
+	t.Logf("all %d parents after %s; one that changed meanwhile after %s and %d calls, with about %d still to come",
+		parents, took.Round(time.Millisecond), overtook.Round(time.Millisecond), meanwhile, rest)
+	// Calls tell how long it waited also where the whole machine stands still for a while: at the pace, these take a second.
+	if rest < parents/2 || meanwhile > int(time.Second/pace) {
+		t.Errorf("there were %d calls before that of the live event, after %s, and %d parents were left then: want it to overtake most", meanwhile, overtook, rest)
 	}
-	if took < 9*time.Second || took > 15*time.Second {
+	// A busy machine takes longer at what the calls and writes cost: no longer than for all of them at once.
+	if least, most := 9*parents*pace/10, parents*pace+max(5*time.Second, atOnce); took < least || took > most {
 		t.Errorf("the parents took %s, want about 10 s: one every 10 ms", took)
 	}
 	// The parent that changes may have had its turn just before: then its status is written twice.
-	writes := len(h.Requests(mark).Of(h.Group, "things").Writes())
+	writes := len(h.Requests(mark).Filter(h.mine).Of(h.Group, "things").Writes())
 	if writes != changed && writes != changed+1 {
 		t.Errorf("%d writes of statuses, want %d", writes, changed)
 	}
-	if got := calls() - before; got != parents+writes {
+	// The first of these and the change are news of it together, or one after the other.
+	if got, more := calls()-before, writes-changed; got < parents+writes || got > parents+writes+more {
 		t.Errorf("%d calls for one edit and %d statuses, want %d", got, writes, parents+writes)
 	}
-	// Other tests' processes are at work at the same time.
-	mine := func(r cluster.Request) bool { return r.Namespace == h.Namespace || r.Group == h.Group }
-	if reads := h.Requests(mark).Reads().Filter(mine); len(reads) > 0 {
+	if reads := h.Requests(mark).Filter(h.mine).Reads(); len(reads) > 0 {
 		t.Errorf("an edit makes libretto read:\n%s", reads)
 	}
 }
+
+// mine says whether a request is for what is this test's: other tests' processes are at work at the same time.
+func (h *host) mine(r cluster.Request) bool { return r.Namespace == h.Namespace || r.Group == h.Group }
 
 // makeThings makes Things, eight at a time.
 func (h *host) makeThings(count int) {

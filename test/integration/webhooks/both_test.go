@@ -22,9 +22,9 @@ func TestFallback(t *testing.T) {
 		s.Apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: scripts}, data: {"sync.js": %s}}`, world.Quote(text)))
 	}
 	store("export const sync = ({parent}) => {")
-	name := s.definition("fallback", fmt.Sprintf("{script: {path: sync.js, timeout: 300ms}, webhook: {url: %q}, fallback: Webhook}", server.URL),
+	name := s.definition("fallback", fmt.Sprintf("{script: {path: sync.js, timeout: 2s}, webhook: {url: %q}, fallback: Webhook}", server.URL),
 		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: scripts}}]", s.Namespace))
-	s.thing("fallback", "a")
+	s.thing("fallback", "a") // The timeout is long enough for a script that answers, however busy the machine is.
 	// The script has never loaded.
 	s.holds("a", "webhook")
 	s.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:1")
