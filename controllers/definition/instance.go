@@ -12,9 +12,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// countAfter is how long after a parent came or went the definition's count is
-// brought up to date, so that a thousand of them cost one write.
-const countAfter = time.Second
+// tellAfter is how long after a parent came or went, or a script began to rest, the
+// definition's status is brought up to date, so that a thousand of them cost one write.
+const tellAfter = time.Second
 
 // instance is one plan, built: caches open, hooks loading, ready to run.
 type instance struct {
@@ -47,7 +47,7 @@ func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}
-	config.ParentsChanged = func() { r.queue.EnqueueAfter(key, countAfter) }
+	config.Changed = func() { r.queue.EnqueueAfter(key, tellAfter) }
 	reconciler, err := parent.New(config, r.config.Environment)
 	if err != nil {
 		h.close()

@@ -96,6 +96,9 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (response eng
 	})
 	err = p.told(call.Hook, timeout, err)
 	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
+	if r, ok := program.(engines.Rester); ok && err != nil && r.Resting() != nil {
+		p.config.Changed()
+	}
 	if response.TimeDependent {
 		p.fickle.Store(true)
 	}

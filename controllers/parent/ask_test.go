@@ -71,3 +71,31 @@ func TestCallTellsAll(t *testing.T) {
 		t.Errorf("call (-want +got):\n%s", diff)
 	}
 }
+
+// failing fails, and may rest from then on.
+type failing struct{ resting *engines.Error }
+
+func (failing) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{}, &engines.Error{Message: "boom"}
+}
+
+func (f failing) Resting() *engines.Error { return f.resting }
+
+// TestRestIsTold checks that the definition hears of a script that is not called for a while.
+func TestRestIsTold(t *testing.T) {
+	now := time.Unix(5, 0)
+	for told, program := range map[int]failing{0: {}, 1: {resting: &engines.Error{Message: "not called until then"}}} {
+		changes := 0
+		p := &pass{
+			Reconciler: &Reconciler{config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
+			parent:     &unstructured.Unstructured{Object: map[string]any{}},
+			programs:   Programs{ByHook: map[string]engines.Program{"sync": program}},
+		}
+		if _, err := p.call(t.Context(), Call{Hook: "sync"}, now); err == nil {
+			t.Error("the call does not fail")
+		}
+		if changes != told {
+			t.Errorf("a script of which %v is said is told %d times, want %d", program.resting, changes, told)
+		}
+	}
+}

@@ -55,8 +55,9 @@ type Config struct {
 	// ResyncPeriod is how often every parent is synced though nothing changed;
 	// zero means never.
 	ResyncPeriod time.Duration
-	// ParentsChanged is called when a parent came or went. It must return soon.
-	ParentsChanged func()
+	// Changed is called when the definition has something new to tell: a parent came or
+	// went, or a hook is not called for a while. It must return soon.
+	Changed func()
 }
 
 // ParentRule is a resource whose objects are parents. A definition has at most

@@ -91,7 +91,7 @@ func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
 	r.ahead.seen(e)
 	if e.Old == nil || e.New == nil || r.concerns(source, e.Old) != r.concerns(source, e.New) {
-		r.config.ParentsChanged()
+		r.config.Changed()
 	}
 	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
 		return

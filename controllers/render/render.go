@@ -113,7 +113,7 @@ type running struct {
 // until it is closed, whatever becomes of ctx.
 func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
 	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(programs)} }
-	config.ParentsChanged = func() {}
+	config.Changed = func() {}
 	admitPhantoms(&config)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{config: config, events: &events{}, writes: &writes{}, wakes: newWakes(), cancel: cancel}

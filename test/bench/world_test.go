@@ -87,7 +87,7 @@ func start(tb testing.TB, text string, server *apiServer, hooks map[string]engin
 	w := &world{server: server}
 	config := plan.Config
 	config.Programs = func() parent.Programs { return parent.Programs{Revision: w.revision, ByHook: hooks} }
-	config.ParentsChanged = func() {}
+	config.Changed = func() {}
 	ctx, cancel := context.WithCancel(context.Background())
 	reconciler, err := parent.New(config, parent.Environment{
 		Client: server, Pool: informer.NewPool(ctx, server, logr.Discard()), Events: &record.FakeRecorder{},

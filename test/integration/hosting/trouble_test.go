@@ -173,10 +173,7 @@ func TestScriptThatEndsItsWorkers(t *testing.T) {
 	w.thing("a", "count: 1\ntext: ours")
 	name := w.definition("", `export const sync = () => ({status: {text: "x".repeat(2 ** 40)}, children: []})`, childRule("InPlace"))
 	w.MustEvent("a", "SyncError", "HookLimitExceeded: sync hook: ")
-	// Nothing that happens to the definition need follow the end of the last worker: it is looked at every 15 s.
-	cluster.Eventually(t, 2*world.Soon, func() error {
-		return world.Says(w.Condition(name, "Ready"), "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
-	})
+	w.MustCondition(name, "Ready", "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
 	w.MustEvent(name, "ScriptResting", "sync hook: ")
 	w.definition("", copies, childRule("InPlace"))
 	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
