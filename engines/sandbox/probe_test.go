@@ -89,7 +89,7 @@ var probes = map[string]func(engines.Call) (any, error){
 	},
 	"hang": func(engines.Call) (any, error) { select {} },
 	"die later": func(engines.Call) (any, error) {
-		time.AfterFunc(time.Millisecond, func() { os.Exit(3) })
+		time.AfterFunc(100*time.Millisecond, func() { os.Exit(3) }) // Once the answer is out, on a busy machine too.
 		return "alive", nil
 	},
 }

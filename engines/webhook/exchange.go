@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -179,12 +180,13 @@ func finish(body io.ReadCloser) {
 // unreachable is the error of a call without a response. That of net/http begins
 // with the whole URL, which may hold a password.
 func unreachable(err error) *engines.Error {
-	cause := err
+	cause, scheme := err, ""
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		cause = wrapped.Err
+		scheme, _, _ = strings.Cut(wrapped.URL, ":")
 	}
-	return &engines.Error{Kind: engines.Failed, Message: cause.Error() + wayOut(cause), Err: err}
+	return &engines.Error{Kind: engines.Failed, Message: cause.Error() + wayOut(scheme, cause), Err: err}
 }
 
 func failed(format string, args ...any) *engines.Error {

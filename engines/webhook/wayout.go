@@ -7,10 +7,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
-// wayOut says what to do about a failure to reach a server, or "" if nobody can tell.
-func wayOut(err error) string {
+// wayOut says what to do about a failure to reach a server by http or https, or "" if nobody can tell.
+func wayOut(scheme string, err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var alert tls.AlertError
@@ -20,7 +21,9 @@ func wayOut(err error) string {
 		return ": give the certificate of its authority in caBundle, of the webhook or in endpointConfigs"
 	case errors.As(err, &name):
 		return ": call it by a name that its certificate has, or give it another certificate"
-	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"):
+	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
+		scheme == "https" && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		// A server that lacks a certificate says so after the handshake, and hangs up. Who is writing by then may see only that.
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return ": does the Service exist, and is its namespace right?"
