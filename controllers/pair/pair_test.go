@@ -241,3 +241,25 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 		t.Errorf("%d figures of the definition that took its name, want 1", got)
 	}
 }
+
+// rests is a program that is not called for a while.
+type rests struct{ says }
+
+func (rests) Resting() *engines.Error { return &engines.Error{Message: "not called until then"} }
+
+// TestRestShowsThroughAShadow checks that a program rests whether or not it has a shadow, and not because the shadow does.
+func TestRestShowsThroughAShadow(t *testing.T) {
+	pairs := New(prometheus.NewRegistry(), funcr.New(func(_, _ string) {}, funcr.Options{}))
+	for name, tc := range map[string]struct {
+		serving, shadow engines.Program
+		want            bool
+	}{
+		"serving rests": {rests{}, says{}, true},
+		"shadow rests":  {says{}, rests{}, false},
+	} {
+		r, ok := pairs.WithShadow(hook, tc.serving, timed(tc.shadow)).(engines.Rester)
+		if !ok || (r.Resting() != nil) != tc.want {
+			t.Errorf("%s: it rests: %v, want %v", name, ok && r.Resting() != nil, tc.want)
+		}
+	}
+}
