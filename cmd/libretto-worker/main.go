@@ -1,6 +1,6 @@
 // Command libretto-worker is what libretto runs scripts in: the engines, and nothing of a
 // controller. It starts in two thirds of the time and half of the memory that libretto itself would
-// take, and has nothing linked in that could speak to an API server. libretto finds it in the
+// take, and has no client of an API server linked in. libretto finds it in the
 // directory that it lies in itself; nobody else starts it.
 package main
 
