@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -41,11 +40,7 @@ func excerpt(value any, secret bool) string {
 	if len(text) <= mostOfEach {
 		return string(text)
 	}
-	cut := mostOfEach
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return string(text[:cut]) + "..."
+	return strings.ToValidUTF8(string(text[:mostOfEach]), "") + "..."
 }
 
 // redacted gives a value without the Secrets in it.

@@ -77,7 +77,12 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 
 // broken says whether a connection was gone before the server could answer.
 func broken(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
+	return hungUp(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
+}
+
+// hungUp says whether the server ended the connection while it was in use.
+func hungUp(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // replaced says whether the endpoint is called with something else by now.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 )
 
 // wayOut says what to do about a failure to reach a server by http or https, or "" if nobody can tell.
@@ -22,7 +21,7 @@ func wayOut(scheme string, err error) string {
 	case errors.As(err, &name):
 		return ": call it by a name that its certificate has, or give it another certificate"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
-		scheme == "https" && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)):
+		scheme == "https" && hungUp(err):
 		// A server that lacks a certificate says so after the handshake, and hangs up. Who is writing by then may see only that.
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:

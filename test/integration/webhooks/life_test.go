@@ -37,12 +37,9 @@ spec:
 // attaching answers as wanting does, to decorators.
 func attaching(value string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		name := objectName(r)
-		if name == "" {
-			http.Error(w, "there is no object", http.StatusBadRequest)
-			return
+		if name := askedAbout(w, r, "object"); name != "" {
+			fmt.Fprintf(w, `{"status": {"said": %q}, "attachments": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": %[1]q}}]}`, value, name)
 		}
-		fmt.Fprintf(w, `{"status": {"said": %q}, "attachments": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": %[1]q}}]}`, value, name)
 	}
 }
 
@@ -64,10 +61,7 @@ func TestLifeIsTold(t *testing.T) {
 				t.Errorf("event %s is %s of %s in %s, want Normal of metacontroller in default", reason, event.Type, event.Source.Component, event.Namespace)
 			}
 		}
-		touch := []byte(`{"metadata": {"annotations": {"touched": "yes"}}}`)
-		if _, err := s.Cluster.Dynamic().Resource(resource).Patch(t.Context(), name, types.MergePatchType, touch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		s.OutsideNamespaces().Patch(resource, name, `{"metadata": {"annotations": {"touched": "yes"}}}`)
 		s.Settled()
 		if events := s.reasons(name); strings.Count(events, "Started") != 1 || strings.Contains(events, "Stopp") {
 			t.Errorf("an annotation of %s makes it start anew: %s", name, events)
@@ -102,10 +96,7 @@ func TestIgnoreStatusChanges(t *testing.T) {
 	decorating := serve(t, nil)
 	decorating.says(attaching("hook"))
 	full := s.definition("composite", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	patch := []byte(`{"spec": {"parentResource": {"ignoreStatusChanges": true}}}`)
-	if _, err := s.Cluster.Dynamic().Resource(world.Composites).Patch(t.Context(), full, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.OutsideNamespaces().Patch(world.Composites, full, `{"spec": {"parentResource": {"ignoreStatusChanges": true}}}`)
 	s.MustCondition(full, "Ready", "True")
 	s.decorate("decorator", ", ignoreStatusChanges: true", fmt.Sprintf("{webhook: {url: %q}}", decorating.URL), "")
 	both := func(do func(set string)) {

@@ -58,6 +58,16 @@ func TestRotationUnderLoad(t *testing.T) {
 	})
 }
 
+// newest brings the largest number seen up to date, and gives it.
+func newest(largest *atomic.Int64, seen int64) int64 {
+	for {
+		now := largest.Load()
+		if seen <= now || largest.CompareAndSwap(now, seen) {
+			return max(now, seen)
+		}
+	}
+}
+
 // rotateUnderLoad rotates the Secret of that name, whose n-th content is data(n). The server is shown token-<n>.
 func (s *stage) rotateUnderLoad(name string, edit func(*httptest.Server), shown func(*http.Request) string, given string, data func(n int) map[string]string) {
 	s.T.Helper()
@@ -67,9 +77,7 @@ func (s *stage) rotateUnderLoad(name string, edit func(*httptest.Server), shown 
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		var sent int64
 		_, err := fmt.Sscanf(shown(r), "token-%d", &sent)
-		for now := valid.Load(); sent > now && !valid.CompareAndSwap(now, sent); now = valid.Load() {
-		}
-		if err != nil || sent < valid.Load() {
+		if latest := newest(&valid, sent); err != nil || sent < latest {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}

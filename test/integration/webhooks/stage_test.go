@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,9 +36,15 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	s := newStageWithoutLibretto(t)
+	s.Start()
+	return s
+}
+
+func newStageWithoutLibretto(t *testing.T) *stage {
+	t.Helper()
 	w := world.New(t)
 	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
-	w.Start()
 	return &stage{World: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
 }
 
@@ -181,14 +188,35 @@ func asYAML(text string) string { return world.Quote(text) }
 // wanting answers with one ConfigMap, named as the parent, that holds the value.
 func wanting(value string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		request := struct{ Parent unstructured.Unstructured }{}
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+		name := askedAbout(w, r, "parent")
+		if name == "" {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"children": []any{map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": request.Parent.GetName()}, "data": map[string]any{"value": value},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"value": value},
 		}}})
+	}
+}
+
+// askedAbout is the name of the object that a request is about, which is in that field of it. If there is
+// none, that is answered.
+func askedAbout(w http.ResponseWriter, r *http.Request, field string) string {
+	var request map[string]any
+	err := json.NewDecoder(r.Body).Decode(&request)
+	name, _, _ := unstructured.NestedString(request, field, "metadata", "name")
+	if name == "" {
+		http.Error(w, fmt.Sprintf("there is no %s: %v", field, err), http.StatusBadRequest)
+	}
+	return name
+}
+
+// mustNotTellOf shows that no event names a server, as of what passes by itself.
+func (s *stage) mustNotTellOf(url string) {
+	s.T.Helper()
+	for _, e := range s.List(world.Events, "") {
+		if message := fmt.Sprint(e.Object["message"]); strings.Contains(message, url) {
+			s.T.Errorf("an event tells of what passes by itself: %s", message)
+		}
 	}
 }
 

@@ -38,10 +38,7 @@ type calls struct {
 // newTruthStage makes the stage, and starts no libretto. Finalizers of the garbage collector stay on what it has.
 func newTruthStage(t *testing.T) *truthStage {
 	t.Helper()
-	w := world.New(t)
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
-	things := schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}
-	s := &truthStage{stage: &stage{World: w, things: things}, server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
+	s := &truthStage{stage: newStageWithoutLibretto(t), server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
 	s.server.says(s.answer)
 	s.keepCollectorsFinalizers()
 	t.Cleanup(s.letGo)
