@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/libretto-k8s/libretto/runtime/shared"
-	"github.com/libretto-k8s/libretto/runtime/shared/single"
+	"github.com/libretto-k8s/libretto/runtime/watchset"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
 // sources holds what open trees name. Each is watched once, for as long as some tree names it.
 type sources struct {
-	configMaps  *single.Watches
-	directories *shared.Watches[string, *directory.Contents]
+	configMaps  *objectwatch.Set
+	directories *watchset.Set[string, *directory.Contents]
 }
 
 // source is one tree's share of a source under watch.
@@ -42,8 +42,8 @@ type reading struct {
 // newSources watches ConfigMaps through client, and directories below root.
 func newSources(client kubernetes.Interface, root string, log logr.Logger) *sources {
 	return &sources{
-		configMaps: single.New(client, log),
-		directories: shared.New(func(ctx context.Context, path string, d *shared.Thing[*directory.Contents]) {
+		configMaps: objectwatch.New(client, log),
+		directories: watchset.New(func(ctx context.Context, path string, d *watchset.Entry[*directory.Contents]) {
 			follower := directory.Follower{Root: root, Folder: path, Log: log, Changed: func(c directory.Contents) {
 				d.Change(func(now **directory.Contents) { *now = &c })
 			}}
@@ -57,19 +57,19 @@ func (s *sources) open(origin Origin, changed func()) source {
 	if origin.Directory != "" {
 		return directorySource{s.directories.Open(origin.Directory, changed)}
 	}
-	name := single.Name{Kind: single.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name}
+	name := objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name}
 	return configMapSource{s.configMaps.Open(name, changed)}
 }
 
-type configMapSource struct{ *single.Watch }
+type configMapSource struct{ *objectwatch.Watch }
 
 func (s configMapSource) read() reading {
 	r := s.Read()
-	return reading{answered: r.Answered, files: r.Data, refusal: r.Refusal, uid: r.UID, version: r.Version}
+	return reading{answered: r.Synced, files: r.Data, refusal: r.AccessErr, uid: r.UID, version: r.ResourceVersion}
 }
 
 type directorySource struct {
-	*shared.Watch[*directory.Contents]
+	*watchset.Watch[*directory.Contents]
 }
 
 func (s directorySource) read() reading {

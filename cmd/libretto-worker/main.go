@@ -1,7 +1,6 @@
-// Command libretto-worker is what libretto runs scripts in: the engines, and nothing of a
-// controller. It starts in two thirds of the time and half of the memory that libretto itself would
-// take, and has no client of an API server linked in. libretto finds it in the
-// directory that it lies in itself; nobody else starts it.
+// Command libretto-worker runs scripts for libretto. It has the engines but no controller and no client
+// of an API server, so it starts in two thirds of the time and half of the memory that libretto would
+// take. libretto starts it from its own directory.
 package main
 
 import (
@@ -24,8 +23,8 @@ func main() {
 	os.Exit(2)
 }
 
-// check says whether a host of the same version has started this. The two talk in a form that is
-// no promise: it may be another one in the next version.
+// check returns an error unless a libretto of the same version started this process. Their protocol may
+// change with each version.
 func check(line []string) error {
 	switch {
 	case len(line) < 3 || line[1] != worker.Argument:

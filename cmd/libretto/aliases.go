@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// addAliases adds metacontroller's flags (section 5.1 of the specification) that
-// have another name here. They set the same options, are left out of the help, and
-// say which flag to use.
+// addAliases adds metacontroller's flags (section 5.1 of the specification) that have another name here.
+// They set the same options, are hidden in the help, and print which flag to use.
 func (o *options) addAliases(f *pflag.FlagSet) {
 	f.DurationVar(&o.resyncPeriod, "cache-flush-interval", o.resyncPeriod, "")
 	f.StringVar(&o.metricsAddress, "metrics-address", o.metricsAddress, "")
@@ -20,12 +19,12 @@ func (o *options) addAliases(f *pflag.FlagSet) {
 	f.StringVar(&o.leaseName, "leader-election-id", o.leaseName, "")
 	f.StringVar(&o.leaseNamespace, "leader-election-namespace", o.leaseNamespace, "")
 	f.StringVar(&o.loggingFormat, "zap-encoder", o.loggingFormat, "")
-	f.Var(understood{o.lock}, "leader-election-resource-lock", "")
-	f.Var(understood{o.logLevel}, "zap-log-level", "")
-	f.Var(understood{o.development}, "zap-devel", "")
+	f.Var(aliasFlag{o.checkLock}, "leader-election-resource-lock", "")
+	f.Var(aliasFlag{o.setLogLevel}, "zap-log-level", "")
+	f.Var(aliasFlag{o.setDevelopment}, "zap-devel", "")
 	f.Lookup("zap-devel").NoOptDefVal = "true"
-	f.Var(understood{anything}, "zap-stacktrace-level", "")
-	f.Var(understood{anything}, "zap-time-encoding", "")
+	f.Var(aliasFlag{ignoreValue}, "zap-stacktrace-level", "")
+	f.Var(aliasFlag{ignoreValue}, "zap-time-encoding", "")
 	for alias, instead := range map[string]string{
 		"cache-flush-interval": "use --resync-period", "metrics-address": "use --metrics-bind-address",
 		"pprof-address": "use --profiling-bind-address", "client-go-qps": "use --kube-api-qps", "client-go-burst": "use --kube-api-burst",
@@ -35,32 +34,33 @@ func (o *options) addAliases(f *pflag.FlagSet) {
 		"zap-devel": "use --logging-format console", "zap-stacktrace-level": "it has no effect", "zap-time-encoding": "it has no effect",
 	} {
 		if err := f.MarkDeprecated(alias, instead); err != nil {
-			panic(err) // The flag is one of those above.
+			panic(err) // All flags are added above.
 		}
 	}
 }
 
-// understood is a flag whose value sets other options.
-type understood struct{ set func(string) error }
+// aliasFlag is a flag whose value sets other options.
+type aliasFlag struct{ set func(string) error }
 
-func (u understood) Set(value string) error { return u.set(value) }
-func (u understood) String() string         { return "" }
-func (u understood) Type() string           { return "string" }
+func (u aliasFlag) Set(value string) error { return u.set(value) }
+func (u aliasFlag) String() string         { return "" }
+func (u aliasFlag) Type() string           { return "string" }
 
-func anything(string) error { return nil }
+func ignoreValue(string) error { return nil }
 
-func (o *options) lock(kind string) error {
+func (o *options) checkLock(kind string) error {
 	if kind != "leases" {
 		return fmt.Errorf("%q: leases are the only lock there is", kind)
 	}
 	return nil
 }
 
-// metacontrollerDecisions is the log level at which metacontroller tells what it decides.
+// metacontrollerDecisions is the log level at which metacontroller logs its decisions.
 const metacontrollerDecisions = 4
 
-// logLevel takes a word or a number: what it logs from 4 on is logged here from 1 on.
-func (o *options) logLevel(level string) error {
+// setLogLevel sets the verbosity from a word or a number. Levels from metacontrollerDecisions on become
+// verbosity 1.
+func (o *options) setLogLevel(level string) error {
 	switch level {
 	case "info", "error", "panic":
 		o.verbosity = 0
@@ -81,7 +81,7 @@ func (o *options) logLevel(level string) error {
 	return nil
 }
 
-func (o *options) development(value string) error {
+func (o *options) setDevelopment(value string) error {
 	on, err := strconv.ParseBool(value)
 	if on {
 		o.loggingFormat, o.verbosity = "console", max(o.verbosity, 1)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// measureClient counts this process's requests to the API server, under the
-// names that other controllers give them.
-func measureClient(registry prometheus.Registerer) {
+// registerClientMetrics registers metrics of the requests to the API server, with the names that other
+// controllers use.
+func registerClientMetrics(registry prometheus.Registerer) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "rest_client_requests_total", Help: "Requests to the API server, by status code and method.",
 	}, []string{"code", "method"})

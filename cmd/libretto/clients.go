@@ -10,27 +10,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requestTimeout is how long the API server may take to answer what a pass asks of it.
+// requestTimeout bounds a request of a reconcile to the API server.
 const requestTimeout = time.Minute
 
-// clients are the ways to ask the API server.
+// clients are the clients for the API server.
 type clients struct {
-	watching dynamic.Interface // without a limit on time: watches last
-	asking   dynamic.Interface // for passes, which must not hold their parents for ever
-	typed    kubernetes.Interface
-	metadata metadata.Interface
+	unbounded dynamic.Interface // Without a timeout, because watches last.
+	bounded   dynamic.Interface // With a timeout, for reconciles.
+	typed     kubernetes.Interface
+	metadata  metadata.Interface
 }
 
-// newClients gives clients of which those that ask get an answer within that time, or an error.
-func newClients(config *rest.Config, within time.Duration) (*clients, error) {
+// newClients returns clients for config. The bounded one has the given timeout.
+func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded := rest.CopyConfig(config)
-	bounded.Timeout = within
-	watching, err := dynamic.NewForConfig(config)
-	asking, askingErr := dynamic.NewForConfig(bounded)
+	bounded.Timeout = timeout
+	unbounded, err := dynamic.NewForConfig(config)
+	boundedClient, boundedErr := dynamic.NewForConfig(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)
-	known, metadataErr := metadata.NewForConfig(config)
-	if err := errors.Join(err, askingErr, typedErr, metadataErr); err != nil {
+	metadataClient, metadataErr := metadata.NewForConfig(config)
+	if err := errors.Join(err, boundedErr, typedErr, metadataErr); err != nil {
 		return nil, err
 	}
-	return &clients{watching: watching, asking: asking, typed: typed, metadata: known}, nil
+	return &clients{unbounded: unbounded, bounded: boundedClient, typed: typed, metadata: metadataClient}, nil
 }

@@ -24,7 +24,7 @@ func TestUnansweredRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods := all.asking.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("a")
+	pods := all.bounded.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("a")
 	if err := pods.Delete(t.Context(), "b", metav1.DeleteOptions{}); !os.IsTimeout(err) {
 		t.Errorf("it ends with %v, want a timeout", err)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// probes answers the kubelet. A process that waits to lead is ready.
+// probes serves liveness and readiness. A process that waits to become the leader is ready.
 type probes struct{ check atomic.Pointer[func() error] }
 
-// ready says by what readiness is told from now on.
-func (p *probes) ready(check func() error) { p.check.Store(&check) }
+// setCheck sets the readiness check.
+func (p *probes) setCheck(check func() error) { p.check.Store(&check) }
 
 func (p *probes) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -42,7 +42,7 @@ type servers struct{ running sync.WaitGroup }
 
 func (s *servers) wait() { s.running.Wait() }
 
-// listen serves metrics, probes and profiles until ctx ends.
+// listen serves metrics, profiles and probes until ctx ends.
 func listen(ctx context.Context, log logr.Logger, o *options, registry *prometheus.Registry, p *probes) (*servers, error) {
 	metrics := http.NewServeMux()
 	metrics.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// eventSource is what users filter events by (section 0 of the specification).
+// eventSource is the source of events, by which users filter them (section 0 of the specification).
 const eventSource = "metacontroller"
 
-// newRecorder sends events, equal ones as one with a count, and bounds how many
-// there are of one object. stop ends it.
+// newRecorder returns a recorder that aggregates equal events and limits the events of each object. stop
+// shuts it down.
 func newRecorder(client kubernetes.Interface, o *options) (recorder record.EventRecorder, stop func()) {
 	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: o.eventsQPS, BurstSize: o.eventsBurst})
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})

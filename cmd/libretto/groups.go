@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagGroups is how the help of serve shows its flags.
+// flagGroups are the groups of flags in the help of serve.
 var flagGroups = []struct {
 	title string
 	flags []string
@@ -20,7 +20,7 @@ var flagGroups = []struct {
 	{"Telling", []string{"metrics-bind-address", "health-probe-bind-address", "profiling-bind-address", "events-qps", "events-burst", "logging-format", "v"}},
 }
 
-// usage writes the flags of a command by their groups, and last those of none.
+// usage returns the usage of flags by group. Flags without a group come last.
 func usage(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	grouped := map[string]bool{}

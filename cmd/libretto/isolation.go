@@ -17,7 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// isolation is where scripts run.
+// isolation configures where scripts run.
 type isolation struct {
 	kind    string
 	workers int
@@ -25,11 +25,11 @@ type isolation struct {
 }
 
 const (
-	byProcess   = "process"
-	noIsolation = "none"
+	isolationProcess = "process"
+	isolationNone    = "none"
 )
 
-func defaultIsolation() isolation { return isolation{kind: byProcess, seccomp: true} }
+func defaultIsolation() isolation { return isolation{kind: isolationProcess, seccomp: true} }
 
 func (i *isolation) addTo(f *pflag.FlagSet) {
 	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
@@ -38,8 +38,8 @@ func (i *isolation) addTo(f *pflag.FlagSet) {
 }
 
 func (i *isolation) check() error {
-	if i.kind != byProcess && i.kind != noIsolation {
-		return fmt.Errorf("--script-isolation must be %s or %s, not %q", byProcess, noIsolation, i.kind)
+	if i.kind != isolationProcess && i.kind != isolationNone {
+		return fmt.Errorf("--script-isolation must be %s or %s, not %q", isolationProcess, isolationNone, i.kind)
 	}
 	if i.workers < 0 {
 		return fmt.Errorf("--script-workers must not be negative")
@@ -47,11 +47,11 @@ func (i *isolation) check() error {
 	return nil
 }
 
-// engines starts what hooks run on, of which one is called up to that many times at
-// once. It is to be stopped when no hook is called any more.
+// engines starts all engines, for up to calls calls of one engine at once. stop must be called after the
+// last hook call.
 func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, calls int) (all *engines.Registry, stop func(), err error) {
 	definitions, stop := standard.Definitions(), func() {}
-	if i.kind == byProcess {
+	if i.kind == isolationProcess {
 		pool := sandbox.New(sandbox.Config{
 			Workers: i.workers, WithoutSeccomp: !i.seccomp, Command: workerCommand(), Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
 		})
@@ -67,8 +67,8 @@ func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, cal
 	return all, stop, nil
 }
 
-// workerCommand is what runs as a script worker: the program of its own that is installed beside
-// this one, or nil for this one, if there is none.
+// workerCommand returns the command of a script worker: the program libretto-worker beside this one, or
+// nil for this program if there is none.
 func workerCommand() []string {
 	own, err := os.Executable()
 	if err != nil {
@@ -78,9 +78,9 @@ func workerCommand() []string {
 }
 
 func workerIn(directory string) []string {
-	program, err := exec.LookPath(filepath.Join(directory, "libretto-worker"))
+	path, err := exec.LookPath(filepath.Join(directory, "libretto-worker"))
 	if err != nil {
 		return nil
 	}
-	return []string{program, worker.Argument, version}
+	return []string{path, worker.Argument, version}
 }

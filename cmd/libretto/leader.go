@@ -18,8 +18,8 @@ import (
 // namespaceFile holds the namespace of a process in a cluster.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ownNamespace is the given namespace, else that of the process, and outside of
-// a cluster the default one.
+// ownNamespace returns the given namespace if it is set, else that of the process, and outside of a
+// cluster "default".
 func ownNamespace(given string) string {
 	if given != "" {
 		return given
@@ -30,9 +30,9 @@ func ownNamespace(given string) string {
 	return "default"
 }
 
-// lead calls work, with leader election once this process holds the lease. It
-// returns when ctx ends, when work does, or when the lease is lost, and never
-// before work has ended: only then is the lease given away.
+// lead calls work. With leader election, it first waits until this process holds the lease. It returns
+// when ctx ends, work returns or the lease is lost, but never before work has returned: only then is the
+// lease released.
 func lead(ctx context.Context, config *rest.Config, o *options, log logr.Logger, work func(context.Context) error) error {
 	if !o.leaderElect {
 		return work(ctx)

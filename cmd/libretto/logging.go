@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger logs to w in one of two formats, up to a verbosity.
+// newLogger returns a logger that writes to w in that format, up to a verbosity.
 func newLogger(w io.Writer, format string, verbosity int) (logr.Logger, error) {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -24,6 +24,6 @@ func newLogger(w io.Writer, format string, verbosity int) (logr.Logger, error) {
 	default:
 		return logr.Logger{}, fmt.Errorf("--logging-format %q: must be json or console", format)
 	}
-	level := zap.NewAtomicLevelAt(zapcore.Level(-verbosity)) // logr's V(n) is zap's level -n
+	level := zap.NewAtomicLevelAt(zapcore.Level(-verbosity)) // logr's V(n) is zap's level -n.
 	return zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), level))), nil
 }

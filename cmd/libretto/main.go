@@ -22,8 +22,8 @@ import (
 // version is set by the linker.
 var version = "unreleased"
 
-// world is what a command may use of the process. Only main reads the real one.
-type world struct {
+// process holds what commands use of the process. Only main reads the real one.
+type process struct {
 	args           []string
 	getenv         func(string) string
 	stdout, stderr io.Writer
@@ -33,16 +33,16 @@ func main() {
 	worker.Main(standard.Scripts)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
-	w := world{args: arguments(os.Args), getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
+	context.AfterFunc(ctx, stop) // A second signal kills the process.
+	w := process{args: arguments(os.Args), getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
 	if err := command(w).ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "libretto:", err)
 		os.Exit(1)
 	}
 }
 
-// arguments are those of the command line. Under metacontroller's name the program
-// serves, as metacontroller does.
+// arguments returns the arguments of the command line. A program called metacontroller serves, as
+// metacontroller does.
 func arguments(line []string) []string {
 	if strings.TrimSuffix(filepath.Base(line[0]), ".exe") == "metacontroller" {
 		return append([]string{"serve"}, line[1:]...)
@@ -50,8 +50,8 @@ func arguments(line []string) []string {
 	return line[1:]
 }
 
-// command is the root of the command line.
-func command(w world) *cobra.Command {
+// command returns the root command.
+func command(w process) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "libretto",
 		Short:         "Hosts Kubernetes controllers whose behaviour is a script",

@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// options are the flags of serve, under the names that Kubernetes' components use.
+// options are the flags of serve. They have the names that Kubernetes components use.
 type options struct {
 	kubeconfig        string
 	kubeAPIQPS        float32
@@ -80,7 +80,7 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
 }
 
-// check says which flag has a value that can't work.
+// check returns an error for the first flag with an invalid value.
 func (o *options) check() error {
 	for name, value := range map[string]int64{
 		"workers": int64(o.workers), "concurrent-writes": int64(o.concurrentWrites), "concurrent-calls": int64(o.concurrentCalls),
@@ -108,10 +108,11 @@ func (o *options) check() error {
 	return nil
 }
 
-// maxFieldManager leaves room for what tells definitions apart: the API server allows 128 characters.
+// maxFieldManager leaves room for the kind and name of a definition: the API server allows 128
+// characters.
 const maxFieldManager = 64
 
-// strategy is what --apply-strategy says, in metacontroller's words or in those of the API.
+// strategy returns the value of --apply-strategy, which may be metacontroller's word or the API's.
 func (o *options) strategy() (v1alpha1.ApplyStrategy, error) {
 	switch o.applyStrategy {
 	case "dynamic-apply", string(v1alpha1.DynamicApply):

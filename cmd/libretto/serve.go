@@ -24,11 +24,11 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
 	"github.com/libretto-k8s/libretto/runtime/informer"
-	"github.com/libretto-k8s/libretto/runtime/shared/single"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-func serveCommand(w world) *cobra.Command {
+func serveCommand(w process) *cobra.Command {
 	o := defaultOptions()
 	c := &cobra.Command{
 		Use:   "serve",
@@ -51,7 +51,7 @@ taken too. A binary that is called metacontroller serves without being told to.`
 }
 
 // serve wires the program and runs it until ctx ends.
-func serve(ctx context.Context, w world, o *options) error {
+func serve(ctx context.Context, w process, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func serve(ctx context.Context, w world, o *options) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	measureClient(registry)
+	registerClientMetrics(registry)
 
 	p := &probes{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,18 +76,17 @@ func serve(ctx context.Context, w world, o *options) error {
 		return err
 	}
 	defer servers.wait()
-	defer cancel() // Before that: the servers end with the context.
+	defer cancel() // Before servers.wait, because the servers end with the context.
 	log.Info("libretto starts", "version", version, "server", restConfig.Host)
 	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
 	})
 }
 
-// schemaTimeout is how long a pass may wait for schemas, once. Without them it goes on by
-// the names of fields.
+// schemaTimeout is how long a reconcile waits for schemas, once. Without them it goes by field names.
 const schemaTimeout = 10 * time.Second
 
-// hostDefinitions is what one process at a time does for a cluster.
+// hostDefinitions runs the controllers. Only the leader calls it.
 func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, log logr.Logger, registry *prometheus.Registry, p *probes) error {
 	clients, err := newClients(restConfig, requestTimeout)
 	if err != nil {
@@ -99,7 +98,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	}
 	defer stopEngines()
 	resources := discovery.New(discovery.Config{
-		API: clients.typed.Discovery(), Client: clients.watching, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
+		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
 	})
 	schemas := schema.New(schema.Config{
 		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
@@ -117,11 +116,11 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		return err
 	}
 	scriptMetrics := scripts.NewMetrics(registry)
-	pool := informer.NewPool(ctx, clients.watching, log.WithName("informer"))
+	pool := informer.NewPool(ctx, clients.unbounded, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: clients.asking, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: clients.bounded, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
@@ -130,15 +129,15 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 			Log: log.WithName("scripts"), Metrics: scriptMetrics,
 		}),
 		ScriptMetrics: scriptMetrics,
-		Credentials: credentials.NewKeeper(
-			single.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
+		Credentials: credentials.NewStore(
+			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
 		Pairs:   pair.New(registry, log),
 		Engines: engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,
 	})
-	p.ready(definitions.Synced)
+	p.setCheck(definitions.Synced)
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}
@@ -147,8 +146,9 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	return nil
 }
 
-// clusterConfig finds the cluster: by flag, by environment, or around the process.
-func clusterConfig(w world, o *options) (*rest.Config, error) {
+// clusterConfig returns the configuration of the cluster: from the flag, the environment, or the cluster
+// that the process runs in.
+func clusterConfig(w process, o *options) (*rest.Config, error) {
 	path := o.kubeconfig
 	if path == "" {
 		path = w.getenv("KUBECONFIG")

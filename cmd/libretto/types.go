@@ -24,8 +24,8 @@ func typesCommand() *cobra.Command {
 			"edited is not. A tsconfig.json that is there is yours and stays as it is.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			told, err := writeTypes(directory, force)
-			for _, line := range told {
+			lines, err := writeTypes(directory, force)
+			for _, line := range lines {
 				fmt.Fprintln(c.OutOrStdout(), line)
 			}
 			return err
@@ -36,34 +36,34 @@ func typesCommand() *cobra.Command {
 	return c
 }
 
-// writeTypes writes both files and says what became of each.
+// writeTypes writes both files and returns a line for each.
 func writeTypes(directory string, force bool) ([]string, error) {
 	declarations, project := filepath.Join(directory, "libretto.d.ts"), filepath.Join(directory, "tsconfig.json")
 	present, err := read(declarations)
 	if err != nil {
 		return nil, err
 	}
-	if present != "" && !force && !intact(present) {
+	if present != "" && !force && !isUnedited(present) {
 		return nil, fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", declarations)
 	}
-	if err := os.WriteFile(declarations, []byte(stamped(authoring.Declarations)), 0o644); err != nil {
+	if err := os.WriteFile(declarations, []byte(withStamp(authoring.Declarations)), 0o644); err != nil {
 		return nil, err
 	}
-	told := []string{"wrote " + declarations}
+	lines := []string{"wrote " + declarations}
 	present, err = read(project)
 	if err != nil {
-		return told, err
+		return lines, err
 	}
 	if present != "" && !force {
-		return append(told, "left "+project+" as it is"), nil
+		return append(lines, "left "+project+" as it is"), nil
 	}
 	if err := os.WriteFile(project, []byte(authoring.Project), 0o644); err != nil {
-		return told, err
+		return lines, err
 	}
-	return append(told, "wrote "+project), nil
+	return append(lines, "wrote "+project), nil
 }
 
-// read gives the text of a file, or "" if there is none.
+// read returns the contents of a file, or "" if it does not exist.
 func read(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,19 +72,19 @@ func read(path string) (string, error) {
 	return string(text), err
 }
 
-// The first line of what was written says by which version, and what the rest was then.
+// The first line of a written file holds the version and a checksum of the rest.
 const (
 	stampStart = "// Written by libretto types, version "
 	stampSum   = ", with a checksum to tell edits by: "
 )
 
-func stamped(text string) string {
+func withStamp(text string) string {
 	return stampStart + version + stampSum + checksum(text) + "\n" + text
 }
 
-// intact says whether a file is as some version wrote it. Line ends are not looked at:
-// git may have changed them.
-func intact(text string) bool {
+// isUnedited reports whether a file is as some version wrote it. Line ends are ignored: git may have
+// changed them.
+func isUnedited(text string) bool {
 	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	_, sum, found := strings.Cut(first, stampSum)
 	return found && strings.HasPrefix(first, stampStart) && sum == checksum(rest)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTypes(t *testing.T) {
-	fresh := map[string]string{"libretto.d.ts": stamped(authoring.Declarations), "tsconfig.json": authoring.Project}
+	fresh := map[string]string{"libretto.d.ts": withStamp(authoring.Declarations), "tsconfig.json": authoring.Project}
 	older := stampStart + "0.1" + stampSum + checksum("// old\n") + "\n// old\n"
 	cases := map[string]struct {
 		reason string
@@ -46,7 +46,7 @@ func TestTypes(t *testing.T) {
 				args = append(args, "--force")
 			}
 			var out bytes.Buffer
-			err := command(world{args: args, stdout: &out, stderr: &out}).ExecuteContext(t.Context())
+			err := command(process{args: args, stdout: &out, stderr: &out}).ExecuteContext(t.Context())
 			if (err != nil) != c.fails || err != nil && !strings.Contains(err.Error(), "--force") {
 				t.Errorf("error %v, want one that names --force: %v", err, c.fails)
 			}

@@ -1,7 +1,6 @@
-// Package credentials gives webhooks what their servers are known by and what
-// these are shown: certificates, tokens, user names and passwords from Secrets and
-// ConfigMaps, and tokens of ServiceAccounts. All are kept up to date, and what was
-// good last goes on while what is there now is not.
+// Package credentials resolves the credentials of webhooks: CA bundles, client certificates, tokens,
+// user names and passwords from Secrets and ConfigMaps, and ServiceAccount tokens. It keeps them up to
+// date. While the current ones are invalid, the last valid ones are used.
 package credentials
 
 import (
@@ -13,146 +12,147 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/runtime/shared/single"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 )
 
-// Keeper keeps the credentials of all definitions of a process.
-type Keeper struct {
-	watches *single.Watches
+// Store creates the credential bundles of all definitions of a process.
+type Store struct {
+	watches *objectwatch.Set
 	issuer  Issuer
 	clock   clock.Clock
 }
 
-// NewKeeper reads objects by watches and has tokens made by issuer.
-func NewKeeper(watches *single.Watches, issuer Issuer, clock clock.Clock) *Keeper {
-	return &Keeper{watches: watches, issuer: issuer, clock: clock}
+// NewStore returns a Store that reads objects through watches and gets tokens from issuer.
+func NewStore(watches *objectwatch.Set, issuer Issuer, clock clock.Clock) *Store {
+	return &Store{watches: watches, issuer: issuer, clock: clock}
 }
 
-// Held are the credentials of one field of a definition, kept up to date.
-type Held struct {
-	keeper  *Keeper
-	given   *v1alpha1.Credentials
+// Bundle holds the credentials of one field of a definition and keeps them up to date.
+type Bundle struct {
+	store   *Store
+	spec    *v1alpha1.Credentials
 	changed func()
 	cancel  context.CancelFunc
 	closing sync.Once
 
 	mu        sync.Mutex
-	watches   map[single.Name]*single.Watch
-	token     string // of the ServiceAccount
-	refused   error  // why there is no newer token
+	watches   map[objectwatch.Name]*objectwatch.Watch
+	token     string // Of the ServiceAccount.
+	tokenErr  error  // Why there is no newer token.
 	access    *engines.Access
-	made      material // that access is of
+	source    resolved // What access was made from.
 	rotations int
-	problem   error // why access is not of what is there now, or nil
+	problem   error // Why access is not current, or nil.
 }
 
-// Open begins to keep credentials, until they are closed, and returns at once.
-// After every change of what State gives it calls changed, which must not block.
-func (k *Keeper) Open(given *v1alpha1.Credentials, changed func()) *Held {
+// Open returns a bundle for spec and starts to watch what spec refers to, until Close. It returns at
+// once. It calls changed after every change of State or Access; changed must not block.
+func (s *Store) Open(spec *v1alpha1.Credentials, changed func()) *Bundle {
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &Held{keeper: k, given: given, changed: changed, cancel: cancel, watches: map[single.Name]*single.Watch{}, problem: errPending, refused: errPending}
-	h.mu.Lock()
-	for _, name := range names(given) {
-		h.watches[name] = k.watches.Open(name, h.renew)
+	b := &Bundle{store: s, spec: spec, changed: changed, cancel: cancel, watches: map[objectwatch.Name]*objectwatch.Watch{}, problem: errPending, tokenErr: errPending}
+	b.mu.Lock()
+	for _, name := range objectNames(spec) {
+		b.watches[name] = s.watches.Open(name, b.refresh)
 	}
-	h.mu.Unlock()
-	if a := given.Authorization; a != nil && a.ServiceAccountToken != nil {
-		go h.keepToken(ctx, a.ServiceAccountToken)
+	b.mu.Unlock()
+	if a := spec.Authorization; a != nil && a.ServiceAccountToken != nil {
+		go b.renewTokens(ctx, a.ServiceAccountToken)
 	}
-	h.renew()
-	return h
+	b.refresh()
+	return b
 }
 
-// Close ends it. Access goes on to give what was good last.
-func (h *Held) Close() {
-	h.closing.Do(func() {
-		h.cancel()
-		for _, w := range h.watches {
+// Close stops the watches. Access still returns the last valid credentials.
+func (b *Bundle) Close() {
+	b.closing.Do(func() {
+		b.cancel()
+		for _, w := range b.watches {
 			w.Close()
 		}
 	})
 }
 
-// Access gives what was good last, and an *engines.Error while nothing has been.
-func (h *Held) Access() (*engines.Access, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.access == nil {
-		return nil, &engines.Error{Kind: engines.Failed, Message: "the credentials are not there: " + h.problem.Error(), Err: h.problem}
+// Access returns the last valid credentials, or an *engines.Error if there have been none.
+func (b *Bundle) Access() (*engines.Access, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.access == nil {
+		return nil, &engines.Error{Kind: engines.Failed, Message: "the credentials are not there: " + b.problem.Error(), Err: b.problem}
 	}
-	return h.access, nil
+	return b.access, nil
 }
 
-// State says whether there is something to call with, and what is wrong with what
-// is there now, or nil. Equal situations give equal states.
-func (h *Held) State() (ready bool, problem error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if errors.Is(h.problem, errPending) {
-		return h.access != nil, nil
+// State reports whether Access has credentials, and returns why the current ones are invalid, or nil.
+// Equal situations have equal states.
+func (b *Bundle) State() (ready bool, problem error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if errors.Is(b.problem, errPending) {
+		return b.access != nil, nil
 	}
-	return h.access != nil, h.problem
+	return b.access != nil, b.problem
 }
 
-// Rotations counts the changes of what Access gives that may help a call which
-// failed: all but tokens that took the place of good ones before they expired.
-func (h *Held) Rotations() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.rotations
+// Rotations counts the changes of Access that may help a call which failed. Tokens that replaced a valid
+// token before it expired are not counted.
+func (b *Bundle) Rotations() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rotations
 }
 
-// renew makes the access of what is there now, if that is good.
-func (h *Held) renew() {
-	if h.renewed() {
-		h.changed()
+// refresh updates the bundle and calls changed if needed.
+func (b *Bundle) refresh() {
+	if b.update() {
+		b.changed()
 	}
 }
 
-// renewed says whether State has changed, or what Access gives.
-func (h *Held) renewed() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	m, problem := assemble(h.given, sources{read: h.read, token: h.newest})
-	adopted := problem == nil && h.adopt(m)
-	if renewal := h.token != "" && h.problem == nil; adopted && !renewal {
-		h.rotations++
+// update resolves the credentials, and uses them if they are valid. It reports whether State or Access
+// has changed.
+func (b *Bundle) update() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, problem := resolve(b.spec, sources{read: b.read, token: b.lastToken})
+	changed := problem == nil && b.setAccess(m)
+	if renewal := b.token != "" && b.problem == nil; changed && !renewal {
+		b.rotations++
 	}
-	if problem == nil && h.token != "" {
-		problem = h.refused
+	if problem == nil && b.token != "" {
+		problem = b.tokenErr
 	}
-	same := text(problem) == text(h.problem)
-	h.problem = problem
-	return adopted || !same
+	same := errorText(problem) == errorText(b.problem)
+	b.problem = problem
+	return changed || !same
 }
 
-func (h *Held) read(name single.Name) single.Reading { return h.watches[name].Read() }
+func (b *Bundle) read(name objectwatch.Name) objectwatch.Snapshot { return b.watches[name].Read() }
 
-// newest gives the last token of the ServiceAccount, which may be past its time.
-func (h *Held) newest() (string, error) {
-	if h.token == "" {
-		return "", h.refused
+// lastToken returns the last token of the ServiceAccount. It may have expired.
+func (b *Bundle) lastToken() (string, error) {
+	if b.token == "" {
+		return "", b.tokenErr
 	}
-	return h.token, nil
+	return b.token, nil
 }
 
-// adopt makes the access of m, and says whether that is another one. The TLS
-// configuration stays the same for the same certificates: connections depend on it.
-func (h *Held) adopt(m material) bool {
-	if h.access != nil && h.made == m {
+// setAccess makes the access from m and reports whether it has changed. The TLS configuration stays the
+// same for the same certificates, because connections depend on it.
+func (b *Bundle) setAccess(m resolved) bool {
+	if b.access != nil && b.source == m {
 		return false
 	}
 	next := &engines.Access{Authorization: m.authorization}
-	if h.access != nil && h.made.trust == m.trust {
-		next.TLS = h.access.TLS
+	if b.access != nil && b.source.tls == m.tls {
+		next.TLS = b.access.TLS
 	} else {
-		next.TLS = m.trust.config()
+		next.TLS = m.tls.config()
 	}
-	h.access, h.made = next, m
+	b.access, b.source = next, m
 	return true
 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/runtime/shared/single"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
@@ -53,14 +53,14 @@ type stage struct {
 	client *fake.Clientset
 	clock  *clocktesting.FakeClock
 	issuer *issuer
-	held   *Held
+	held   *Bundle
 }
 
 func open(t *testing.T, given *v1alpha1.Credentials) *stage {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC))
 	s := &stage{T: t, client: fake.NewClientset(), clock: clock, issuer: &issuer{clock: clock}}
-	keeper := NewKeeper(single.New(s.client, logr.Discard()), s.issuer, clock)
+	keeper := NewStore(objectwatch.New(s.client, logr.Discard()), s.issuer, clock)
 	s.held = keeper.Open(given, func() {})
 	t.Cleanup(s.held.Close)
 	return s
@@ -81,7 +81,7 @@ func (s *stage) sends(authorization, problem string) *engines.Access {
 			return fmt.Errorf("sends %q, want %q", access.Authorization, authorization)
 		case authorization != "" && err != nil:
 			return err
-		case (told == nil) != (problem == "") || !strings.Contains(text(told), problem):
+		case (told == nil) != (problem == "") || !strings.Contains(errorText(told), problem):
 			return fmt.Errorf("problem %v, want %q", told, problem)
 		}
 		return nil
@@ -170,7 +170,7 @@ func TestNoToken(t *testing.T) {
 	s := &stage{T: t}
 	clock := clocktesting.NewFakeClock(time.Now())
 	s.clock, s.issuer = clock, &issuer{clock: clock, err: errBoom}
-	s.held = NewKeeper(single.New(fake.NewClientset(), logr.Discard()), s.issuer, clock).Open(
+	s.held = NewStore(objectwatch.New(fake.NewClientset(), logr.Discard()), s.issuer, clock).Open(
 		&v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}}, func() {})
 	defer s.held.Close()
 	s.sends("", "authorization.serviceAccountToken: boom")

@@ -17,72 +17,71 @@ import (
 )
 
 const (
-	// retryAtFirst is how long it takes until a token that could not be had is asked
-	// for again. It doubles each time, up to retryAtMost.
-	retryAtFirst, retryAtMost = time.Second, time.Minute
-	// issueTimeout bounds one request for a token.
+	// minRetry is the first delay before a failed token request is retried. It doubles each time, up to
+	// maxRetry.
+	minRetry, maxRetry = time.Second, time.Minute
+	// issueTimeout bounds one token request.
 	issueTimeout = 10 * time.Second
 )
 
-// Issuer makes tokens of ServiceAccounts.
+// Issuer issues ServiceAccount tokens.
 type Issuer interface {
-	// Issue gives a token and when it expires.
+	// Issue returns a token and its expiry.
 	Issue(ctx context.Context, t *v1alpha1.ServiceAccountToken) (token string, expires time.Time, err error)
 }
 
-// keepToken has tokens made until ctx ends, each when a fifth of the time of the
-// one before is left.
-func (h *Held) keepToken(ctx context.Context, t *v1alpha1.ServiceAccountToken) {
-	for pause := retryAtFirst; ; {
-		token, expires, err := h.issue(ctx, t)
+// renewTokens requests tokens until ctx ends: a new one when a fifth of the last one's lifetime is left.
+func (b *Bundle) renewTokens(ctx context.Context, t *v1alpha1.ServiceAccountToken) {
+	for pause := minRetry; ; {
+		token, expires, err := b.issue(ctx, t)
 		if ctx.Err() != nil {
 			return
 		}
-		h.mu.Lock()
-		if h.refused = err; err == nil {
-			h.token = token
+		b.mu.Lock()
+		if b.tokenErr = err; err == nil {
+			b.token = token
 		}
-		h.mu.Unlock()
-		h.renew()
-		wait := max(expires.Sub(h.keeper.clock.Now())*4/5, retryAtFirst)
+		b.mu.Unlock()
+		b.refresh()
+		wait := max(expires.Sub(b.store.clock.Now())*4/5, minRetry)
 		if err != nil {
-			wait, pause = pause, min(2*pause, retryAtMost)
+			wait, pause = pause, min(2*pause, maxRetry)
 		} else {
-			pause = retryAtFirst
+			pause = minRetry
 		}
 		select {
-		case <-h.keeper.clock.After(wait):
+		case <-b.store.clock.After(wait):
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (h *Held) issue(ctx context.Context, t *v1alpha1.ServiceAccountToken) (string, time.Time, error) {
+func (b *Bundle) issue(ctx context.Context, t *v1alpha1.ServiceAccountToken) (string, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, issueTimeout)
 	defer cancel()
-	token, expires, err := h.keeper.issuer.Issue(ctx, t)
+	token, expires, err := b.store.issuer.Issue(ctx, t)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("authorization.serviceAccountToken: %w", err)
 	}
 	return token, expires, nil
 }
 
-// TokenRequests has the API server make tokens.
+// TokenRequests issues tokens by TokenRequest.
 type TokenRequests struct {
 	client kubernetes.Interface
-	// accepts says whether the API server takes a token for its own.
+	// accepts reports whether the API server accepts a token.
 	accepts func(ctx context.Context, token string) (bool, error)
 }
 
-// NewTokenRequests asks by client. config is how the server is reached, of which
-// the credentials are not used.
+// NewTokenRequests returns an Issuer that uses client. config is how to connect to the API server; its
+// credentials are not used.
 func NewTokenRequests(client kubernetes.Interface, config *rest.Config) *TokenRequests {
 	return &TokenRequests{client: client, accepts: func(ctx context.Context, token string) (bool, error) { return accepts(ctx, config, token) }}
 }
 
-// Issue gives a token, unless it is one that opens the API server: who may write
-// a definition could have it sent anywhere, and be what the account is.
+// Issue returns a token. It refuses one that the API server accepts: an author of a definition could
+// have it sent anywhere, and act as the ServiceAccount.
 func (r *TokenRequests) Issue(ctx context.Context, t *v1alpha1.ServiceAccountToken) (string, time.Time, error) {
 	if t.Audience == "" {
 		return "", time.Time{}, errors.New("audience: is required")
@@ -108,7 +107,7 @@ func (r *TokenRequests) Issue(ctx context.Context, t *v1alpha1.ServiceAccountTok
 	return issued.Status.Token, issued.Status.ExpirationTimestamp.Time, nil
 }
 
-// accepts asks the API server, in the name of the token, who that is.
+// accepts sends a SelfSubjectReview with the token.
 func accepts(ctx context.Context, config *rest.Config, token string) (bool, error) {
 	as := rest.AnonymousClientConfig(config)
 	as.BearerToken = token
@@ -120,7 +119,7 @@ func accepts(ctx context.Context, config *rest.Config, token string) (bool, erro
 	var status apierrors.APIStatus
 	switch {
 	case err == nil, apierrors.IsForbidden(err):
-		return true, nil // Who is forbidden something is known.
+		return true, nil // A forbidden user is authenticated.
 	case errors.As(err, &status) && status.Status().Code == http.StatusUnauthorized:
 		return false, nil
 	default:

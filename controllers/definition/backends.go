@@ -63,7 +63,7 @@ func (b both) program(name string, hook *v1alpha1.Hook, ofScript, ofWebhook engi
 
 // held are the credentials of one field of the spec.
 type held struct {
-	*credentials.Held
+	*credentials.Bundle
 	field string
 	// needed says that a webhook which serves is called with them.
 	needed bool
@@ -99,7 +99,7 @@ func (r *Reconciler) keep(h *hooks, given *v1alpha1.Credentials, field string, c
 			return kept, nil
 		}
 	}
-	kept := &held{Held: r.config.Credentials.Open(given, changed), field: field}
+	kept := &held{Bundle: r.config.Credentials.Open(given, changed), field: field}
 	h.held = append(h.held, kept)
 	return kept, nil
 }

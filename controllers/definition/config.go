@@ -23,7 +23,7 @@ type Config struct {
 	Library     *scripts.Library
 	Engines     *engines.Registry
 	// Credentials may be nil: then webhooks have none.
-	Credentials *credentials.Keeper
+	Credentials *credentials.Store
 	// Pairs may be nil: then shadows are not asked.
 	Pairs *pair.Pairs
 	Host  *host.Host

@@ -127,7 +127,7 @@ func (p *pass) note(outcome apply.Outcome) {
 	change := outcome.Change
 	var fields []any
 	if outcome.Object != nil {
-		fields = p.env.Pool.Applied(outcome.Object)
+		fields = p.env.Pool.AppliedFields(outcome.Object)
 		outcome.Object.SetManagedFields(nil)
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),

@@ -18,7 +18,7 @@ func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
 	if at < 0 {
 		return nil
 	}
-	return r.children[at].cache.Applied(child)
+	return r.children[at].cache.AppliedFields(child)
 }
 
 // upToDate says whether writing desired would leave an observed child as it is.

@@ -9,117 +9,119 @@ import (
 )
 
 const (
-	// killsToPark is how many workers in a row a program may cost before it is parked.
-	killsToPark = 3
-	// firstPark is how long it is parked then; each further kill doubles it, up to longestPark.
-	firstPark, longestPark = time.Minute, 5 * time.Minute
-	// remembered is how long a program that nobody calls any more stays known.
-	remembered = time.Hour
+	// failureThreshold is how many workers in a row a program may kill before its breaker opens.
+	failureThreshold = 3
+	// minOpen is how long the breaker stays open at first. Each further failure doubles it, up to
+	// maxOpen.
+	minOpen, maxOpen = time.Minute, 5 * time.Minute
+	// recordTTL is how long failures of a program that is no longer called are remembered.
+	recordTTL = time.Hour
 )
 
-// breaker parks programs that cost one worker after another. An edit is a new program.
+// breaker is a circuit breaker for programs that kill one worker after another. An edited script is a
+// new program.
 type breaker struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	known map[string]*record
+	mu      sync.Mutex
+	records map[string]*record
 }
 
-// record is what is known of a program that has cost a worker, and has not answered since.
+// record holds the failures of a program since its last answer.
 type record struct {
-	kills  int
-	last   *engines.Error
-	at     time.Time
-	until  time.Time
-	parked time.Duration
-	// trying says that the time is over, and one call is finding out.
-	trying bool
+	failures  int
+	lastErr   *engines.Error
+	failedAt  time.Time
+	openUntil time.Time
+	openFor   time.Duration
+	// halfOpen is set while one call tries whether the program works again.
+	halfOpen bool
 }
 
 func newBreaker(now func() time.Time) *breaker {
-	return &breaker{now: now, known: map[string]*record{}}
+	return &breaker{now: now, records: map[string]*record{}}
 }
 
-// enter gives the error of a call to a program that is parked. Otherwise the call
-// may go on, and left is to be told how it ended.
-func (b *breaker) enter(program string) *engines.Error {
+// allow returns the error of a call to a program whose breaker is open. If it returns nil, the call may
+// run, and report must be called with its outcome.
+func (b *breaker) allow(program string) *engines.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := b.known[program]
-	if r == nil || r.kills < killsToPark {
+	r := b.records[program]
+	if r == nil || r.failures < failureThreshold {
 		return nil
 	}
-	if b.now().Before(r.until) || r.trying {
-		return r.refusal()
+	if b.now().Before(r.openUntil) || r.halfOpen {
+		return r.err()
 	}
-	r.trying = true
+	r.halfOpen = true
 	return nil
 }
 
-// parked gives the error of all calls to a program at present, or nil.
-func (b *breaker) parked(program string) *engines.Error {
+// openError returns the error that all calls to a program get at present, or nil.
+func (b *breaker) openError(program string) *engines.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if r := b.known[program]; r != nil && r.kills >= killsToPark && b.now().Before(r.until) {
-		return r.refusal()
+	if r := b.records[program]; r != nil && r.failures >= failureThreshold && b.now().Before(r.openUntil) {
+		return r.err()
 	}
 	return nil
 }
 
-func (r *record) refusal() *engines.Error {
-	return &engines.Error{Kind: r.last.Kind, Location: r.last.Location, Message: fmt.Sprintf(
+func (r *record) err() *engines.Error {
+	return &engines.Error{Kind: r.lastErr.Kind, Location: r.lastErr.Location, Message: fmt.Sprintf(
 		"not called until %s, because it has cost %d script workers in a row: %s: correct the script, which is then called at once",
-		r.until.UTC().Format(time.TimeOnly+" MST"), r.kills, r.last.Message)}
+		r.openUntil.UTC().Format(time.TimeOnly+" MST"), r.failures, r.lastErr.Message)}
 }
 
-// outcome is what a call was to the worker it ran in.
+// outcome is what a call did to the worker that it ran in.
 type outcome int
 
 const (
-	// untold says nothing about the program: the call did not get to run, or was given up.
-	untold outcome = iota
-	// answered says that the worker is alive, whatever it answered.
+	// inconclusive says nothing about the program: the call did not run, or was canceled.
+	inconclusive outcome = iota
+	// answered means that the worker is alive, even if it answered with an error.
 	answered
-	// fatal says that the program cost the worker.
+	// fatal means that the program killed the worker.
 	fatal
 )
 
-// left notes how a call ended, with the error if it was fatal.
-func (b *breaker) left(program string, o outcome, err *engines.Error) {
+// report records the outcome of a call, and its error if the outcome is fatal.
+func (b *breaker) report(program string, o outcome, err *engines.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := b.known[program]
+	r := b.records[program]
 	switch {
 	case o == fatal:
-		b.killed(program, err)
+		b.recordFailure(program, err)
 	case r == nil:
 	case o == answered:
-		delete(b.known, program)
+		delete(b.records, program)
 	default:
-		r.trying = false
+		r.halfOpen = false
 	}
 }
 
-func (b *breaker) killed(program string, err *engines.Error) {
-	r := b.known[program]
+func (b *breaker) recordFailure(program string, err *engines.Error) {
+	r := b.records[program]
 	if r == nil {
 		b.prune()
 		r = &record{}
-		b.known[program] = r
+		b.records[program] = r
 	}
-	r.kills++
-	r.last, r.at, r.trying = err, b.now(), false
-	if r.kills >= killsToPark {
-		r.parked = min(max(firstPark, 2*r.parked), longestPark)
-		r.until = r.at.Add(r.parked)
+	r.failures++
+	r.lastErr, r.failedAt, r.halfOpen = err, b.now(), false
+	if r.failures >= failureThreshold {
+		r.openFor = min(max(minOpen, 2*r.openFor), maxOpen)
+		r.openUntil = r.failedAt.Add(r.openFor)
 	}
 }
 
-// prune forgets programs that nobody has called for long: older revisions, most of them.
+// prune removes records of programs that have not been called for long, most of them older revisions.
 func (b *breaker) prune() {
-	for program, r := range b.known {
-		if b.now().Sub(r.at) > remembered {
-			delete(b.known, program)
+	for program, r := range b.records {
+		if b.now().Sub(r.failedAt) > recordTTL {
+			delete(b.records, program)
 		}
 	}
 }

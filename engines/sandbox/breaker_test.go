@@ -34,19 +34,19 @@ func TestBreaker(t *testing.T) {
 			b := newBreaker(func() time.Time { return now })
 			got := ""
 			for _, step := range c.steps {
-				o, isCall := map[string]outcome{"k": fatal, "a": answered, "u": untold}[step]
+				o, isCall := map[string]outcome{"k": fatal, "a": answered, "u": inconclusive}[step]
 				if !isCall {
 					var seconds int
 					fmt.Sscan(step, &seconds)
 					now = now.Add(time.Duration(seconds) * time.Second)
 					continue
 				}
-				if b.enter("p") != nil {
+				if b.allow("p") != nil {
 					got += "-"
 					continue
 				}
 				got += "+"
-				b.left("p", o, &engines.Error{Kind: engines.Timeout, Message: "slow"})
+				b.report("p", o, &engines.Error{Kind: engines.Timeout, Message: "slow"})
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("which calls were let through (-want +got):\n%s", diff)
@@ -58,28 +58,28 @@ func TestBreaker(t *testing.T) {
 func TestBreakerTellsWhy(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBreaker(func() time.Time { return now })
-	for range killsToPark {
-		b.left("p", fatal, &engines.Error{Kind: engines.Exhausted, Message: "too much"})
+	for range failureThreshold {
+		b.report("p", fatal, &engines.Error{Kind: engines.Exhausted, Message: "too much"})
 	}
-	refused := b.enter("p")
+	refused := b.allow("p")
 	if want := "not called until 00:01:00 UTC, because it has cost 3 script workers in a row: too much: correct the script, which is then called at once"; refused == nil ||
 		refused.Kind != engines.Exhausted || refused.Message != want {
 		t.Errorf("refused with %v, want %q", refused, want)
 	}
-	if told := b.parked("p"); told == nil || told.Message != refused.Message {
+	if told := b.openError("p"); told == nil || told.Message != refused.Message {
 		t.Errorf("it is said to be parked by %v, want %v", told, refused)
 	}
-	if b.enter("another") != nil || b.parked("another") != nil {
+	if b.allow("another") != nil || b.openError("another") != nil {
 		t.Error("another program is parked too")
 	}
 	now = now.Add(time.Minute)
-	if told := b.parked("p"); told != nil {
+	if told := b.openError("p"); told != nil {
 		t.Errorf("it is said to be parked when the time is over: %v", told)
 	}
-	if b.enter("p") != nil {
+	if b.allow("p") != nil {
 		t.Error("it is not tried when the time is over")
 	}
-	if b.enter("p") == nil {
+	if b.allow("p") == nil {
 		t.Error("a second call goes through while the first still tries")
 	}
 }
@@ -88,10 +88,10 @@ func TestBreakerForgets(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBreaker(func() time.Time { return now })
 	for i := range 10 {
-		b.left(fmt.Sprint(i), fatal, &engines.Error{})
-		now = now.Add(2 * remembered)
+		b.report(fmt.Sprint(i), fatal, &engines.Error{})
+		now = now.Add(2 * recordTTL)
 	}
-	if len(b.known) > 1 {
-		t.Errorf("%d programs are remembered that nobody calls", len(b.known))
+	if len(b.records) > 1 {
+		t.Errorf("%d programs are remembered that nobody calls", len(b.records))
 	}
 }

@@ -13,31 +13,31 @@ import (
 
 const (
 	defaultMemory = 256 << 20
-	leastMemory   = 64 << 20
-	mostMemory    = 1 << 30
-	// longest is how long a question may take whose context has no deadline.
-	longest = 30 * time.Second
+	minMemory     = 64 << 20
+	maxMemory     = 1 << 30
+	// defaultTimeout bounds a question whose context has no deadline.
+	defaultTimeout = 30 * time.Second
 )
 
-// engine compiles and runs in workers what the engine of that name is given.
+// engine runs the scripts of the engine called name in workers.
 type engine struct {
 	pool *Pool
 	name string
 }
 
-// program is a source that compiled. Workers get it when they need it.
+// program is a source that compiled. It is sent to workers when they need it.
 type program struct {
 	pool   *Pool
-	name   string // A hash of all that makes it what it is.
+	name   string // A hash of the engine, hook and script.
 	engine string
 	hook   string
 	script engines.Script
 	memory int64
 }
 
-// Compile has a worker compile the source, which then has it.
+// Compile has a worker compile the source. That worker then keeps the program.
 func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
-	p, err := e.program(src)
+	p, err := e.newProgram(src)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +48,11 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	return p, nil
 }
 
-func (e *engine) program(src engines.Source) (*program, error) {
+func (e *engine) newProgram(src engines.Source) (*program, error) {
 	if src.Script == nil {
 		return nil, invalid("the %s engine runs scripts, and this source is an endpoint", e.name)
 	}
-	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: budget(src.Script.MemoryBytes)}
+	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: memoryBudget(src.Script.MemoryBytes)}
 	bytes := 0
 	for path, text := range src.Script.Files {
 		bytes += len(path) + len(text)
@@ -71,19 +71,19 @@ func (e *engine) program(src engines.Source) (*program, error) {
 	return p, nil
 }
 
-func budget(memory int64) int64 {
+func memoryBudget(memory int64) int64 {
 	if memory == 0 {
 		return defaultMemory
 	}
-	return min(max(memory, leastMemory), mostMemory)
+	return min(max(memory, minMemory), maxMemory)
 }
 
 func invalid(format string, args ...any) *engines.Error {
 	return &engines.Error{Kind: engines.Invalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// Resting is what calls are refused with while the program is parked, or nil.
-func (p *program) Resting() *engines.Error { return p.pool.breaker.parked(p.name) }
+// Resting returns the error that all calls get while the breaker is open, or nil.
+func (p *program) Resting() *engines.Error { return p.pool.breaker.openError(p.name) }
 
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {

@@ -6,17 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the figures of a pool. A nil *Metrics counts nothing.
+// Metrics are the metrics of a pool. A nil *Metrics records nothing.
 type Metrics struct {
 	calls    *prometheus.HistogramVec
 	waits    prometheus.Histogram
-	deaths   *prometheus.CounterVec
+	exits    *prometheus.CounterVec
 	workers  *prometheus.GaugeVec
 	resident prometheus.Gauge
 	measures *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -27,7 +27,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_worker_wait_seconds", Help: "Time that a call of a script waited for a worker.",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11),
 		}),
-		deaths: prometheus.NewCounterVec(prometheus.CounterOpts{
+		exits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "libretto_script_worker_ends_total", Help: "Script workers that ended, by reason.",
 		}, []string{"reason"}),
 		workers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -40,53 +40,53 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_worker_confinement", Help: "1 for each measure that is in force in the script workers, 0 for one that is not.",
 		}, []string{"measure"}),
 	}
-	registry.MustRegister(m.calls, m.waits, m.deaths, m.workers, m.resident, m.measures)
+	registry.MustRegister(m.calls, m.waits, m.exits, m.workers, m.resident, m.measures)
 	return m
 }
 
-func (m *Metrics) answered(engine, result string, took time.Duration) {
+func (m *Metrics) observeCall(engine, result string, took time.Duration) {
 	if m != nil {
 		m.calls.WithLabelValues(engine, result).Observe(took.Seconds())
 	}
 }
 
-func (m *Metrics) waited(took time.Duration) {
+func (m *Metrics) observeWait(took time.Duration) {
 	if m != nil {
 		m.waits.Observe(took.Seconds())
 	}
 }
 
-func (m *Metrics) died(reason string) {
+func (m *Metrics) countExit(reason string) {
 	if m != nil {
-		m.deaths.WithLabelValues(reason).Inc()
+		m.exits.WithLabelValues(reason).Inc()
 	}
 }
 
-// seen is called with the pool locked.
-func (m *Metrics) seen(p *Pool) {
+// updateWorkers is called with the pool locked.
+func (m *Metrics) updateWorkers(p *Pool) {
 	if m == nil {
 		return
 	}
-	idle := p.idle()
+	idle := p.idleWorkers()
 	m.workers.WithLabelValues("idle").Set(float64(idle))
 	m.workers.WithLabelValues("busy").Set(float64(len(p.processes) - idle))
 	m.workers.WithLabelValues("starting").Set(float64(p.starting))
 	resident := int64(0)
 	for w, idle := range p.processes {
 		if idle {
-			resident += w.size.resident
+			resident += w.memory.resident
 		}
 	}
 	m.resident.Set(float64(resident))
 }
 
-func (m *Metrics) confined(report map[string]string) {
+func (m *Metrics) setConfinement(report map[string]string) {
 	if m == nil {
 		return
 	}
-	for measure, why := range report {
+	for measure, reason := range report {
 		in := 0.
-		if why == "" {
+		if reason == "" {
 			in = 1
 		}
 		m.measures.WithLabelValues(measure).Set(in)

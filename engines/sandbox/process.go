@@ -16,80 +16,80 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 )
 
-// readyWithin is how long a worker may take to start.
-const readyWithin = 10 * time.Second
+// startTimeout bounds the start of a worker.
+const startTimeout = 10 * time.Second
 
-// process is a worker, seen from the host. Whoever took it from the pool asks it; all
-// else may come from any goroutine.
+// process is a worker process, as the host sees it. Only the goroutine that has acquired it calls load
+// and call; kill may be called from any goroutine.
 type process struct {
 	slot  int
 	grace time.Duration
-	began time.Time
 
 	command *exec.Cmd
-	in      *os.File
-	stderr  *stderr
+	stdin   *os.File
+	stderr  *stderrBuffer
 	usage   *usage
 	answers chan []byte
-	gone    chan struct{} // Closed once death is known.
-	death   death
+	exited  chan struct{} // Closed once exit is set.
+	exit    workerExit
 
-	mu sync.Mutex
-	by string
+	mu         sync.Mutex
+	killReason string
 
-	// number is that of the last question.
-	number atomic.Uint64
+	// questions counts the questions sent. It is also the number of the last one.
+	questions atomic.Uint64
 
-	// The rest belongs to whoever took it, and to the pool while it is idle.
-	spent    bool
-	memory   int64 // The budget of the last question.
-	size     size
-	frame    []byte
-	programs shelf
-	objects  objects
+	// The fields below belong to the goroutine that has acquired the worker, and to the pool while it is
+	// idle.
+	nearLimit bool
+	budget    int64 // The memory limit of the last question.
+	memory    memoryUse
+	buffer    []byte
+	programs  lru
+	objects   objectCache
 }
 
-// size is what a worker takes of memory, in bytes.
-type size struct {
-	// resident leaves out what it shares with the host: the binary.
+// memoryUse is the memory of a worker in bytes.
+type memoryUse struct {
+	// resident leaves out the pages that the worker shares with the host: the binary.
 	resident int64
-	// kept is what of that was not there when the worker was ready, mapped the same
-	// for what it has got from the system at any time.
-	kept, mapped int64
+	// grown is how much resident has grown since the worker was ready, and mapped how much the private
+	// memory that it got from the system has.
+	grown, mapped int64
 }
 
-func ownCommand() []string { return []string{ownBinary(), worker.Argument} }
+func defaultCommand() []string { return []string{executable(), worker.Argument} }
 
 // start starts a worker and waits for its first message.
 func start(config Config, slot int) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, began: time.Now(), programs: newShelf(), objects: newObjects(),
-		answers: make(chan []byte, 1), stderr: &stderr{done: make(chan struct{})}, gone: make(chan struct{}),
+		slot: slot, grace: config.Grace, programs: newLRU(), objects: newObjectCache(),
+		answers: make(chan []byte, 1), stderr: &stderrBuffer{done: make(chan struct{})}, exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)
 	if err != nil {
 		return nil, protocol.Ready{}, err
 	}
-	go p.attend(bufio.NewReader(out), stderr)
-	stuck := time.AfterFunc(readyWithin, func() { p.kill(becauseStuck) })
+	go p.monitor(bufio.NewReader(out), stderr)
+	stuck := time.AfterFunc(startTimeout, func() { p.kill(reasonStart) })
 	defer stuck.Stop()
 	select {
 	case first := <-p.answers:
 		ready, err := protocol.ReadReady(first)
 		if err != nil {
-			p.kill(becauseProtocol)
-			<-p.gone
+			p.kill(reasonProtocol)
+			<-p.exited
 			return nil, ready, err
 		}
-		p.usage = watchUsage(p.command.Process.Pid)
-		p.size = p.usage.read()
+		p.usage = openUsage(p.command.Process.Pid)
+		p.memory = p.usage.read()
 		return p, ready, nil
-	case <-p.gone:
-		return nil, protocol.Ready{}, fmt.Errorf("ended before it was ready: %s", p.death.brief())
+	case <-p.exited:
+		return nil, protocol.Ready{}, fmt.Errorf("ended before it was ready: %s", p.exit.summary())
 	}
 }
 
-// launch starts the process with a pipe for each of its standard streams, and no other descriptor.
+// launch starts the process with a pipe for each of its standard streams and no other descriptor.
 func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 	var pipes [3][2]*os.File
 	for i := range pipes {
@@ -104,7 +104,7 @@ func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 	}
 	p.command.Args[0] = os.Args[0]
 	p.command.Env = worker.Environment()
-	p.command.SysProcAttr = apart()
+	p.command.SysProcAttr = processGroup()
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
 	err = p.command.Start()
 	for _, theirs := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} {
@@ -114,11 +114,11 @@ func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 		closeAll(pipes[:])
 		return nil, nil, err
 	}
-	p.in = pipes[0][1]
+	p.stdin = pipes[0][1]
 	return pipes[1][0], pipes[2][0], nil
 }
 
-// closeAll closes both ends of pipes. An end that is closed already stays so.
+// closeAll closes both ends of each pipe. An end may be closed already.
 func closeAll(pipes [][2]*os.File) {
 	for _, ends := range pipes {
 		ends[0].Close()
@@ -126,24 +126,24 @@ func closeAll(pipes [][2]*os.File) {
 	}
 }
 
-// attend hands on what the worker says until it ends, and finds out how it did.
-func (p *process) attend(out io.Reader, stderr *os.File) {
-	go p.stderr.drain(stderr)
-	p.listen(out)
-	_ = p.command.Process.Kill() // If it hung up without ending.
-	_ = p.command.Wait()         // How it ended is in its state.
-	// A process of its own that it could have left behind must not hold this up.
+// monitor passes on the worker's messages until it exits, then sets exit.
+func (p *process) monitor(out io.Reader, stderr *os.File) {
+	go p.stderr.readFrom(stderr)
+	p.readAnswers(out)
+	_ = p.command.Process.Kill() // It may have closed its output without exiting.
+	_ = p.command.Wait()         // The status is in ProcessState.
+	// A child process of the worker may hold stderr open. It must not block this.
 	_ = stderr.SetReadDeadline(time.Now().Add(time.Second))
-	p.death = death{by: p.killedBy(), status: p.command.ProcessState.String(), stderr: p.stderr.text()}
-	p.in.Close()
-	close(p.gone)
+	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String(), stderr: p.stderr.wait()}
+	p.stdin.Close()
+	close(p.exited)
 }
 
-func (p *process) listen(out io.Reader) {
+func (p *process) readAnswers(out io.Reader) {
 	for {
 		answer, err := wire.ReadFrame(out, protocol.MaxAnswer)
 		if errors.Is(err, wire.ErrTooLarge) {
-			p.kill(becauseProtocol)
+			p.kill(reasonProtocol)
 		}
 		if err != nil {
 			return
@@ -151,26 +151,26 @@ func (p *process) listen(out io.Reader) {
 		select {
 		case p.answers <- answer:
 		default:
-			p.kill(becauseProtocol) // It talks without being asked.
+			p.kill(reasonProtocol) // An answer without a question.
 			return
 		}
 	}
 }
 
-// kill ends the worker at once. The first reason given is the one that counts.
+// kill ends the worker at once. The first reason counts.
 func (p *process) kill(by string) {
 	p.mu.Lock()
-	if p.by == "" {
-		p.by = by
+	if p.killReason == "" {
+		p.killReason = by
 	}
 	p.mu.Unlock()
-	_ = p.command.Process.Kill() // Fails only if it has ended.
+	_ = p.command.Process.Kill() // Fails only if the process has exited.
 }
 
-// killAfter kills the worker unless what it gives is called before. If that is called
-// too late, the kill may be under way still: the worker is doomed then, so that nobody
-// else gets it, whose call would be what is killed.
-func (p *process) killAfter(d time.Duration, by string) (inTime func()) {
+// killAfter kills the worker after d unless the returned function is called before. If that function is
+// called too late, the kill may be under way: it then sets the kill reason itself, so that the worker is
+// not reused and the kill does not hit the next call.
+func (p *process) killAfter(d time.Duration, by string) (stop func()) {
 	timer := time.AfterFunc(d, func() { p.kill(by) })
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
@@ -179,20 +179,20 @@ func (p *process) killAfter(d time.Duration, by string) (inTime func()) {
 	})
 }
 
-// killedBy is why the host killed the worker, or "" if it ended by itself before
-// that: the Go runtime's own end is exit status 2.
-func (p *process) killedBy() string {
+// finalKillReason returns why the host killed the worker. It returns "" if the worker exited by itself
+// first: the Go runtime exits with status 2.
+func (p *process) finalKillReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.command.ProcessState.Exited() && p.command.ProcessState.ExitCode() != 0 {
 		return ""
 	}
-	return p.by
+	return p.killReason
 }
 
-// doomed is why the worker is being killed, or "".
-func (p *process) doomed() string {
+// pendingKill returns why the worker is being killed, or "".
+func (p *process) pendingKill() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.by
+	return p.killReason
 }

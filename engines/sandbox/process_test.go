@@ -18,20 +18,20 @@ func TestKillAfter(t *testing.T) {
 	for i := range all {
 		all[i] = &process{command: ended}
 		began, left := time.Now(), 20*time.Microsecond
-		inTime := all[i].killAfter(left, becauseDeadline)
+		inTime := all[i].killAfter(left, reasonDeadline)
 		for time.Since(began) < left+time.Duration(i%200)*100*time.Nanosecond { // The kill begins meanwhile, or is about to.
 		}
 		inTime()
-		saw[i] = all[i].doomed()
+		saw[i] = all[i].pendingKill()
 	}
 	for i, p := range all {
-		if p.doomed() != saw[i] {
-			t.Fatalf("process %d: it was %q when the kill was called off, and is %q now", i, saw[i], p.doomed())
+		if p.pendingKill() != saw[i] {
+			t.Fatalf("process %d: it was %q when the kill was called off, and is %q now", i, saw[i], p.pendingKill())
 		}
 	}
 	calledOff := &process{command: ended}
-	calledOff.killAfter(time.Hour, becauseDeadline)()
-	if why := calledOff.doomed(); why != "" {
+	calledOff.killAfter(time.Hour, reasonDeadline)()
+	if why := calledOff.pendingKill(); why != "" {
 		t.Errorf("a kill that was called off long before is %q", why)
 	}
 }

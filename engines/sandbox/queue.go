@@ -2,31 +2,31 @@ package sandbox
 
 import "slices"
 
-// queue are those who wait for a worker, by owner. Owners take turns; who has the
-// fewest workers goes first.
+// queue holds the calls that wait for a worker, by owner. Owners take turns; the owner with the fewest
+// workers goes first.
 type queue struct {
-	owners  []string // Those who wait, the one who waits longest since its last turn first.
-	waiting map[string][]*waiter
-	held    map[string]int // How many workers each owner has.
-	busy    int
+	owners      []string // Owners with waiters. The one whose last turn is longest ago comes first.
+	waiting     map[string][]*waiter
+	busyByOwner map[string]int // How many workers each owner has.
+	busy        int
 }
 
-// waiter is one who waits.
+// waiter is a call that waits for a worker.
 type waiter struct {
 	owner string
-	// fit tells how well an idle worker would do: the highest is chosen.
-	fit func(*process) int
-	// got is sent the worker, or why there is none. It has room for one.
-	got chan granted
+	// score rates an idle worker. The worker with the highest score is chosen.
+	score func(*process) int
+	// result receives the worker or an error. It has a buffer of one.
+	result chan grant
 }
 
-type granted struct {
+type grant struct {
 	process *process
 	err     error
 }
 
 func newQueue() *queue {
-	return &queue{waiting: map[string][]*waiter{}, held: map[string]int{}}
+	return &queue{waiting: map[string][]*waiter{}, busyByOwner: map[string]int{}}
 }
 
 func (q *queue) push(w *waiter) {
@@ -36,7 +36,7 @@ func (q *queue) push(w *waiter) {
 	q.waiting[w.owner] = append(q.waiting[w.owner], w)
 }
 
-// remove takes out one who gave up, and says whether it still waited.
+// remove removes a waiter. It reports whether the waiter was still in the queue.
 func (q *queue) remove(w *waiter) bool {
 	at := slices.Index(q.waiting[w.owner], w)
 	if at < 0 {
@@ -44,23 +44,23 @@ func (q *queue) remove(w *waiter) bool {
 	}
 	q.waiting[w.owner] = slices.Delete(q.waiting[w.owner], at, at+1)
 	if len(q.waiting[w.owner]) == 0 {
-		q.forget(w.owner)
+		q.removeOwner(w.owner)
 	}
 	return true
 }
 
-func (q *queue) forget(owner string) {
+func (q *queue) removeOwner(owner string) {
 	delete(q.waiting, owner)
 	q.owners = slices.DeleteFunc(q.owners, func(o string) bool { return o == owner })
 }
 
-// next takes out whose turn it is, or gives nil if nobody may go now. Up to limit
-// workers are anybody's; one more is for an owner that has none, so that nobody
-// who hangs in all of them keeps the others out.
+// next removes and returns the next waiter, or returns nil if none may run now. Up to limit workers are
+// for all owners. One more is for an owner that has none, so that an owner whose calls hang in all
+// workers does not block the others.
 func (q *queue) next(limit int) *waiter {
 	best := -1
 	for i, owner := range q.owners {
-		if best < 0 || q.held[owner] < q.held[q.owners[best]] {
+		if best < 0 || q.busyByOwner[owner] < q.busyByOwner[q.owners[best]] {
 			best = i
 		}
 	}
@@ -68,33 +68,33 @@ func (q *queue) next(limit int) *waiter {
 		return nil
 	}
 	owner := q.owners[best]
-	if q.busy > limit || q.busy == limit && q.held[owner] > 0 {
+	if q.busy > limit || q.busy == limit && q.busyByOwner[owner] > 0 {
 		return nil
 	}
 	w := q.waiting[owner][0]
 	q.owners = append(slices.Delete(q.owners, best, best+1), owner)
 	q.remove(w)
-	q.held[owner]++
+	q.busyByOwner[owner]++
 	q.busy++
 	return w
 }
 
-// putBack undoes next.
-func (q *queue) putBack(w *waiter) {
-	q.done(w.owner)
+// requeue undoes next.
+func (q *queue) requeue(w *waiter) {
+	q.release(w.owner)
 	q.owners = append([]string{w.owner}, slices.DeleteFunc(q.owners, func(o string) bool { return o == w.owner })...)
 	q.waiting[w.owner] = append([]*waiter{w}, q.waiting[w.owner]...)
 }
 
-// done gives a worker of the owner's back.
-func (q *queue) done(owner string) {
+// release records that the owner has one worker less.
+func (q *queue) release(owner string) {
 	q.busy--
-	if q.held[owner]--; q.held[owner] == 0 {
-		delete(q.held, owner)
+	if q.busyByOwner[owner]--; q.busyByOwner[owner] == 0 {
+		delete(q.busyByOwner, owner)
 	}
 }
 
-// drain takes out all who wait.
+// drain removes and returns all waiters.
 func (q *queue) drain() []*waiter {
 	var all []*waiter
 	for _, owner := range q.owners {
@@ -104,7 +104,7 @@ func (q *queue) drain() []*waiter {
 	return all
 }
 
-// len is how many wait.
+// len returns the number of waiters.
 func (q *queue) len() int {
 	n := 0
 	for _, all := range q.waiting {

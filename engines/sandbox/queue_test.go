@@ -31,7 +31,7 @@ func TestQueue(t *testing.T) {
 				if owner := strings.ToLower(step); owner == step {
 					q.push(&waiter{owner: owner})
 				} else {
-					q.done(owner)
+					q.release(owner)
 				}
 				for w := q.next(c.limit); w != nil; w = q.next(c.limit) {
 					got += w.owner

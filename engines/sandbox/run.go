@@ -9,33 +9,33 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 )
 
-// task is something to be done with a program.
+// task is a call or load of a program.
 type task struct {
 	owner string
 	kind  uint64
 	call  engines.Call
-	// whole leaves nothing of the call out, whatever the worker has of it.
-	whole bool
+	// resendObjects sends objects again that the worker has.
+	resendObjects bool
 }
 
-// attempts is how often a task is given to another worker because the one it was given to was dead already.
-const attempts = 3
+// maxAttempts is how many workers are tried if they turn out to be dead.
+const maxAttempts = 3
 
-// run does the task in a worker, unless the program is parked. Every error is an *engines.Error.
+// run does the task in a worker unless the program's breaker is open. Every error is an *engines.Error.
 func (p *Pool) run(ctx context.Context, of *program, t task) (engines.Response, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
 		return engines.Response{}, engines.Ended(ctx)
 	}
-	if refused := p.breaker.enter(of.name); refused != nil {
-		p.config.Metrics.answered(of.engine, "parked", 0)
+	if refused := p.breaker.allow(of.name); refused != nil {
+		p.config.Metrics.observeCall(of.engine, "parked", 0)
 		return engines.Response{}, refused
 	}
-	ctx, release := context.WithTimeout(ctx, longest)
+	ctx, release := context.WithTimeout(ctx, defaultTimeout)
 	defer release()
-	response, o, err := p.try(ctx, of, t)
-	p.breaker.left(of.name, o, err)
-	p.config.Metrics.answered(of.engine, result(err), time.Since(began))
+	response, o, err := p.runWithRetry(ctx, of, t)
+	p.breaker.report(of.name, o, err)
+	p.config.Metrics.observeCall(of.engine, result(err), time.Since(began))
 	if err != nil {
 		return response, err
 	}
@@ -49,39 +49,39 @@ func result(err *engines.Error) string {
 	return err.Kind.Reason()
 }
 
-// try does the task in one worker after another, until one was alive to get it.
-func (p *Pool) try(ctx context.Context, of *program, t task) (engines.Response, outcome, *engines.Error) {
+// runWithRetry does the task in one worker after another, until one was alive to receive it.
+func (p *Pool) runWithRetry(ctx context.Context, of *program, t task) (engines.Response, outcome, *engines.Error) {
 	var last error
-	home := p.homeOf(t.call.Seed)
-	for range attempts {
-		worker, err := p.take(ctx, t.owner, func(w *process) int { return w.fit(of, home) })
+	preferred := p.preferredSlot(t.call.Seed)
+	for range maxAttempts {
+		worker, err := p.acquire(ctx, t.owner, func(w *process) int { return w.score(of, preferred) })
 		if err != nil {
-			return engines.Response{}, untold, unserved(ctx, err)
+			return engines.Response{}, inconclusive, acquireError(ctx, err)
 		}
-		response, o, err := p.with(ctx, worker, of, t)
-		if !errors.Is(err, errUnsent) && !errors.Is(err, errMisread) {
-			return response, o, asError(err)
+		response, o, err := p.runOn(ctx, worker, of, t)
+		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
+			return response, o, toEngineError(err)
 		}
-		last, t.whole = err, true
+		last, t.resendObjects = err, true
 	}
-	return engines.Response{}, untold, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
+	return engines.Response{}, inconclusive, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
 }
 
-// with does the task in that worker, and gives it back.
-func (p *Pool) with(ctx context.Context, worker *process, of *program, t task) (engines.Response, outcome, error) {
-	defer p.giveBack(worker, t.owner)
+// runOn does the task in that worker and releases it.
+func (p *Pool) runOn(ctx context.Context, worker *process, of *program, t task) (engines.Response, outcome, error) {
+	defer p.release(worker, t.owner)
 	if t.kind == protocol.KindLoad || !worker.programs.has(of.name) {
 		answer, o, err := worker.load(ctx, of)
 		if err != nil || t.kind == protocol.KindLoad {
 			return answer.Response, o, err
 		}
 	}
-	answer, o, err := worker.call(ctx, of, t.call, t.whole)
+	answer, o, err := worker.call(ctx, of, t.call, t.resendObjects)
 	return answer.Response, o, err
 }
 
-// asError is err as what it always is, without making a nil pointer an error.
-func asError(err error) *engines.Error {
+// toEngineError returns err as an *engines.Error, or nil for nil.
+func toEngineError(err error) *engines.Error {
 	var e *engines.Error
 	switch {
 	case err == nil:
@@ -93,8 +93,8 @@ func asError(err error) *engines.Error {
 	}
 }
 
-// unserved is the error of a task that got no worker.
-func unserved(ctx context.Context, err error) *engines.Error {
+// acquireError returns the error of a task that got no worker.
+func acquireError(ctx context.Context, err error) *engines.Error {
 	if ctx.Err() == nil {
 		return &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
 	}

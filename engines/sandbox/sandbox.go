@@ -1,12 +1,11 @@
-// Package sandbox runs script engines in worker processes, so that a script can
-// neither stop the host nor read what is its, whatever the engine lets it do.
+// Package sandbox runs script engines in worker processes, so that a script can neither stop the host
+// nor read its memory, files or network.
 //
-// A worker is the same binary, started anew with worker.Argument; main and TestMain
-// call worker.Main first of all. It is confined as far as the system lets it be (see
-// package confine), and runs one call at a time. The host keeps the sources, sends a
-// program to a worker that does not have it, kills what does not end in time, and
-// replaces what died, by a spare that is kept warm. Nothing of a script is parsed or
-// run in the host.
+// A worker is the program libretto-worker, or this binary, started with worker.Argument. In both, main
+// calls worker.Main first, as TestMain does in tests. The worker confines itself as far as the system
+// allows (see package confine) and runs one call at a time. The host keeps the sources, sends a program
+// to a worker that does not have it, kills a worker that exceeds its deadline, and replaces a worker
+// that exited by a spare one. Scripts are neither parsed nor run in the host.
 package sandbox
 
 import (
@@ -23,24 +22,25 @@ import (
 
 var errClosed = errors.New("the script workers have been stopped")
 
-// Config says how many workers to run, and how. Its zero value is ready to use.
+// Config configures a Pool. The zero value is ready to use.
 type Config struct {
-	// Workers is how many calls run at once, by default one for each processor and at
-	// least two. One more process is kept as a spare, which stands in for a worker that
-	// died, and runs calls of an owner that has no worker while others have them all.
+	// Workers is how many calls run at once. It defaults to the number of processors, and at least two.
+	// One more process is kept as a spare: it replaces a worker that exited, and runs calls of an owner
+	// that has no worker while others have all of them.
 	Workers int
-	// Grace is how long after the end of its context a call may still answer before
-	// its worker is killed, by default half a second.
+	// Grace is how long after the end of its context a call may still answer before its worker is
+	// killed. It defaults to half a second.
 	Grace time.Duration
-	// WithoutSeccomp leaves the filter of system calls out, for systems on which it goes wrong.
+	// WithoutSeccomp turns the system call filter off, for systems on which it does not work.
 	WithoutSeccomp bool
-	// Command is what to start as a worker, with its arguments, by default this binary.
+	// Command is the program to start as a worker, with its arguments. It defaults to this binary.
 	Command []string
-	// Now is the breaker's clock, by default the time of day.
+	// Now is the breaker's clock. It defaults to time.Now.
 	Now func() time.Time
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Log is told of workers that end otherwise than by the host's will. Zero is silent.
+	// Log logs workers that exit without being killed by the host. It defaults to a logger that
+	// discards.
 	Log logr.Logger
 }
 
@@ -55,7 +55,7 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	if len(c.Command) == 0 {
-		c.Command = ownCommand()
+		c.Command = defaultCommand()
 	}
 	if c.Log.GetSink() == nil {
 		c.Log = logr.Discard()
@@ -63,23 +63,23 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Pool is a set of workers. It is used by many goroutines at once.
+// Pool is a set of workers. It is safe for concurrent use.
 type Pool struct {
 	config  Config
 	breaker *breaker
 	hash    maphash.Seed
 
-	mu        sync.Mutex
-	queue     *queue
-	processes map[*process]bool // Whether each is idle.
-	starting  int
-	closed    bool
-	told      bool // Whether the log knows what is in force.
-	backoff   backoff
-	ending    sync.WaitGroup
+	mu                sync.Mutex
+	queue             *queue
+	processes         map[*process]bool // The value is true if the worker is idle.
+	starting          int
+	closed            bool
+	confinementLogged bool
+	backoff           backoff
+	running           sync.WaitGroup
 }
 
-// New gives a pool, which starts a first worker in the background.
+// New returns a Pool and starts its first worker in the background.
 func New(config Config) *Pool {
 	config = config.withDefaults()
 	p := &Pool{config: config, breaker: newBreaker(config.Now), hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}}
@@ -89,22 +89,22 @@ func New(config Config) *Pool {
 	return p
 }
 
-// Close ends all workers, and the calls that run in them. Later calls fail.
+// Close kills all workers, and so ends the calls in them. Later calls fail.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, w := range p.queue.drain() {
-		w.got <- granted{err: errClosed}
+		w.result <- grant{err: errClosed}
 	}
 	for process := range p.processes {
-		process.kill(becauseClosed)
+		process.kill(reasonClosed)
 	}
 	p.mu.Unlock()
-	p.ending.Wait()
+	p.running.Wait()
 }
 
-// Definitions gives engines of the same names that run those of the list in workers. The
-// workers must have been given the same list.
+// Definitions returns the given engines with a New that runs them in workers. The workers must have the
+// same list.
 func (p *Pool) Definitions(of []engines.Definition) []engines.Definition {
 	definitions := make([]engines.Definition, len(of))
 	for i, d := range of {

@@ -5,43 +5,42 @@ import (
 	"sync"
 )
 
-// maxStderr is how much is kept of what a worker writes to its standard error during
-// one question; the rest is read and dropped.
+// maxStderr bounds what is kept of a worker's standard error for one question. The rest is discarded.
 const maxStderr = 4 << 10
 
-// stderr keeps the beginning of what is written to it since it was last emptied.
-type stderr struct {
+// stderrBuffer keeps the beginning of what was written since the last reset.
+type stderrBuffer struct {
 	mu   sync.Mutex
-	kept []byte
+	buf  []byte
 	done chan struct{}
 }
 
-// drain reads to the end.
-func (s *stderr) drain(from io.ReadCloser) {
+// readFrom reads to the end.
+func (s *stderrBuffer) readFrom(from io.ReadCloser) {
 	defer close(s.done)
 	defer from.Close()
-	_, _ = io.Copy(s, from) // An end by any error is one.
+	_, _ = io.Copy(s, from) // Any error is the end.
 }
 
-// Write keeps what fits.
-func (s *stderr) Write(p []byte) (int, error) {
+// Write keeps as much of p as fits.
+func (s *stderrBuffer) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = append(s.kept, p[:min(len(p), maxStderr-len(s.kept))]...)
+	s.buf = append(s.buf, p[:min(len(p), maxStderr-len(s.buf))]...)
 	return len(p), nil
 }
 
-// empty forgets what earlier questions have led to.
-func (s *stderr) empty() {
+// reset discards what is kept.
+func (s *stderrBuffer) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = s.kept[:0]
+	s.buf = s.buf[:0]
 }
 
-// text is what is kept, once the other end is closed.
-func (s *stderr) text() string {
+// wait returns what is kept once the other end is closed.
+func (s *stderrBuffer) wait() string {
 	<-s.done
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return string(s.kept)
+	return string(s.buf)
 }

@@ -7,39 +7,39 @@ import (
 	"strconv"
 )
 
-// usage reads how much memory a process uses.
+// usage reads the memory use of a process.
 type usage struct {
-	statm *os.File
-	idle  size
+	statm    *os.File
+	baseline memoryUse
 }
 
-// watchUsage gives nil, which always reads zero, if the system does not tell.
-func watchUsage(pid int) *usage {
+// openUsage returns nil if the system does not provide the figures. A nil *usage reads zero.
+func openUsage(pid int) *usage {
 	statm, err := os.Open(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return nil
 	}
 	u := &usage{statm: statm}
-	u.idle = u.read()
+	u.baseline = u.read()
 	return u
 }
 
-func (u *usage) read() size {
+func (u *usage) read() memoryUse {
 	if u == nil {
-		return size{}
+		return memoryUse{}
 	}
 	var buf [128]byte
 	n, _ := u.statm.ReadAt(buf[:], 0)
 	fields := bytes.Fields(buf[:n]) // size resident shared text lib data dt
 	if len(fields) < 6 {
-		return size{}
+		return memoryUse{}
 	}
 	pages := func(field int) int64 {
 		n, _ := strconv.ParseInt(string(fields[field]), 10, 64)
 		return n * int64(os.Getpagesize())
 	}
 	resident := pages(1) - pages(2)
-	return size{resident: resident, kept: resident - u.idle.resident, mapped: pages(5) - u.idle.mapped}
+	return memoryUse{resident: resident, grown: resident - u.baseline.resident, mapped: pages(5) - u.baseline.mapped}
 }
 
 func (u *usage) close() {

@@ -4,8 +4,8 @@ package sandbox
 
 type usage struct{}
 
-func watchUsage(int) *usage { return nil }
+func openUsage(int) *usage { return nil }
 
-func (*usage) read() size { return size{} }
+func (*usage) read() memoryUse { return memoryUse{} }
 
 func (*usage) close() {}

@@ -1,9 +1,8 @@
-// Package controller runs one control loop: a queue of keys, workers that take
-// them, and the decision when a key is looked at again.
+// Package controller runs one control loop: a work queue of keys, workers that process them, and the
+// decision when a key is reconciled again.
 //
-// Equal keys merge while they wait, a key is never reconciled twice at once, and
-// fresh events overtake resyncs and retries. A Controller can be started and
-// stopped at any time, as often as definitions come and go.
+// Equal keys merge while they wait. A key is never reconciled twice at once. Keys with new events go
+// before resyncs and retries. A Controller can be started and stopped at any time.
 package controller
 
 import (
@@ -20,13 +19,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Key names the object to reconcile.
+// Key identifies the object to reconcile.
 type Key struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
 }
 
-// String gives "Kind namespace/name", or "Kind name" for a cluster-scoped object.
+// String returns "Kind namespace/name", or "Kind name" for a cluster-scoped object.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind.Kind + " " + k.Name
@@ -34,35 +33,33 @@ func (k Key) String() string {
 	return k.Kind.Kind + " " + k.Namespace + "/" + k.Name
 }
 
-// Result says when a key wants to be reconciled again.
+// Result says when to reconcile a key again.
 type Result struct {
-	// RequeueAfter is the time until the next pass; zero means at the next
-	// event. Beside ErrLater it is the time until the retry; beside any other
-	// error the retry comes no later, but for a second that it has at least.
+	// RequeueAfter is the time until the next reconcile; zero means at the next event. Together with
+	// ErrLater it is the time until the retry. Together with any other error the retry comes no later
+	// than that, but not within a second.
 	RequeueAfter time.Duration
 }
 
-// Reconciler makes one pass over one key. It is called by several workers at
-// once, never twice at once for one key, and again with growing delay as long
-// as it returns an error.
+// Reconciler reconciles one key. It is called by several workers at once, but never twice at once for
+// one key. It is called again with increasing delay as long as it returns an error.
 type Reconciler interface {
 	Reconcile(ctx context.Context, key Key) (Result, error)
 }
 
-// ErrLater is for a pass that could not finish for a reason that passes by
-// itself, such as a write that met a newer version. It is retried with backoff
-// and is neither logged nor counted as an error.
+// ErrLater is for a reconcile that could not finish for a transient reason, such as a write conflict. It
+// is retried with backoff, and is neither logged nor counted as an error.
 var ErrLater = errors.New("to be tried again")
 
-// Config is what a Controller is made of.
+// Config configures a Controller.
 type Config struct {
-	// Name tells this loop from others in logs and metrics.
+	// Name identifies this loop in logs and metrics.
 	Name       string
 	Reconciler Reconciler
-	// Workers is the number of keys that are reconciled at once; at least one.
+	// Workers is the number of keys that are reconciled at once. It is at least one.
 	Workers int
-	// Backoff delays retries: Min after the first error, doubling up to Max.
-	// Zero values mean 5 ms and 1000 s (section 2.8 of the specification).
+	// Backoff delays retries: Min after the first error, doubling up to Max. It defaults to 5 ms and
+	// 1000 s (section 2.8 of the specification).
 	Backoff Backoff
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -74,13 +71,13 @@ type Backoff struct{ Min, Max time.Duration }
 
 // Controller is one control loop.
 type Controller struct {
-	config Config
-	queue  workqueue.TypedRateLimitingInterface[Key]
-	lanes  *lanes
-	retry  workqueue.TypedRateLimiter[Key]
+	config   Config
+	queue    workqueue.TypedRateLimitingInterface[Key]
+	priority *priorityQueue
+	retry    workqueue.TypedRateLimiter[Key]
 }
 
-// New makes a controller, which does nothing until Run.
+// New returns a Controller. It does nothing until Run is called.
 func New(config Config) *Controller {
 	if config.Backoff.Min == 0 {
 		config.Backoff.Min = 5 * time.Millisecond
@@ -89,53 +86,51 @@ func New(config Config) *Controller {
 		config.Backoff.Max = 1000 * time.Second
 	}
 	config.Workers = max(config.Workers, 1)
-	l := newLanes()
+	priority := newPriorityQueue()
 	provider := config.Metrics.queues()
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{
-		Name: config.Name, Clock: config.Clock, Queue: l, MetricsProvider: provider,
+		Name: config.Name, Clock: config.Clock, Queue: priority, MetricsProvider: provider,
 	})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
 		Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
 	})
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](config.Backoff.Min, config.Backoff.Max)
 	return &Controller{
-		config: config,
-		lanes:  l,
-		retry:  limiter,
+		config:   config,
+		priority: priority,
+		retry:    limiter,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{
 			Name: config.Name, Clock: config.Clock, DelayingQueue: delaying, MetricsProvider: provider,
 		}),
 	}
 }
 
-// Enqueue asks for a pass over key because of an event. It never blocks.
+// Enqueue requests a reconcile of key because of an event. It never blocks.
 func (c *Controller) Enqueue(key Key) {
-	c.lanes.markFresh(key)
+	c.priority.markFresh(key)
 	c.queue.Add(key)
 }
 
-// EnqueueSoon asks for a pass over key because of an event of which more may
-// follow: those that come within d cost one pass together.
+// EnqueueSoon requests a reconcile of key in d because of an event. Further events within d are merged.
 func (c *Controller) EnqueueSoon(key Key, d time.Duration) {
-	c.lanes.markFresh(key)
+	c.priority.markFresh(key)
 	c.queue.AddAfter(key, d)
 }
 
-// EnqueueAfter asks for a pass over key after d, behind whatever fresh events
-// there are then. Of several such wishes for one key the earliest counts.
+// EnqueueAfter requests a reconcile of key in d, behind keys with new events. Of several requests for
+// one key the earliest counts.
 func (c *Controller) EnqueueAfter(key Key, d time.Duration) { c.queue.AddAfter(key, d) }
 
-// Close ends a controller that Run was never called on. It may be called more
-// than once, and after Run.
+// Close shuts down a controller that was never run. It may be called more than once, and after Run.
 func (c *Controller) Close() { c.queue.ShutDown() }
 
-// Run works until ctx ends, then lets the passes that are under way end and
-// returns. It may be called once.
+// Run processes keys until ctx ends, and returns when the running reconciles have ended. It may be
+// called once.
 func (c *Controller) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range c.config.Workers {
 		workers.Go(func() {
-			for c.next(ctx) {
+			for c.processNextItem(ctx) {
 			}
 		})
 	}
@@ -144,8 +139,8 @@ func (c *Controller) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// next makes one pass. It gives false when the queue is closed.
-func (c *Controller) next(ctx context.Context) bool {
+// processNextItem reconciles one key. It returns false when the queue is shut down.
+func (c *Controller) processNextItem(ctx context.Context) bool {
 	key, closed := c.queue.Get()
 	if closed {
 		return false
@@ -161,7 +156,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// schedule decides when key is looked at again.
+// schedule decides when key is reconciled again.
 func (c *Controller) schedule(ctx context.Context, key Key, result Result, err error) {
 	if err == nil {
 		c.queue.Forget(key)
@@ -171,7 +166,7 @@ func (c *Controller) schedule(ctx context.Context, key Key, result Result, err e
 		return
 	}
 	failures, later := c.retry.NumRequeues(key)+1, errors.Is(err, ErrLater)
-	if ctx.Err() == nil && (!later || failures > patience) {
+	if ctx.Err() == nil && (!later || failures > maxQuietRetries) {
 		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", failures)
 	}
 	delay := c.retry.When(key)
@@ -184,10 +179,10 @@ func (c *Controller) schedule(ctx context.Context, key Key, result Result, err e
 	c.queue.AddAfter(key, delay)
 }
 
-// patience is how many times in a row a pass may be put off before that is logged.
-const patience = 10
+// maxQuietRetries is how many times in a row ErrLater is not logged.
+const maxQuietRetries = 10
 
-// reconcile turns a panic into an error, so that one object can't stop the process.
+// reconcile turns a panic into an error, so that one object can't crash the process.
 func (c *Controller) reconcile(ctx context.Context, key Key) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -7,14 +7,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Metrics are the figures of all control loops of a process. A nil *Metrics counts nothing.
+// Metrics are the metrics of all control loops of a process. A nil *Metrics records nothing.
 type Metrics struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	queue    queueMetrics
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Forget drops the figures of a control loop that has stopped for good.
+// Forget deletes the series of a control loop that has been removed.
 func (m *Metrics) Forget(controller string) {
 	if m == nil {
 		return
@@ -56,8 +56,8 @@ func (m *Metrics) queues() workqueue.MetricsProvider {
 	return m.queue
 }
 
-// queueMetrics are the work queue figures under the names that metacontroller
-// and other controllers give them (section 5.2 of the specification).
+// queueMetrics are the work queue metrics, with the names that metacontroller and other controllers use
+// (section 5.2 of the specification).
 type queueMetrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec

@@ -1,7 +1,6 @@
-// Package discovery knows the resources that the API server serves, and tells
-// when they change. Custom resources are followed by watching their
-// definitions, so that one which comes or goes is noticed at once; everything
-// else is asked for now and then.
+// Package discovery tracks the resources that the API server serves, and notifies listeners of changes.
+// It watches CustomResourceDefinitions, so that added and removed custom resources are noticed at once.
+// It polls for all other resources.
 package discovery
 
 import (
@@ -23,16 +22,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Resource is an endpoint of the API server and the kind of the objects there.
+// Resource is an endpoint of the API server and the kind of its objects.
 type Resource struct {
 	schema.GroupVersionResource
 	Kind       schema.GroupVersionKind
 	Namespaced bool
-	// HasStatus says that there is a status subresource.
+	// HasStatus reports whether there is a status subresource.
 	HasStatus bool
 }
 
-// NotFoundError says that the API server has no such resource at present.
+// NotFoundError means that the API server has no such resource at present.
 type NotFoundError struct{ APIVersion, Resource string }
 
 // Error names the resource and the usual reasons.
@@ -40,62 +39,61 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed, and is the name the lower-case plural?", e.Resource, e.APIVersion)
 }
 
-// Config is what a Discovery is made of.
+// Config configures a Discovery.
 type Config struct {
 	API discovery.DiscoveryInterface
 	// Client lists and watches CustomResourceDefinitions.
 	Client dynamic.Interface
-	// Interval is how often the resources that no CustomResourceDefinition
-	// defines are asked for.
+	// Interval is how often to poll for resources without a CustomResourceDefinition.
 	Interval time.Duration
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
 
-// Discovery is what is known of the API server's resources. It is used by many goroutines at once.
+// Discovery holds the API server's resources. It is safe for concurrent use.
 type Discovery struct {
 	config Config
 	crds   cache.SharedIndexInformer
 
-	started atomic.Bool
-	failure atomic.Pointer[error] // the last one of the watch
+	started  atomic.Bool
+	watchErr atomic.Pointer[error] // The last error of the watch.
 
 	mu        sync.RWMutex
-	served    table                              // as the API server last said
-	custom    map[schema.GroupResource]table     // by CustomResourceDefinition
-	gone      map[schema.GroupResource]time.Time // definitions deleted lately
+	served    table                              // From the last poll.
+	custom    map[schema.GroupResource]table     // From CustomResourceDefinitions.
+	deleted   map[schema.GroupResource]time.Time // Recently deleted CustomResourceDefinitions.
 	listeners []func()
 
 	schemaListeners []func()
 }
 
-type name struct{ apiVersion, resource string }
-type table map[name]Resource
+type tableKey struct{ apiVersion, resource string }
+type table map[tableKey]Resource
 
-// New makes a Discovery that knows nothing until Start.
+// New returns a Discovery that has no resources until Start.
 func New(config Config) *Discovery {
 	d := &Discovery{
-		config: config,
-		crds:   newDefinitionInformer(config.Client),
-		served: table{},
-		custom: map[schema.GroupResource]table{},
-		gone:   map[schema.GroupResource]time.Time{},
+		config:  config,
+		crds:    newCRDInformer(config.Client),
+		served:  table{},
+		custom:  map[schema.GroupResource]table{},
+		deleted: map[schema.GroupResource]time.Time{},
 	}
-	// The only error is that the informer runs already.
+	// It fails only for an informer that is running.
 	_ = d.crds.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		d.failure.Store(&err)
+		d.watchErr.Store(&err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 	})
 	return d
 }
 
-// Start asks for all resources once, begins to follow them until ctx ends, and
-// returns when both sources are known. It fails if the API server does not answer.
+// Start polls once, starts the watch until ctx ends, and returns when both have synced. It fails if the
+// API server does not answer.
 func (d *Discovery) Start(ctx context.Context) error {
 	if err := d.refresh(); err != nil {
 		return err
 	}
-	registration, err := d.crds.AddEventHandler(d.definitionEvents())
+	registration, err := d.crds.AddEventHandler(d.crdHandler())
 	if err != nil {
 		return fmt.Errorf("watching CustomResourceDefinitions: %w", err)
 	}
@@ -108,9 +106,9 @@ func (d *Discovery) Start(ctx context.Context) error {
 	return nil
 }
 
-// Synced says why the API server's resources are not known yet, or nil.
+// Synced returns why the resources are not known yet, or nil.
 func (d *Discovery) Synced() error {
-	switch err := d.failure.Load(); {
+	switch err := d.watchErr.Load(); {
 	case d.crds.HasSynced():
 		return nil
 	case !d.started.Load():
@@ -122,16 +120,15 @@ func (d *Discovery) Synced() error {
 	}
 }
 
-// Listen calls f after every change of what Find gives, from any goroutine. It
-// must be called before Start, and f must return soon.
+// Listen registers f to be called after every change of the resources, from any goroutine. It must be
+// called before Start, and f must return soon.
 func (d *Discovery) Listen(f func()) { d.listeners = append(d.listeners, f) }
 
-// ListenToSchemas calls f after every change of a CustomResourceDefinition, even one
-// that is of no consequence to Find. What goes for Listen goes for it too.
+// ListenToSchemas registers f to be called after every change of a CustomResourceDefinition, even if no
+// resource has changed. The rules of Listen apply.
 func (d *Discovery) ListenToSchemas(f func()) { d.schemaListeners = append(d.schemaListeners, f) }
 
-// Find gives a resource by the apiVersion and the plural name by which
-// definitions name it, or a *NotFoundError.
+// Find returns a resource by its apiVersion and plural name, or a *NotFoundError.
 func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -143,13 +140,13 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 	if custom, ok := d.custom[schema.GroupResource{Group: group, Resource: resource}]; ok {
 		known = custom
 	}
-	if r, ok := known[name{apiVersion, resource}]; ok {
+	if r, ok := known[tableKey{apiVersion, resource}]; ok {
 		return r, nil
 	}
 	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource}
 }
 
-// poll refreshes what no CustomResourceDefinition defines.
+// poll refreshes resources without a CustomResourceDefinition.
 func (d *Discovery) poll(ctx context.Context) {
 	ticker := d.config.Clock.NewTicker(d.config.Interval)
 	defer ticker.Stop()
@@ -165,8 +162,8 @@ func (d *Discovery) poll(ctx context.Context) {
 	}
 }
 
-// refresh asks the API server for its resources. Groups that do not answer keep
-// what was known of them.
+// refresh gets the resources from the API server. A group that does not answer keeps its last known
+// resources.
 func (d *Discovery) refresh() error {
 	start := d.config.Clock.Now()
 	_, lists, err := d.config.API.ServerGroupsAndResources()
@@ -175,13 +172,13 @@ func (d *Discovery) refresh() error {
 	}
 	failed := failedGroups(err)
 	fresh := tableOf(lists)
-	d.change(func() bool {
+	d.update(func() bool {
 		for n, resource := range d.served {
 			if failed[resource.GroupVersion()] {
 				fresh[n] = resource
 			}
 		}
-		d.dropGone(fresh, start)
+		d.dropDeleted(fresh, start)
 		changed := !maps.Equal(d.served, fresh)
 		d.served = fresh
 		return changed
@@ -189,23 +186,24 @@ func (d *Discovery) refresh() error {
 	return nil
 }
 
-// goneFor is how long after the deletion of a CustomResourceDefinition the API
-// server's discovery may still list its resource.
-const goneFor = time.Minute
+// deletedTTL is how long after the deletion of a CustomResourceDefinition the API server's discovery may
+// still list its resource.
+const deletedTTL = time.Minute
 
-// dropGone takes out of a fresh answer what the API server has not yet noticed to be deleted.
-func (d *Discovery) dropGone(fresh table, asked time.Time) {
-	for gr, when := range d.gone {
-		if asked.Sub(when) > goneFor {
-			delete(d.gone, gr)
+// dropDeleted removes resources from a fresh table whose deletion the API server's discovery has not
+// noticed yet.
+func (d *Discovery) dropDeleted(fresh table, asked time.Time) {
+	for gr, when := range d.deleted {
+		if asked.Sub(when) > deletedTTL {
+			delete(d.deleted, gr)
 			continue
 		}
-		maps.DeleteFunc(fresh, func(_ name, r Resource) bool { return r.GroupResource() == gr })
+		maps.DeleteFunc(fresh, func(_ tableKey, r Resource) bool { return r.GroupResource() == gr })
 	}
 }
 
-// change makes a change under the lock and tells the listeners if it gives true.
-func (d *Discovery) change(f func() bool) {
+// update calls f with the lock held, and notifies the listeners if f returns true.
+func (d *Discovery) update(f func() bool) {
 	d.mu.Lock()
 	changed := f()
 	d.mu.Unlock()
@@ -227,7 +225,7 @@ func failedGroups(err error) map[schema.GroupVersion]bool {
 	return failed
 }
 
-// tableOf reads the API server's lists, in which a subresource is an entry "pods/status".
+// tableOf converts the API server's lists, in which a subresource is an entry such as "pods/status".
 func tableOf(lists []*metav1.APIResourceList) table {
 	t := table{}
 	for _, list := range lists {
@@ -243,7 +241,7 @@ func tableOf(lists []*metav1.APIResourceList) table {
 		}
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") {
-				t[name{list.GroupVersion, r.Name}] = Resource{
+				t[tableKey{list.GroupVersion, r.Name}] = Resource{
 					GroupVersionResource: gv.WithResource(r.Name), Kind: gv.WithKind(r.Kind),
 					Namespaced: r.Namespaced, HasStatus: withStatus[r.Name],
 				}

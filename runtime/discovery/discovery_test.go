@@ -83,16 +83,16 @@ func TestCustomResourcesAreFollowed(t *testing.T) {
 		}
 	}
 	step("before anything", func() {}, false, 0)
-	step("not established", func() { d.definitionSeen(crd(t, set(t, []any{}, "status", "conditions"))) }, false, 1)
-	step("established", func() { d.definitionSeen(crd(t, nil)) }, true, 2)
-	step("a change of something else", func() { d.definitionSeen(crd(t, set(t, "x", "metadata", "resourceVersion"))) }, true, 2)
-	step("being deleted", func() { d.definitionSeen(crd(t, set(t, "2026-01-02T03:04:05Z", "metadata", "deletionTimestamp"))) }, true, 2)
-	step("deleted", func() { d.definitionGone(crd(t, nil)) }, false, 3)
+	step("not established", func() { d.onCRDUpdate(crd(t, set(t, []any{}, "status", "conditions"))) }, false, 1)
+	step("established", func() { d.onCRDUpdate(crd(t, nil)) }, true, 2)
+	step("a change of something else", func() { d.onCRDUpdate(crd(t, set(t, "x", "metadata", "resourceVersion"))) }, true, 2)
+	step("being deleted", func() { d.onCRDUpdate(crd(t, set(t, "2026-01-02T03:04:05Z", "metadata", "deletionTimestamp"))) }, true, 2)
+	step("deleted", func() { d.onCRDDelete(crd(t, nil)) }, false, 3)
 }
 
 func TestVersionsOfACustomResource(t *testing.T) {
 	d, _, _ := fixture()
-	d.definitionSeen(crd(t, nil))
+	d.onCRDUpdate(crd(t, nil))
 	got, err := d.Find("example.com/v1", "things")
 	if diff := cmp.Diff(thing, got); diff != "" || err != nil {
 		t.Errorf("error %v, -want +got:\n%s", err, diff)
@@ -110,8 +110,8 @@ func TestVersionsOfACustomResource(t *testing.T) {
 func TestDeletedCustomResourceStaysGone(t *testing.T) {
 	list := &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Namespaced: true}}}
 	d, clock, _ := fixture(list)
-	d.definitionSeen(crd(t, nil))
-	d.definitionGone(crd(t, nil))
+	d.onCRDUpdate(crd(t, nil))
+	d.onCRDDelete(crd(t, nil))
 	if err := d.refresh(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestDeletedCustomResourceStaysGone(t *testing.T) {
 		t.Error("the API server's discovery, which lags, brought a deleted resource back")
 	}
 	// Later, whoever serves it may not be a custom resource any more.
-	clock.Step(goneFor + time.Second)
+	clock.Step(deletedTTL + time.Second)
 	if err := d.refresh(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestBuiltInResources(t *testing.T) {
 }
 
 func TestSchemasAreNotKept(t *testing.T) {
-	trimmed, err := withoutSchemas(crd(t, nil))
+	trimmed, err := dropSchemas(crd(t, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

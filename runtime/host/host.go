@@ -1,5 +1,5 @@
-// Package host holds the control loops that run now, each under the name of the
-// definition that it was started for. They come and go while the process runs.
+// Package host runs the control loops of the process, each under the name of its definition. Loops can
+// be started and stopped at any time.
 package host
 
 import (
@@ -7,25 +7,24 @@ import (
 	"sync"
 )
 
-// Host runs loops until its context ends. It is used by many goroutines at once.
+// Host runs loops until its context ends. It is safe for concurrent use.
 type Host struct {
 	ctx  context.Context
 	mu   sync.Mutex
 	runs map[string]*run
 }
 
-// run is one loop under way.
+// run is one running loop.
 type run struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// New makes a host whose loops end with ctx.
+// New returns a Host whose loops end with ctx.
 func New(ctx context.Context) *Host { return &Host{ctx: ctx, runs: map[string]*run{}} }
 
-// Start runs loop under name. A loop that ran under that name is stopped first,
-// and has returned when the new one begins. The loop must return soon after its
-// context ends.
+// Start runs loop under name. It first stops the loop that has this name and waits for it to return. The
+// loop must return soon after its context ends.
 func (h *Host) Start(name string, loop func(context.Context)) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	next := &run{cancel: cancel, done: make(chan struct{})}
@@ -40,7 +39,7 @@ func (h *Host) Start(name string, loop func(context.Context)) {
 	}()
 }
 
-// Stop ends the loop of that name, if there is one, and returns when it has ended.
+// Stop stops the loop with that name, if there is one, and waits for it to return.
 func (h *Host) Stop(name string) {
 	h.mu.Lock()
 	r := h.runs[name]
@@ -49,14 +48,14 @@ func (h *Host) Stop(name string) {
 	r.stop()
 }
 
-// Len is the number of loops.
+// Len returns the number of loops.
 func (h *Host) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.runs)
 }
 
-// Wait returns when all loops have ended, which they do after the host's context.
+// Wait returns when all loops have returned. They do after the host's context ends.
 func (h *Host) Wait() {
 	h.mu.Lock()
 	runs := make([]*run, 0, len(h.runs))

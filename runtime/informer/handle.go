@@ -13,26 +13,26 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Handle is one user's access to a shared cache. What it gives is read-only.
+// Handle gives one user access to a shared cache. The objects that it returns are read-only.
 type Handle struct {
 	pool     *Pool
 	resource schema.GroupVersionResource
-	shared   *shared
+	shared   *sharedInformer
 
 	mu            sync.Mutex
 	registrations []cache.ResourceEventHandlerRegistration
 	closed        bool
 }
 
-// Event is a change in a cache: an addition has no Old, a deletion no New.
-// A deletion's Old may be older than the object's last state.
+// Event is a change in a cache. An addition has no Old, a deletion no New. A deletion's Old may be older
+// than the object's last state.
 type Event struct {
 	Old, New *unstructured.Unstructured
-	// Replay says that the object was in the cache before the watcher came.
+	// Replay means that the object was in the cache before Watch was called.
 	Replay bool
 }
 
-// Object is the newest state that the event knows.
+// Object returns the newest state that the event has.
 func (e Event) Object() *unstructured.Unstructured {
 	if e.New != nil {
 		return e.New
@@ -40,9 +40,9 @@ func (e Event) Object() *unstructured.Unstructured {
 	return e.Old
 }
 
-// Watch calls f for every object there is and then for every change, one after
-// the other, until the handle is closed; what was on its way then may still
-// come. f must return soon: it enqueues and decides nothing.
+// Watch calls f for every object in the cache and then for every change, one after the other, until the
+// handle is closed. Events on their way may still be delivered after that. f must return soon: it should
+// only enqueue keys.
 func (h *Handle) Watch(f func(Event)) error {
 	registration, err := h.shared.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, replay bool) { f(Event{New: object(obj), Replay: replay}) },
@@ -62,19 +62,18 @@ func (h *Handle) Watch(f func(Event)) error {
 	return nil
 }
 
-// WaitForSync returns when the cache holds what the API server held, and gives
-// false if ctx ended before.
+// WaitForSync waits until the cache has synced. It returns false if ctx ends before.
 func (h *Handle) WaitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), h.shared.informer.HasSynced)
 }
 
-// Err says why the resource can't be read at present, or nil.
+// Err returns why the resource can't be read at present, or nil.
 func (h *Handle) Err() error { return h.shared.err() }
 
-// HasSynced says whether the cache holds what the API server held.
+// HasSynced reports whether the initial list is in the cache.
 func (h *Handle) HasSynced() bool { return h.shared.informer.HasSynced() }
 
-// Get gives an object, or nil. The namespace of a cluster-scoped one is empty.
+// Get returns an object, or nil. The namespace of a cluster-scoped object is empty.
 func (h *Handle) Get(namespace, name string) *unstructured.Unstructured {
 	obj, exists, err := h.shared.informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
 	if err != nil || !exists {
@@ -83,18 +82,18 @@ func (h *Handle) Get(namespace, name string) *unstructured.Unstructured {
 	return object(obj)
 }
 
-// List gives all objects, in no order.
+// List returns all objects, unordered.
 func (h *Handle) List() []*unstructured.Unstructured {
 	return objects(h.shared.informer.GetIndexer().List())
 }
 
-// OwnedBy gives the objects whose controllerRef has that UID, in no order.
+// OwnedBy returns the objects whose controllerRef has that UID, unordered.
 func (h *Handle) OwnedBy(owner types.UID) []*unstructured.Unstructured {
 	return h.ByIndex(ownerIndex, string(owner))
 }
 
-// ByIndex gives the objects under a value of an index, in no order. An index
-// that does not exist gives none.
+// ByIndex returns the objects with a value in an index, unordered. It returns none if the index does not
+// exist.
 func (h *Handle) ByIndex(index, value string) []*unstructured.Unstructured {
 	found, err := h.shared.informer.GetIndexer().ByIndex(index, value)
 	if err != nil {
@@ -103,8 +102,8 @@ func (h *Handle) ByIndex(index, value string) []*unstructured.Unstructured {
 	return objects(found)
 }
 
-// AddIndex makes an index over the cache, for all of its users, unless one of
-// that name is there. One name must always mean one function.
+// AddIndex adds an index to the cache, for all of its users. It does nothing if the name exists: one
+// name must always mean the same function.
 func (h *Handle) AddIndex(name string, values func(*unstructured.Unstructured) []string) error {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -120,8 +119,8 @@ func (h *Handle) AddIndex(name string, values func(*unstructured.Unstructured) [
 	return nil
 }
 
-// Close ends the handle's watchers, and the informer if this was its last
-// handle. It may be called more than once.
+// Close removes the handle's watchers, and stops the informer if this was its last handle. It may be
+// called more than once.
 func (h *Handle) Close() {
 	h.mu.Lock()
 	if h.closed {
@@ -133,23 +132,23 @@ func (h *Handle) Close() {
 	h.registrations = nil
 	h.mu.Unlock()
 	for _, registration := range registrations {
-		// The only error is that the informer has stopped, which is as good.
+		// The only error is that the informer has stopped.
 		_ = h.shared.informer.RemoveEventHandler(registration)
 	}
 	h.pool.release(h.resource, h.shared)
 }
 
-// object unwraps what an informer hands out.
+// object unwraps an object of an informer.
 func object(obj any) *unstructured.Unstructured {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = gone.Obj
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
 	}
-	if held, ok := obj.(*applied); ok {
-		return held.Unstructured
+	if cached, ok := obj.(*cachedObject); ok {
+		return cached.Unstructured
 	}
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		// Only objects of the dynamic client are ever put into these caches.
+		// Only objects of the dynamic client are put into these caches.
 		panic(fmt.Sprintf("informer holds a %T", obj))
 	}
 	return u
@@ -163,8 +162,8 @@ func objects(list []any) []*unstructured.Unstructured {
 	return result
 }
 
-// ControllerOf gives the reference of the object's controlling owner, or nil.
-// Unlike metav1.GetControllerOf it makes no copy of the other references.
+// ControllerOf returns the reference to the object's controlling owner, or nil. Unlike
+// metav1.GetControllerOf, it does not copy the other references.
 func ControllerOf(object *unstructured.Unstructured) *metav1.OwnerReference {
 	m, err := meta.Accessor(object)
 	if err != nil {

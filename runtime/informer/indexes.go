@@ -11,18 +11,17 @@ import (
 )
 
 const (
-	// ownerIndex has the UID of the controllerRef.
+	// ownerIndex indexes objects by the UID of their controllerRef.
 	ownerIndex = "owner"
-	// orphanIndex has, of objects without a controllerRef, the values that scoped gives.
+	// orphanIndex indexes objects without a controllerRef by namespacedValue.
 	orphanIndex = "orphan"
-	// labelIndex has, of all objects, the values that scoped gives. It is made
-	// when it is first used.
+	// labelIndex indexes all objects by namespacedValue. It is added on first use.
 	labelIndex = "label"
-	// nameIndex has the name, whatever the namespace. It is made when it is first used.
+	// nameIndex indexes objects by name in all namespaces. It is added on first use.
 	nameIndex = "name"
 )
 
-// anyLabel stands for every label where a selector names none that an index could know.
+// anyLabel stands for all labels, for selectors without a requirement that an index can answer.
 const anyLabel = "*"
 
 func indexers() cache.Indexers {
@@ -43,15 +42,15 @@ func indexers() cache.Indexers {
 	}
 }
 
-// labelValues places an object under each of its labels, in its namespace and
-// in all, so that a selector finds its candidates however many others there are.
+// labelValues returns index values for each label of an object: one for its namespace and one for all
+// namespaces. With them, a selector finds its candidates without looking at the other objects.
 func labelValues(object *unstructured.Unstructured) []string {
 	namespace, set := object.GetNamespace(), object.GetLabels()
 	values := make([]string, 0, 2*len(set)+2)
 	add := func(pair string) {
-		values = append(values, scoped("", pair))
+		values = append(values, namespacedValue("", pair))
 		if namespace != "" {
-			values = append(values, scoped(namespace, pair))
+			values = append(values, namespacedValue(namespace, pair))
 		}
 	}
 	add(anyLabel)
@@ -61,18 +60,18 @@ func labelValues(object *unstructured.Unstructured) []string {
 	return values
 }
 
-func scoped(namespace, pair string) string { return namespace + "/" + pair }
+func namespacedValue(namespace, pair string) string { return namespace + "/" + pair }
 
-// Orphans gives the objects without a controllerRef that a selector matches, in
-// one namespace, or in all if it is empty. Its cost grows with the orphans that
-// have the rarest of the selector's labels, not with all there are.
+// Orphans returns the objects without a controllerRef that match a selector, in one namespace, or in all
+// if it is empty. The cost depends on the number of orphans with the rarest label of the selector, not
+// on the number of all orphans.
 func (h *Handle) Orphans(namespace string, selector labels.Selector) []*unstructured.Unstructured {
-	return h.matching(orphanIndex, namespace, selector)
+	return h.selectByIndex(orphanIndex, namespace, selector)
 }
 
-// Select gives the objects that a selector matches, in one namespace, or in all
-// if it is empty. Its cost grows with the objects that have the rarest of the
-// selector's labels. The index that it needs is made at the first call for a resource.
+// Select returns the objects that match a selector, in one namespace, or in all if it is empty. The cost
+// depends on the number of objects with the rarest label of the selector. The first call for a resource
+// adds the index.
 func (h *Handle) Select(namespace string, selector labels.Selector) ([]*unstructured.Unstructured, error) {
 	if namespace == "" && selector.Empty() {
 		return h.List(), nil
@@ -80,10 +79,10 @@ func (h *Handle) Select(namespace string, selector labels.Selector) ([]*unstruct
 	if err := h.AddIndex(labelIndex, labelValues); err != nil {
 		return nil, err
 	}
-	return h.matching(labelIndex, namespace, selector), nil
+	return h.selectByIndex(labelIndex, namespace, selector), nil
 }
 
-// Named gives the objects of a name in whatever namespace.
+// Named returns the objects with a name, in all namespaces.
 func (h *Handle) Named(name string) ([]*unstructured.Unstructured, error) {
 	err := h.AddIndex(nameIndex, func(o *unstructured.Unstructured) []string { return []string{o.GetName()} })
 	if err != nil {
@@ -92,13 +91,13 @@ func (h *Handle) Named(name string) ([]*unstructured.Unstructured, error) {
 	return h.ByIndex(nameIndex, name), nil
 }
 
-// matching looks a selector up in an index of label values: where there is a
-// choice, by a label that was not found on many objects before.
-func (h *Handle) matching(index, namespace string, selector labels.Selector) []*unstructured.Unstructured {
+// selectByIndex looks up a selector in an index of label values. If several labels can answer it, it
+// uses one that few objects had before.
+func (h *Handle) selectByIndex(index, namespace string, selector labels.Selector) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for _, pair := range h.shared.leastCrowded(index, namespace, alternatives(selector)) {
-		candidates := h.ByIndex(index, scoped(namespace, pair))
-		h.shared.noteCrowd(index, namespace, pair, len(candidates))
+	for _, pair := range h.shared.smallest(index, namespace, alternatives(selector)) {
+		candidates := h.ByIndex(index, namespacedValue(namespace, pair))
+		h.shared.recordIndexSize(index, namespace, pair, len(candidates))
 		for _, candidate := range candidates {
 			if selector.Matches(labels.Set(candidate.GetLabels())) {
 				found = append(found, candidate)
@@ -108,30 +107,30 @@ func (h *Handle) matching(index, namespace string, selector labels.Selector) []*
 	return found
 }
 
-// crowd is how many objects under one value of an index are worth remembering.
-const crowd = 100
+// minRecordedSize is the number of objects from which the size of an index entry is recorded.
+const minRecordedSize = 100
 
-// crowded is a value of an index that many objects have.
-type crowded struct{ index, value string }
+// indexEntry identifies a value of an index.
+type indexEntry struct{ index, value string }
 
-// noteCrowd remembers how many objects have a value, if they are many.
-func (s *shared) noteCrowd(index, namespace, pair string, size int) {
-	if key := (crowded{index, scoped(namespace, pair)}); size > crowd {
-		s.crowds.Store(key, size)
+// recordIndexSize records how many objects have a value, if they are many.
+func (s *sharedInformer) recordIndexSize(index, namespace, pair string, size int) {
+	if key := (indexEntry{index, namespacedValue(namespace, pair)}); size > minRecordedSize {
+		s.indexSizes.Store(key, size)
 	} else {
-		s.crowds.Delete(key)
+		s.indexSizes.Delete(key)
 	}
 }
 
-// leastCrowded gives the alternative with the fewest objects, as far as is known,
-// and of those that are alike the one with the fewest pairs.
-func (s *shared) leastCrowded(index, namespace string, alternatives [][]string) []string {
+// smallest returns the alternative with the fewest objects, as far as known, and among equals the one
+// with the fewest pairs.
+func (s *sharedInformer) smallest(index, namespace string, alternatives [][]string) []string {
 	if len(alternatives) == 0 {
 		return nil
 	}
 	size := func(pairs []string) (sum int) {
 		for _, pair := range pairs {
-			if known, ok := s.crowds.Load(crowded{index, scoped(namespace, pair)}); ok {
+			if known, ok := s.indexSizes.Load(indexEntry{index, namespacedValue(namespace, pair)}); ok {
 				sum += known.(int)
 			}
 		}
@@ -142,10 +141,9 @@ func (s *shared) leastCrowded(index, namespace string, alternatives [][]string) 
 	})
 }
 
-// Pairs gives labels, as "key=value", of which every object that the selector
-// matches has exactly one: those of its most telling requirement. It gives "*"
-// if no requirement names values, and nothing if the selector matches nothing.
-// The same pairs index objects by label and parents by selector.
+// Pairs returns labels, as "key=value", of which every object that matches the selector has exactly one:
+// those of its most selective requirement. It returns "*" if no requirement has values, and nothing if
+// the selector matches nothing. The same pairs index objects by label and parents by selector.
 func Pairs(selector labels.Selector) []string {
 	all := alternatives(selector)
 	if len(all) == 0 {
@@ -154,8 +152,8 @@ func Pairs(selector labels.Selector) []string {
 	return slices.MinFunc(all, func(a, b []string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// alternatives gives the pairs of each requirement that names values. Any of them
-// is enough to find what the selector matches.
+// alternatives returns the pairs of each requirement with values. The pairs of any one of them find all
+// objects that match.
 func alternatives(selector labels.Selector) [][]string {
 	requirements, selectable := selector.Requirements()
 	if !selectable {
@@ -181,8 +179,7 @@ func alternatives(selector labels.Selector) [][]string {
 	return all
 }
 
-// PairsOf gives the values of Pairs under which a selector may stand that
-// matches an object of these labels.
+// PairsOf returns the values of Pairs that selectors matching these labels may have.
 func PairsOf(set map[string]string) []string {
 	pairs := make([]string, 1, len(set)+1)
 	pairs[0] = anyLabel

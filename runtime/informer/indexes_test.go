@@ -57,7 +57,7 @@ func TestPairsMeet(t *testing.T) {
 				if slices.Contains(PairsOf(set), pair) {
 					shared++
 				}
-				if want := slices.Contains(labelValues(labelled("ns", set)), scoped("ns", pair)); want != slices.Contains(PairsOf(set), pair) {
+				if want := slices.Contains(labelValues(labelled("ns", set)), namespacedValue("ns", pair)); want != slices.Contains(PairsOf(set), pair) {
 					t.Errorf("%q and %v: objects and parents are indexed differently", text, set)
 				}
 			}
@@ -95,15 +95,15 @@ func TestLeastCrowded(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var s shared
+			var s sharedInformer
 			for _, n := range tc.notes {
-				s.noteCrowd("orphan", n.namespace, n.pair, n.size)
+				s.recordIndexSize("orphan", n.namespace, n.pair, n.size)
 			}
 			selector, err := labels.Parse(tc.selector)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, s.leastCrowded("orphan", "ns", alternatives(selector))); diff != "" {
+			if diff := cmp.Diff(tc.want, s.smallest("orphan", "ns", alternatives(selector))); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

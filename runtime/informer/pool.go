@@ -1,7 +1,7 @@
-// Package informer keeps one cache for each resource that somebody needs,
-// however many definitions need it, and stops watching when the last one lets go.
+// Package informer keeps one informer for each resource in use, shared by all definitions that need it.
+// The informer stops when its last user closes its handle.
 //
-// Objects in the caches are shared by everybody and must not be changed.
+// Cached objects are shared and must not be changed.
 package informer
 
 import (
@@ -20,36 +20,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Pool shares informers. It is used by many goroutines at once.
+// Pool shares informers. It is safe for concurrent use.
 type Pool struct {
 	ctx    context.Context
 	client dynamic.Interface
 	log    logr.Logger
 
-	manager string // whose fields are kept, unless it is empty
+	manager string // Whose managedFields are kept; empty for none.
 
 	mu     sync.Mutex
-	shared map[schema.GroupVersionResource]*shared
+	shared map[schema.GroupVersionResource]*sharedInformer
 }
 
-// shared is the one informer for a resource.
-type shared struct {
-	informer cache.SharedIndexInformer
-	cancel   context.CancelFunc
-	done     chan struct{}
-	users    int
-	failure  atomic.Pointer[failure]
-	crowds   sync.Map // of crowded to the number of objects there were
+// sharedInformer is the one informer for a resource.
+type sharedInformer struct {
+	informer   cache.SharedIndexInformer
+	cancel     context.CancelFunc
+	done       chan struct{}
+	refs       int
+	failure    atomic.Pointer[failure]
+	indexSizes sync.Map // Maps indexEntry to the last number of objects.
 }
 
-// failure is why a list or watch failed, and how far the cache was then.
+// failure is why a list or watch failed, and the resource version of the cache then.
 type failure struct {
 	err     error
 	version string
 }
 
-// err gives the last failure, unless the cache has got further since.
-func (s *shared) err() error {
+// err returns the last failure, unless the cache has been updated since.
+func (s *sharedInformer) err() error {
 	f := s.failure.Load()
 	if f == nil || f.version != s.informer.LastSyncResourceVersion() {
 		return nil
@@ -57,26 +57,26 @@ func (s *shared) err() error {
 	return f.err
 }
 
-// failed notes a failure. That a watch ends now and then is none.
-func (s *shared) failed(ctx context.Context, r *cache.Reflector, err error) {
+// onWatchError records a failure. The normal end of a watch is not a failure.
+func (s *sharedInformer) onWatchError(ctx context.Context, r *cache.Reflector, err error) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, io.EOF) {
 		s.failure.Store(&failure{err: err, version: s.informer.LastSyncResourceVersion()})
 	}
 	cache.DefaultWatchErrorHandler(ctx, r, err)
 }
 
-// NewPool makes a pool whose informers end with ctx.
+// NewPool returns a Pool whose informers stop with ctx.
 func NewPool(ctx context.Context, client dynamic.Interface, log logr.Logger) *Pool {
-	return &Pool{ctx: ctx, client: client, log: log, shared: map[schema.GroupVersionResource]*shared{}}
+	return &Pool{ctx: ctx, client: client, log: log, shared: map[schema.GroupVersionResource]*sharedInformer{}}
 }
 
-// KeepFields has the caches keep, of an object's managedFields, what was applied by
-// manager and by those whose names begin with manager and a slash. Handle.Applied gives
-// it. It is called before the first cache is opened.
+// KeepFields makes the caches keep those entries of managedFields that were applied by manager, or by a
+// manager whose name begins with manager and a slash. AppliedFields returns them. It must be called
+// before the first Open.
 func (p *Pool) KeepFields(manager string) { p.manager = manager }
 
-// Open gives a handle on the cache of a resource, over all namespaces, and
-// starts to fill it if nobody did yet. The handle must be closed.
+// Open returns a handle on the cache of a resource in all namespaces. It starts the informer if there is
+// none. The handle must be closed.
 func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,27 +85,27 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 		s = p.start(resource)
 		p.shared[resource] = s
 	}
-	s.users++
+	s.refs++
 	return &Handle{pool: p, resource: resource, shared: s}
 }
 
-// Len is the number of resources that are watched.
+// Len returns the number of resources that are watched.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.shared)
 }
 
-func (p *Pool) start(resource schema.GroupVersionResource) *shared {
+func (p *Pool) start(resource schema.GroupVersionResource) *sharedInformer {
 	ctx, cancel := context.WithCancel(p.ctx)
-	s := &shared{
+	s := &sharedInformer{
 		informer: dynamicinformer.NewFilteredDynamicInformer(p.client, resource, "", 0, indexers(), nil).Informer(),
 		cancel:   cancel,
 		done:     make(chan struct{}),
 	}
-	// Both can only fail for an informer that runs already.
-	_ = s.informer.SetTransform(s.trimmer(p))
-	_ = s.informer.SetWatchErrorHandlerWithContext(s.failed)
+	// Both fail only for an informer that is running.
+	_ = s.informer.SetTransform(s.transform(p))
+	_ = s.informer.SetWatchErrorHandlerWithContext(s.onWatchError)
 	p.log.V(1).Info("watching", "resource", resource.String())
 	go func() {
 		defer close(s.done)
@@ -115,11 +115,11 @@ func (p *Pool) start(resource schema.GroupVersionResource) *shared {
 	return s
 }
 
-// release takes one user away and stops the informer after the last one.
-func (p *Pool) release(resource schema.GroupVersionResource, s *shared) {
+// release removes one user and stops the informer after the last one.
+func (p *Pool) release(resource schema.GroupVersionResource, s *sharedInformer) {
 	p.mu.Lock()
-	s.users--
-	last := s.users == 0
+	s.refs--
+	last := s.refs == 0
 	if last {
 		delete(p.shared, resource)
 	}
@@ -130,30 +130,30 @@ func (p *Pool) release(resource schema.GroupVersionResource, s *shared) {
 	}
 }
 
-// trimmer gives what every object goes through before anybody sees it: it drops
-// what no hook needs and what is half of a typical object's memory, puts aside the
-// fields that are kept of that, and shares what the object has in common with others
-// and with its former self. An informer does so in one goroutine.
-func (s *shared) trimmer(p *Pool) cache.TransformFunc {
-	sharer := newSharer()
+// transform returns the function that processes objects before they enter the cache. It removes
+// managedFields, which are half of a typical object and which no hook needs, keeps the entries of
+// KeepFields aside, and shares parts with other objects and with the previous version. An informer calls
+// it from one goroutine.
+func (s *sharedInformer) transform(p *Pool) cache.TransformFunc {
+	sharer := newInterner()
 	return func(obj any) (any, error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return obj, nil
 		}
-		fields := p.Applied(u)
-		dropFields(u)
+		fields := p.AppliedFields(u)
+		dropManagedFields(u)
 		var before map[string]any
 		var fieldsBefore []any
 		key := cache.NewObjectName(u.GetNamespace(), u.GetName()).String()
 		if known, exists, err := s.informer.GetIndexer().GetByKey(key); err == nil && exists {
-			before, fieldsBefore = object(known).Object, fieldsOf(known)
+			before, fieldsBefore = object(known).Object, managedFieldsOf(known)
 		}
 		sharer.object(u.Object, before)
 		if len(fields) == 0 {
 			return u, nil
 		}
 		sharer.items(fields, fieldsBefore)
-		return &applied{u, fields}, nil
+		return &cachedObject{u, fields}, nil
 	}
 }

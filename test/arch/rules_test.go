@@ -60,7 +60,7 @@ var rules = []rule{
 	{packages: "controllers/api/...", why: leaf},
 	{packages: "manifests/...", why: leaf},
 
-	{packages: "scripts/...", imports: []string{"engines", "runtime/shared/..."}, inTests: realHooks,
+	{packages: "scripts/...", imports: []string{"engines", "runtime/watchset/..."}, inTests: realHooks,
 		why: "scripts are loaded for whoever asks, the test runner for scripts among them: it knows no API types and no controllers"},
 
 	{packages: "controllers/parent/...", imports: []string{"engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},

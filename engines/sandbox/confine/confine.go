@@ -1,12 +1,11 @@
-// Package confine takes from the process that it runs in what a script worker does
-// not need: files, network, other processes, memory without bound.
+// Package confine removes the process's access to what a script worker does not need: files, network,
+// other processes, unlimited memory.
 //
-// Each measure is tried, and what is in force is reported: which of them a system
-// has differs by kernel, by container and by platform. The limits on time are not
-// here, because they need none of this.
+// Each measure is tried, and the report says which are in force: that depends on the kernel, the
+// container and the platform. Time limits do not depend on this package.
 package confine
 
-// Measures that a worker tries, by the names that are logged and counted.
+// Names of the measures, for logs and metrics.
 const (
 	Descriptors     = "descriptors"
 	NoNewPrivileges = "no_new_privileges"
@@ -18,25 +17,25 @@ const (
 	Seccomp         = "seccomp"
 )
 
-// Measures lists all names.
+// Measures returns the names of all measures.
 func Measures() []string {
 	return []string{Descriptors, NoNewPrivileges, Undumpable, MemoryLimit, Rlimits, OOMScore, Landlock, Seccomp}
 }
 
-// MaxBudget is the most that Budget can be asked for, in bytes: for one call, and for
-// what is kept for others.
+// MaxBudget is the largest argument of Budget, in bytes: the limit of one call, and room for cached
+// programs and objects.
 const MaxBudget = 1<<30 + 256<<20
 
-// Report says of each measure why it is not in force, or "" if it is.
+// Report maps each measure to the reason why it is not in force, or to "" if it is.
 type Report map[string]string
 
-// Confined is this process, once it is confined.
+// Confined is the confined process.
 type Confined struct {
 	Report Report
 	memory memory
 }
 
-func (r Report) note(measure string, err error) {
+func (r Report) set(measure string, err error) {
 	r[measure] = ""
 	if err != nil {
 		r[measure] = err.Error()

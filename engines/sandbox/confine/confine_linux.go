@@ -10,35 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apply confines this process for the rest of its life. It is called once, before
-// anything of a script is read. Without seccomp the filter of system calls is left out.
+// Apply confines this process for the rest of its life. It must be called once, before any script is
+// read. If seccomp is false, system calls are not filtered.
 func Apply(seccomp bool) *Confined {
 	c := &Confined{Report: Report{}}
-	// The files come first: afterwards none can be opened.
-	c.Report.note(Descriptors, closeInherited())
-	c.Report.note(OOMScore, os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
+	// These two come first: later no file can be opened.
+	c.Report.set(Descriptors, closeInherited())
+	c.Report.set(OOMScore, os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
 	var err error
 	c.memory, err = readMemory()
 	if err == nil {
 		err = c.memory.limit(MaxBudget)
 	}
-	c.Report.note(MemoryLimit, err)
-	c.Report.note(Rlimits, limitOthers())
-	c.Report.note(Undumpable, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
-	c.Report.note(Landlock, restrictFiles())
-	c.Report.note(Seccomp, errors.New("turned off"))
+	c.Report.set(MemoryLimit, err)
+	c.Report.set(Rlimits, setRlimits())
+	c.Report.set(Undumpable, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
+	c.Report.set(Landlock, restrictPaths())
+	c.Report.set(Seccomp, errors.New("turned off"))
 	if seccomp {
-		c.Report.note(Seccomp, filterCalls())
+		c.Report.set(Seccomp, installFilter())
 	}
-	c.Report.note(NoNewPrivileges, nil)
-	if c.Report[Seccomp] != "" { // Which can't be had without.
-		c.Report.note(NoNewPrivileges, dropPrivileges())
+	c.Report.set(NoNewPrivileges, nil)
+	if c.Report[Seccomp] != "" { // Seccomp implies it.
+		c.Report.set(NoNewPrivileges, setNoNewPrivileges())
 	}
 	return c
 }
 
-// closeInherited closes what the host was given by whoever started it, and did not
-// know of. Such descriptors survive exec; those of this process's own do not.
+// closeInherited closes descriptors that the host inherited without knowing. They survive exec; the
+// host's own do not.
 func closeInherited() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -50,31 +50,31 @@ func closeInherited() error {
 			continue
 		}
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
-			_ = unix.Close(fd) // The one of ReadDir is closed already.
+			_ = unix.Close(fd) // The descriptor of ReadDir is closed already.
 		}
 	}
 	return nil
 }
 
-// limitOthers sets what can be counted beside memory. The number of processes is
-// not among it: the Go runtime's own threads count as such.
-func limitOthers() error {
-	for resource, most := range map[int]uint64{
+// setRlimits sets limits other than memory. The number of processes is not limited, because the threads
+// of the Go runtime count.
+func setRlimits() error {
+	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_NOFILE: 16,
 		unix.RLIMIT_FSIZE:  0,
 		unix.RLIMIT_CORE:   0,
 		unix.RLIMIT_STACK:  8 << 20,
 	} {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}); err != nil {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// restrictFiles applies a Landlock ruleset without rules. The best effort succeeds
-// on a kernel that has no Landlock at all, so that the root is tried afterwards.
-func restrictFiles() error {
+// restrictPaths applies a Landlock ruleset without rules. BestEffort succeeds on a kernel without
+// Landlock, so the result is tested.
+func restrictPaths() error {
 	if err := landlock.V11.BestEffort().Restrict(); err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func restrictFiles() error {
 	return nil
 }
 
-// dropPrivileges says whether Landlock, which needs it, has set no_new_privs on all
-// threads. If not, it is set on the thread at hand and those that it starts.
-func dropPrivileges() error {
+// setNoNewPrivileges returns nil if Landlock, which needs no_new_privs, has set it on all threads.
+// Otherwise it sets it on the current thread and those started from it, and returns an error.
+func setNoNewPrivileges() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)

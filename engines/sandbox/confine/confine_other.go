@@ -4,7 +4,7 @@ package confine
 
 type memory struct{}
 
-// Apply does nothing here but say so.
+// Apply reports that no measure is in force.
 func Apply(bool) *Confined {
 	c := &Confined{Report: Report{}}
 	for _, measure := range Measures() {
@@ -13,5 +13,5 @@ func Apply(bool) *Confined {
 	return c
 }
 
-// Budget does nothing here.
+// Budget does nothing on this system.
 func (*Confined) Budget(int64) error { return nil }

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addressSlack is how much more address space than memory is allowed: the Go runtime
-// reserves more than it uses.
+// addressSlack is how much more address space than memory is allowed, because the Go runtime reserves
+// more than it uses.
 const addressSlack = 512 << 20
 
-// memory is what the process had at its start, in bytes.
+// memory is the memory of the process at its start, in bytes.
 type memory struct{ data, address uint64 }
 
-// readMemory reads it from /proc, which must not be confined yet.
+// readMemory reads /proc, so it must be called before Landlock is applied.
 func readMemory() (memory, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -55,11 +55,11 @@ func (m memory) limit(budget uint64) error {
 	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: address, Max: address})
 }
 
-// Budget bounds the memory that the process may map from now on, beyond what it had at
-// its start, in bytes. To go over it ends the process.
+// Budget bounds the memory that the process may map beyond what it had at its start, in bytes. The
+// process exits if it is exceeded.
 func (c *Confined) Budget(budget int64) error {
 	if c.Report[MemoryLimit] != "" {
-		return nil // Reported already.
+		return nil // In the report already.
 	}
 	budget = min(max(budget, 0), MaxBudget)
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the fields of seccomp_data are, on machines of this byte order.
+// Offsets of the fields of seccomp_data on little-endian machines.
 const (
 	offsetNumber   = 0
 	offsetArch     = 4
@@ -20,16 +20,15 @@ const (
 )
 
 const (
-	answerAllow = unix.SECCOMP_RET_ALLOW
-	answerEPERM = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	// answerENOSYS is for a call that libc tries first and can do without.
-	answerENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retAllow = unix.SECCOMP_RET_ALLOW
+	retEPERM = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	// retENOSYS is for a call that libc tries first and can do without.
+	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// everywhere are the calls that the Go runtime makes and that the worker needs, by
-// names that all architectures have. A call that is missing is answered with EPERM,
-// which a later runtime may live with, and does not kill.
-var everywhere = []uint32{
+// allowedCalls are the calls that the Go runtime and the worker need and that all architectures have.
+// Other calls get EPERM instead of a kill: a later runtime may work without them.
+var allowedCalls = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_FCNTL, unix.SYS_FSTAT,
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MINCORE,
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY,
@@ -43,71 +42,71 @@ var everywhere = []uint32{
 
 func statement(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 
-func load(offset uint32) unix.SockFilter {
+func loadField(offset uint32) unix.SockFilter {
 	return statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset)
 }
 
-func answer(a uint32) unix.SockFilter { return statement(unix.BPF_RET|unix.BPF_K, a) }
+func ret(a uint32) unix.SockFilter { return statement(unix.BPF_RET|unix.BPF_K, a) }
 
-// unless skips so many instructions unless the value at hand is k.
-func unless(k uint32, skip uint8) unix.SockFilter {
+// skipUnlessEqual skips that many instructions unless the loaded value is k.
+func skipUnlessEqual(k uint32, skip uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jf: skip}
 }
 
-// program is the filter: an allow-list, and three calls whose arguments matter.
-func program() []unix.SockFilter {
+// filterProgram returns the filter: an allow-list, and three calls whose arguments are checked.
+func filterProgram() []unix.SockFilter {
 	p := []unix.SockFilter{
-		load(offsetArch),
+		loadField(offsetArch),
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: auditArch, Jt: 1},
-		answer(answerEPERM), // Numbers of another architecture mean other calls.
-		load(offsetNumber),
+		ret(retEPERM), // Call numbers of another architecture mean other calls.
+		loadField(offsetNumber),
 	}
-	for _, number := range slices.Concat(everywhere, ofThisArch) {
-		p = append(p, unless(number, 1), answer(answerAllow))
+	for _, number := range slices.Concat(allowedCalls, archCalls) {
+		p = append(p, skipUnlessEqual(number, 1), ret(retAllow))
 	}
-	p = append(p, unless(unix.SYS_CLONE3, 1), answer(answerENOSYS))
-	p = append(p, onlyThreads()...)
-	p = append(p, onlyItself(unix.SYS_PRLIMIT64)...)
-	p = append(p, onlyOwnSignals()...)
-	return append(p, answer(answerEPERM))
+	p = append(p, skipUnlessEqual(unix.SYS_CLONE3, 1), ret(retENOSYS))
+	p = append(p, allowThreads()...)
+	p = append(p, allowSelf(unix.SYS_PRLIMIT64)...)
+	p = append(p, allowOwnSignals()...)
+	return append(p, ret(retEPERM))
 }
 
-// onlyThreads allows clone for threads of this process.
-func onlyThreads() []unix.SockFilter {
+// allowThreads allows clone for threads of this process.
+func allowThreads() []unix.SockFilter {
 	return []unix.SockFilter{
-		unless(unix.SYS_CLONE, 4),
-		load(offsetArgument),
+		skipUnlessEqual(unix.SYS_CLONE, 4),
+		loadField(offsetArgument),
 		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
-		answer(answerAllow),
-		answer(answerEPERM),
+		ret(retAllow),
+		ret(retEPERM),
 	}
 }
 
-// onlyItself allows a call whose first argument, a process, is zero: the caller.
-func onlyItself(number uint32) []unix.SockFilter {
+// allowSelf allows a call whose first argument, a process, is zero: the caller.
+func allowSelf(number uint32) []unix.SockFilter {
 	return []unix.SockFilter{
-		unless(number, 4),
-		load(offsetArgument),
-		unless(0, 1),
-		answer(answerAllow),
-		answer(answerEPERM),
+		skipUnlessEqual(number, 4),
+		loadField(offsetArgument),
+		skipUnlessEqual(0, 1),
+		ret(retAllow),
+		ret(retEPERM),
 	}
 }
 
-// onlyOwnSignals allows signals to this process, which the Go runtime sends to preempt.
-func onlyOwnSignals() []unix.SockFilter {
+// allowOwnSignals allows signals to this process. The Go runtime sends them for preemption.
+func allowOwnSignals() []unix.SockFilter {
 	return []unix.SockFilter{
-		unless(unix.SYS_TGKILL, 4),
-		load(offsetArgument),
-		unless(uint32(unix.Getpid()), 1),
-		answer(answerAllow),
-		answer(answerEPERM),
+		skipUnlessEqual(unix.SYS_TGKILL, 4),
+		loadField(offsetArgument),
+		skipUnlessEqual(uint32(unix.Getpid()), 1),
+		ret(retAllow),
+		ret(retEPERM),
 	}
 }
 
-// filterCalls puts the filter on all threads.
-func filterCalls() error {
-	filter := program()
+// installFilter installs the filter on all threads.
+func installFilter() error {
+	filter := filterProgram()
 	if len(filter) > math.MaxUint16 {
 		return fmt.Errorf("the filter has %d instructions", len(filter))
 	}
@@ -116,11 +115,11 @@ func filterCalls() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	given := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	thread, _, failure := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&given)))
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
-	if failure != 0 {
-		return failure
+	if errno != 0 {
+		return errno
 	}
 	if thread != 0 {
 		return fmt.Errorf("thread %d can't be filtered", thread)

@@ -4,4 +4,4 @@ package confine
 
 import "errors"
 
-func filterCalls() error { return errors.New("there is no list of calls for this architecture") }
+func installFilter() error { return errors.New("there is no list of calls for this architecture") }

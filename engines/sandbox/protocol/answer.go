@@ -8,58 +8,58 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// Answer is what a worker says to a question. For a Load there is no response.
+// Answer is a worker's answer to a question. The answer to a Load has no response.
 type Answer struct {
 	Number   uint64
 	Response engines.Response
-	// Err is nil if all went well.
+	// Err is nil on success.
 	Err *engines.Error
-	// Spent says that the worker is of no more use: it came close to its memory's end.
-	Spent bool
-	// Misread says that the question could not be read, and nothing was run.
-	Misread bool
-	// Kept is how much memory the program takes that was loaded, in bytes.
-	Kept int64
+	// NearLimit means that the worker must be replaced, because it came close to its memory limit.
+	NearLimit bool
+	// Unreadable means that the question could not be decoded, and nothing was run.
+	Unreadable bool
+	// ProgramBytes is the memory of the program that was loaded.
+	ProgramBytes int64
 }
 
-// Append writes it down, but for what the host has of it: the objects. A body that
-// can't be written is an error instead.
+// Append appends the encoded answer to frame. It encodes objects that the host has by their ID. If the
+// body can't be encoded, the answer is an error.
 func (a Answer) Append(frame []byte, objects *wire.Objects) []byte {
-	e := a.encoded(frame, objects)
+	e := a.encode(frame, objects)
 	if err := e.Err(); err != nil {
-		a.Response.Body, a.Err = nil, unfit(err)
-		e = a.encoded(frame, objects)
+		a.Response.Body, a.Err = nil, bodyError(err)
+		e = a.encode(frame, objects)
 	}
 	return e.Bytes()
 }
 
-func (a Answer) encoded(frame []byte, objects *wire.Objects) *wire.Encoder {
+func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e := wire.NewEncoder(frame)
 	e.Uint(KindAnswer)
 	e.Uint(a.Number)
-	e.Bool(a.Spent)
-	e.Bool(a.Misread)
-	e.Int(a.Kept)
+	e.Bool(a.NearLimit)
+	e.Bool(a.Unreadable)
+	e.Int(a.ProgramBytes)
 	e.Bool(a.Response.TimeDependent)
 	e.Bool(a.Response.Unread != nil)
 	e.Strings(a.Response.Unread)
-	e.Strings(Cut(a.Response.Logs))
+	e.Strings(TruncateLogs(a.Response.Logs))
 	appendError(e, a.Err)
-	e.Max, e.Share, e.Again = len(e.Bytes())+MaxResponseBytes, objects.Share, true
+	e.Max, e.Share, e.BackRefs = len(e.Bytes())+MaxResponseBytes, objects.Share, true
 	e.Value(a.Response.Body)
 	return e
 }
 
-func unfit(err error) *engines.Error {
+func bodyError(err error) *engines.Error {
 	if errors.Is(err, wire.ErrTooLarge) {
 		return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("the response is larger than %d MiB", MaxResponseBytes>>20)}
 	}
 	return &engines.Error{Kind: engines.BadResponse, Message: "the response " + err.Error()}
 }
 
-// Cut keeps the lines that fit, and says in a last one if some did not.
-func Cut(lines []string) []string {
-	left := MaxLogBytes + 1<<10 // What engines cut themselves passes, with its last line.
+// TruncateLogs keeps the lines that fit. If some do not, it appends a line that says so.
+func TruncateLogs(lines []string) []string {
+	left := MaxLogBytes + 1<<10 // Logs that an engine has truncated itself pass, with its last line.
 	for i, line := range lines {
 		if left -= len(line) + 1; left < 0 {
 			return append(lines[:i:i], fmt.Sprintf("(cut at %d KiB)", MaxLogBytes>>10))
@@ -68,15 +68,15 @@ func Cut(lines []string) []string {
 	return lines
 }
 
-// ReadAnswer reads what Append wrote. Nothing in it is part of the message. held gives
-// the objects that the worker has, and the bytes that they were sent as. An answer
-// whose body takes too much memory, or would if it held copies of these, is one with an error.
+// ReadAnswer decodes what Append wrote. The result shares no memory with payload. held returns the
+// object that the worker has under an ID, and its encoded size. If the body takes too much memory, or
+// would if it had copies of these objects, the answer is an error.
 func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, bytes int)) (a Answer, err error) {
 	d := wire.NewDecoder(payload)
-	d.Copy, d.Memory, d.Again = true, MaxResponseMemory, memoryOfByte
-	d.Held = func(number uint64) (map[string]any, int) {
+	d.Copy, d.Memory, d.BackRefCost = true, MaxResponseMemory, memoryPerByte
+	d.Lookup = func(number uint64) (map[string]any, int) {
 		m, bytes := held(number)
-		return m, bytes * memoryOfByte
+		return m, bytes * memoryPerByte
 	}
 	if err := expect(d, KindAnswer); err != nil {
 		return a, err
@@ -84,16 +84,16 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 	if a.Number, err = d.Uint(); err != nil {
 		return a, err
 	}
-	if a.Spent, err = d.Bool(); err != nil {
+	if a.NearLimit, err = d.Bool(); err != nil {
 		return a, err
 	}
-	if a.Misread, err = d.Bool(); err != nil {
+	if a.Unreadable, err = d.Bool(); err != nil {
 		return a, err
 	}
-	if a.Kept, err = d.Int(); err != nil {
+	if a.ProgramBytes, err = d.Int(); err != nil {
 		return a, err
 	}
-	if err := readNotes(d, &a.Response); err != nil {
+	if err := readResponse(d, &a.Response); err != nil {
 		return a, err
 	}
 	if a.Err, err = readError(d); err != nil {
@@ -101,29 +101,29 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 	}
 	a.Response.Body, err = d.Value()
 	if errors.Is(err, wire.ErrTooLarge) {
-		a.Err, err = unfit(err), nil
+		a.Err, err = bodyError(err), nil
 	}
 	return a, err
 }
 
-func readNotes(d *wire.Decoder, r *engines.Response) (err error) {
+func readResponse(d *wire.Decoder, r *engines.Response) (err error) {
 	if r.TimeDependent, err = d.Bool(); err != nil {
 		return err
 	}
-	knows, err := d.Bool()
+	hasUnread, err := d.Bool()
 	if err != nil {
 		return err
 	}
 	if r.Unread, err = d.Strings(); err != nil {
 		return err
 	}
-	if !knows {
+	if !hasUnread {
 		r.Unread = nil
 	}
 	if r.Logs, err = d.Strings(); err != nil {
 		return err
 	}
-	r.Logs = Cut(r.Logs)
+	r.Logs = TruncateLogs(r.Logs)
 	if len(r.Logs) == 0 {
 		r.Logs = nil
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// Call asks for a program to be called.
+// Call asks the worker to call a program.
 type Call struct {
-	// Drop are the numbers of objects to forget first.
-	Drop []uint64
-	Call engines.Call
+	// Evict lists the IDs of objects to drop first.
+	Evict []uint64
+	Call  engines.Call
 }
 
-// Append writes it down, behind its Question.
+// Append appends the encoded call. It comes after its Question.
 func (c Call) Append(e *wire.Encoder) {
-	e.Uint(uint64(len(c.Drop)))
-	for _, id := range c.Drop {
+	e.Uint(uint64(len(c.Evict)))
+	for _, id := range c.Evict {
 		e.Uint(id)
 	}
 	e.Int(c.Call.Now.Unix())
@@ -26,10 +26,10 @@ func (c Call) Append(e *wire.Encoder) {
 	e.Value(c.Call.Request)
 }
 
-// ReadCall reads what Append wrote, and changes the objects that d keeps as it says.
-// The request is part of the message.
+// ReadCall decodes what Append wrote. It updates d.Objects as the message says. The request shares
+// memory with the message.
 func ReadCall(d *wire.Decoder) (call engines.Call, err error) {
-	if err := drop(d); err != nil {
+	if err := evict(d); err != nil {
 		return call, err
 	}
 	seconds, err := d.Int()
@@ -58,7 +58,7 @@ func ReadCall(d *wire.Decoder) (call engines.Call, err error) {
 	return call, nil
 }
 
-func drop(d *wire.Decoder) error {
+func evict(d *wire.Decoder) error {
 	n, err := d.Uint()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func drop(d *wire.Decoder) error {
 		if err != nil {
 			return err
 		}
-		d.Objects.Drop(id)
+		d.Objects.Delete(id)
 	}
 	return nil
 }

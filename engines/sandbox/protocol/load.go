@@ -5,23 +5,23 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// Load asks for a program to be compiled and kept.
+// Load asks the worker to compile a program and keep it.
 type Load struct {
-	// Drop are programs to forget first.
-	Drop   []string
+	// Evict lists programs to drop first.
+	Evict  []string
 	Engine string
 	Hook   string
 	Script engines.Script
 }
 
-// Append writes it down, behind its Question.
+// Append appends the encoded load. It comes after its Question.
 func (l Load) Append(e *wire.Encoder) {
-	e.Strings(l.Drop)
+	e.Strings(l.Evict)
 	AppendSource(e, l.Engine, l.Hook, l.Script)
 }
 
-// AppendSource writes down all that makes a program what it is. With an encoder
-// that sorts, equal sources are equal bytes.
+// AppendSource appends everything that identifies a program. If e.Sorted is set, equal sources have
+// equal bytes.
 func AppendSource(e *wire.Encoder, engine, hook string, s engines.Script) {
 	files := make(map[string]any, len(s.Files))
 	for path, text := range s.Files {
@@ -33,10 +33,11 @@ func AppendSource(e *wire.Encoder, engine, hook string, s engines.Script) {
 	e.Value(s.Parameters)
 }
 
-// ReadLoad reads what Append wrote. The texts are of their own: a program keeps them.
+// ReadLoad decodes what Append wrote. The result shares no memory with the message, because the program
+// keeps it.
 func ReadLoad(d *wire.Decoder) (l Load, err error) {
 	d.Copy = true
-	if l.Drop, err = d.Strings(); err != nil {
+	if l.Evict, err = d.Strings(); err != nil {
 		return l, err
 	}
 	names, err := d.Strings()

@@ -1,8 +1,8 @@
-// Package protocol is what the host and its script workers say to each other.
+// Package protocol defines the messages between the host and its script workers.
 //
-// A worker first says Ready. Then the host asks, one question at a time (Load or
-// Call), and the worker answers each (Answer). Only Cancel may come in between.
-// Questions have numbers, so that a late Cancel can't hit the next one.
+// A worker first sends Ready. Then the host sends one question at a time (Load or Call), and the worker
+// answers each (Answer). Only Cancel may come in between. Questions are numbered, so that a late Cancel
+// does not cancel the next one.
 package protocol
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// What a frame's payload begins with.
+// Kinds of messages. A payload begins with its kind.
 const (
 	KindReady uint64 = iota + 1
 	KindLoad
@@ -22,38 +22,39 @@ const (
 )
 
 const (
-	// MaxRequestBytes bounds a request, as it is written down for the worker.
+	// MaxRequestBytes bounds an encoded request.
 	MaxRequestBytes = 16 << 20
-	// MaxResponseBytes bounds the body of a response, as it is written down for the host.
+	// MaxResponseBytes bounds the encoded body of a response.
 	MaxResponseBytes = 8 << 20
-	// MaxResponseMemory bounds what the body of a response takes in the host's memory.
-	MaxResponseMemory = memoryOfByte * MaxResponseBytes
-	// memoryOfByte is what a byte of a message may take in memory, once it is read.
-	memoryOfByte = 12
-	// MaxLogBytes bounds what one call may log.
+	// MaxResponseMemory bounds the memory that the body of a response takes in the host.
+	MaxResponseMemory = memoryPerByte * MaxResponseBytes
+	// memoryPerByte is how much memory an encoded byte may take once it is decoded.
+	memoryPerByte = 12
+	// MaxLogBytes bounds the logs of one call.
 	MaxLogBytes = 64 << 10
-	// MaxSourceBytes bounds the files of a script together.
+	// MaxSourceBytes bounds the total size of a script's files.
 	MaxSourceBytes = 1 << 20
-	// MaxQuestion bounds a frame to a worker: a request, or a source, and what belongs to it.
+	// MaxQuestion bounds a frame to a worker: a request or a source, and the other fields.
 	MaxQuestion = MaxRequestBytes + 4<<20
 	// MaxAnswer bounds a frame to the host: a body, logs and an error.
 	MaxAnswer = MaxResponseBytes + 1<<20
 )
 
-// Ready is the first that a worker says: which of its limits are not in force, and why.
+// Ready is a worker's first message. It lists the confinement measures; a measure that is not in force
+// has a reason.
 type Ready struct{ Report map[string]string }
 
-// Append writes it down.
+// Append appends the encoded message.
 func (r Ready) Append(e *wire.Encoder) {
 	e.Uint(KindReady)
 	e.Uint(uint64(len(r.Report)))
-	for measure, why := range r.Report {
+	for measure, reason := range r.Report {
 		e.String(measure)
-		e.String(why)
+		e.String(reason)
 	}
 }
 
-// ReadReady reads what Append wrote.
+// ReadReady decodes what Append wrote.
 func ReadReady(payload []byte) (Ready, error) {
 	d := wire.NewDecoder(payload)
 	d.Copy = true

@@ -33,13 +33,13 @@ func TestAnswers(t *testing.T) {
 		"all read":   {"to know that everything was read is more than not to know", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
 		"error":      {"an error travels whole, with what was logged", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
 		"given up":   {"causes that a caller may ask for travel too", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
-		"of no use":  {"what the host needs to know of the worker", protocol.Answer{Spent: true, Misread: true}},
+		"of no use":  {"what the host needs to know of the worker", protocol.Answer{NearLimit: true, Unreadable: true}},
 		"empty body": {"an empty list is not null", protocol.Answer{Response: engines.Response{Body: []any{}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			got, err := protocol.ReadAnswer(c.answer.Append(nil, none), none.Held)
+			got, err := protocol.ReadAnswer(c.answer.Append(nil, none), none.Get)
 			if err != nil || !reflect.DeepEqual(c.answer, got) {
 				t.Errorf("error %v, want %+v, got %+v", err, c.answer, got)
 			}
@@ -66,7 +66,7 @@ func TestUnfitBody(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			a, err := protocol.ReadAnswer(protocol.Answer{Response: engines.Response{Body: c.body}}.Append(nil, none), none.Held)
+			a, err := protocol.ReadAnswer(protocol.Answer{Response: engines.Response{Body: c.body}}.Append(nil, none), none.Get)
 			if err != nil || a.Err == nil || a.Err.Kind != c.kind || a.Err.Message != c.want || a.Response.Body != nil {
 				t.Errorf("error %v, answer's error %v, want %q", err, a.Err, c.want)
 			}
@@ -89,7 +89,7 @@ func TestObjectsInAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			objects, theirs, ours := wire.NewObjects(), map[string]any{"at": "worker"}, map[string]any{"at": "host"}
-			objects.Keep(7, theirs)
+			objects.Put(7, theirs)
 			frame := protocol.Answer{Response: engines.Response{Body: []any{theirs, map[string]any{"at": "worker"}, theirs}}}.Append(nil, objects)
 			a, err := protocol.ReadAnswer(frame, func(number uint64) (map[string]any, int) {
 				return map[uint64]map[string]any{7: ours}[number], c.bytes
@@ -104,7 +104,7 @@ func TestObjectsInAnswers(t *testing.T) {
 			if diff := cmp.Diff(any(want), a.Response.Body); err != nil || a.Err != nil || diff != "" {
 				t.Errorf("error %v, answer's error %v, (-want +got):\n%s", err, a.Err, diff)
 			}
-			if _, err := protocol.ReadAnswer(frame, none.Held); !errors.Is(err, wire.ErrMalformed) {
+			if _, err := protocol.ReadAnswer(frame, none.Get); !errors.Is(err, wire.ErrMalformed) {
 				t.Errorf("an object that the host has not sent: error %v", err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestCut(t *testing.T) {
 	for i := range lines {
 		lines[i] = strings.Repeat("x", 1023)
 	}
-	got := protocol.Cut(lines)
+	got := protocol.TruncateLogs(lines)
 	if len(got) != 66 || got[65] != "(cut at 64 KiB)" || lines[65] == got[65] {
 		t.Errorf("%d lines are left, the last is %.20q", len(got), got[len(got)-1])
 	}
@@ -127,8 +127,8 @@ func TestQuestions(t *testing.T) {
 		Files: map[string]string{"a.js": "text", "lib/b.js": ""}, Path: "a.js", Function: "f",
 		Signature: engines.HTTPContext, Parameters: map[string]any{"p": 1.0}, MemoryBytes: 5,
 	}
-	load := protocol.Load{Drop: []string{"old"}, Engine: "JavaScript", Hook: "sync", Script: script}
-	asked := protocol.Question{Kind: protocol.KindLoad, Number: 9, Left: time.Second, Memory: 1 << 20, Kept: 3, Program: "p"}
+	load := protocol.Load{Evict: []string{"old"}, Engine: "JavaScript", Hook: "sync", Script: script}
+	asked := protocol.Question{Kind: protocol.KindLoad, Number: 9, Timeout: time.Second, Memory: 1 << 20, CachedBytes: 3, Program: "p"}
 	e := wire.NewEncoder(nil)
 	asked.Append(e)
 	load.Append(e)
@@ -148,17 +148,20 @@ func TestCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			call := engines.Call{Request: map[string]any{"a": "b"}, Now: now, Seed: "s", Subject: "t", Owner: "o"}
 			e := wire.NewEncoder(nil)
-			protocol.Call{Drop: []uint64{4}, Call: call}.Append(e)
+			protocol.Call{Evict: []uint64{4}, Call: call}.Append(e)
 			d := wire.NewDecoder(e.Bytes())
 			d.Objects = wire.NewObjects()
-			d.Objects.Keep(4, map[string]any{})
-			d.Objects.Keep(5, map[string]any{})
+			d.Objects.Put(4, map[string]any{})
+			d.Objects.Put(5, map[string]any{})
 			got, err := protocol.ReadCall(d)
 			if diff := cmp.Diff(call, got); err != nil || diff != "" {
 				t.Errorf("error %v, (-want +got):\n%s", err, diff)
 			}
-			if left, _ := d.Objects.Held(5); d.Objects.Len() != 1 || left == nil {
-				t.Errorf("%d objects are left, or the wrong one", d.Objects.Len())
+			if evicted, _ := d.Objects.Get(4); evicted != nil {
+				t.Error("object 4 was not dropped")
+			}
+			if kept, _ := d.Objects.Get(5); kept == nil {
+				t.Error("object 5 was dropped")
 			}
 		})
 	}
@@ -169,14 +172,14 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil, none))
 	f.Add([]byte{5, 1, 0, 0, 0, 0, 255, 255, 255, 255, 15})
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		a, err := protocol.ReadAnswer(payload, none.Held)
+		a, err := protocol.ReadAnswer(payload, none.Get)
 		if err != nil {
 			return
 		}
 		if a.Err != nil && len(a.Err.Message) > 9<<10 {
 			t.Errorf("a message of %d bytes", len(a.Err.Message))
 		}
-		if _, err := protocol.ReadAnswer(a.Append(nil, none), none.Held); err != nil {
+		if _, err := protocol.ReadAnswer(a.Append(nil, none), none.Get); err != nil {
 			t.Errorf("read once, but not again: %v", err)
 		}
 	})
@@ -185,7 +188,7 @@ func FuzzAnswer(f *testing.F) {
 var errBoom = errors.New("boom")
 
 func TestUnknownCause(t *testing.T) {
-	a, err := protocol.ReadAnswer(protocol.Answer{Err: &engines.Error{Message: "m", Err: errBoom}}.Append(nil, none), none.Held)
+	a, err := protocol.ReadAnswer(protocol.Answer{Err: &engines.Error{Message: "m", Err: errBoom}}.Append(nil, none), none.Get)
 	if err != nil || a.Err == nil || a.Err.Err != nil {
 		t.Errorf("error %v, answer's error %+v: a cause stays where it is", err, a.Err)
 	}

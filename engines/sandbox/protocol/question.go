@@ -6,31 +6,32 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// Question is what every question begins with.
+// Question is the head of every question.
 type Question struct {
 	Kind   uint64
 	Number uint64
-	// Left is how long the worker has to answer.
-	Left time.Duration
-	// Memory is how many bytes it may use for that, beside those for what it keeps.
+	// Timeout is how long the worker has to answer.
+	Timeout time.Duration
+	// Memory is how many bytes the worker may use for the answer, beside CachedBytes.
 	Memory int64
-	// Kept is how many bytes the programs and objects take that it keeps for later calls, roughly.
-	Kept int64
-	// Program is the name of the program that it is about.
+	// CachedBytes is about how much memory the programs and objects take that the worker keeps for later
+	// calls.
+	CachedBytes int64
+	// Program names the program to load or call.
 	Program string
 }
 
-// Append writes it down.
+// Append appends the encoded head.
 func (q Question) Append(e *wire.Encoder) {
 	e.Uint(q.Kind)
 	e.Uint(q.Number)
-	e.Int(int64(q.Left))
+	e.Int(int64(q.Timeout))
 	e.Int(q.Memory)
-	e.Int(q.Kept)
+	e.Int(q.CachedBytes)
 	e.String(q.Program)
 }
 
-// ReadQuestion takes it from the front of a message, of which the rest is read by what its Kind says.
+// ReadQuestion decodes the head of a message. The rest is decoded according to its Kind.
 func ReadQuestion(d *wire.Decoder) (q Question, err error) {
 	if q.Kind, err = d.Uint(); err != nil {
 		return q, err
@@ -42,18 +43,18 @@ func ReadQuestion(d *wire.Decoder) (q Question, err error) {
 	if err != nil {
 		return q, err
 	}
-	q.Left = time.Duration(left)
+	q.Timeout = time.Duration(left)
 	if q.Memory, err = d.Int(); err != nil {
 		return q, err
 	}
-	if q.Kept, err = d.Int(); err != nil {
+	if q.CachedBytes, err = d.Int(); err != nil {
 		return q, err
 	}
 	q.Program, err = d.String()
 	return q, err
 }
 
-// AppendCancel writes down that nobody waits for the answer to a question any more.
+// AppendCancel appends a message that cancels the question with that number.
 func AppendCancel(e *wire.Encoder, number uint64) {
 	e.Uint(KindCancel)
 	e.Uint(number)

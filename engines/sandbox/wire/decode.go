@@ -6,52 +6,52 @@ import (
 	"unsafe"
 )
 
-// What values take in memory, roughly, beside the bytes of their texts.
+// Approximate memory of values, beside the bytes of their texts.
 const (
 	elementBytes = 16
 	numberBytes  = 8
 	textBytes    = 16
 	entryBytes   = 40
 	mapBytes     = 48
-	// roomBytes is what a map takes for its first eight entries, however many it has of them.
-	roomBytes = 272
+	// bucketBytes is what a map takes for its first eight entries, even if it has fewer.
+	bucketBytes = 272
 )
 
-// Room is made for this many parts at once; for more, only as they come.
+// Largest capacities that are allocated at once. Larger lists and maps grow as their elements arrive.
 const (
-	roomInList = 1024
-	roomInMap  = 128
+	maxListCapacity = 1024
+	maxMapCapacity  = 128
 )
 
-// Decoder takes values from the front of a message.
+// Decoder reads values from the front of a message.
 type Decoder struct {
 	buf []byte
-	// Copy makes texts of their own. Without it they are parts of the message,
-	// which then must not change and is kept as long as any of them is.
+	// Copy makes copies of strings. Without it, strings share memory with the message, which then must
+	// not change.
 	Copy bool
-	// Memory bounds what is allocated for values, in bytes, roughly. Zero means
-	// that only the message's length does.
+	// Memory bounds the approximate memory of the decoded values. Zero means no limit but the message's
+	// length.
 	Memory int
-	// Objects is where maps are kept that shall be; nil refuses messages with any.
+	// Objects stores the maps that the message says to keep. If it is nil, such messages are malformed.
 	Objects *Objects
-	// Held gives the map of a number that the writer says is held here, or nil, and
-	// what a copy of it would take, which counts; unset, it refuses messages with any.
-	Held func(number uint64) (m map[string]any, memory int)
+	// Lookup returns the map with an ID, or nil, and the memory that a copy of it would take, which is
+	// charged. If it is nil, messages with references are malformed.
+	Lookup func(number uint64) (m map[string]any, memory int)
 
-	// Again is what a byte counts for at least, in bytes of memory, of a list or map
-	// that comes again. Zero refuses messages in which any does.
-	Again int
+	// BackRefCost is the least memory to charge for each byte of a list or map that a back reference
+	// repeats. If it is zero, messages with back references are malformed.
+	BackRefCost int
 
-	spent   int
-	keys    map[string]string
-	parts   []part
-	deepest int
+	used       int
+	keys       map[string]string
+	containers []container
+	deepest    int
 }
 
-// NewDecoder gives a decoder of that message.
+// NewDecoder returns a Decoder that reads message.
 func NewDecoder(message []byte) *Decoder { return &Decoder{buf: message} }
 
-// Uint takes a number that is no JSON value.
+// Uint reads a number that is not a JSON value.
 func (d *Decoder) Uint() (uint64, error) {
 	n, size := binary.Uvarint(d.buf)
 	if size <= 0 {
@@ -61,7 +61,7 @@ func (d *Decoder) Uint() (uint64, error) {
 	return n, nil
 }
 
-// Int takes a number that is no JSON value.
+// Int reads a number that is not a JSON value.
 func (d *Decoder) Int() (int64, error) {
 	n, size := binary.Varint(d.buf)
 	if size <= 0 {
@@ -71,13 +71,13 @@ func (d *Decoder) Int() (int64, error) {
 	return n, nil
 }
 
-// Bool takes a boolean that is no JSON value.
+// Bool reads a boolean that is not a JSON value.
 func (d *Decoder) Bool() (bool, error) {
 	n, err := d.Uint()
 	return n != 0, err
 }
 
-// String takes a text that is no JSON value.
+// String reads a string that is not a JSON value.
 func (d *Decoder) String() (string, error) {
 	text, err := d.bytes()
 	if err != nil {
@@ -86,10 +86,10 @@ func (d *Decoder) String() (string, error) {
 	if d.Copy {
 		return string(text), nil
 	}
-	return shared(text), nil
+	return aliasString(text), nil
 }
 
-// bytes takes a text as it is in the message.
+// bytes reads a string without copying it.
 func (d *Decoder) bytes() ([]byte, error) {
 	n, err := d.Uint()
 	if err != nil || n > uint64(len(d.buf)) {
@@ -100,22 +100,22 @@ func (d *Decoder) bytes() ([]byte, error) {
 	return text, nil
 }
 
-// shared is a text that lies in the message.
-func shared(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
+// aliasString returns a string that shares memory with text.
+func aliasString(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
-// Strings takes texts that are no JSON value.
+// Strings reads strings that are not JSON values.
 func (d *Decoder) Strings() ([]string, error) {
 	n, err := d.Uint()
 	if err != nil || n > uint64(len(d.buf)) {
 		return nil, ErrMalformed
 	}
-	all := make([]string, 0, min(n, roomInList))
+	all := make([]string, 0, min(n, maxListCapacity))
 	for range n {
 		s, err := d.String()
 		if err != nil {
 			return nil, err
 		}
-		if err := d.spend(textBytes); err != nil {
+		if err := d.charge(textBytes); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -123,15 +123,15 @@ func (d *Decoder) Strings() ([]string, error) {
 	return all, nil
 }
 
-// Len is how many bytes are left.
+// Len returns the number of unread bytes.
 func (d *Decoder) Len() int { return len(d.buf) }
 
-// Value takes a JSON value: ErrMalformed, ErrTooDeep or ErrTooLarge if it can't.
+// Value reads a JSON value. The error is ErrMalformed, ErrTooDeep or ErrTooLarge.
 func (d *Decoder) Value() (any, error) { return d.value(0) }
 
-func (d *Decoder) spend(bytes int) error {
-	d.spent += bytes
-	if d.Memory > 0 && d.spent > d.Memory {
+func (d *Decoder) charge(bytes int) error {
+	d.used += bytes
+	if d.Memory > 0 && d.used > d.Memory {
 		return ErrTooLarge
 	}
 	return nil
@@ -153,21 +153,21 @@ func (d *Decoder) value(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return n, d.spend(numberBytes)
+		return n, d.charge(numberBytes)
 	case tagFloat:
 		return d.float()
 	case tagString:
 		return d.text()
 	case tagList:
-		return d.part(depth, d.list)
+		return d.container(depth, d.list)
 	case tagMap:
-		return d.part(depth, d.dict)
-	case tagKept:
-		return d.kept()
-	case tagHeld:
-		return d.held()
-	case tagAgain:
-		return d.again(depth)
+		return d.container(depth, d.dict)
+	case tagStore:
+		return d.stored()
+	case tagReference:
+		return d.reference()
+	case tagBackRef:
+		return d.backRef(depth)
 	default:
 		return nil, ErrMalformed
 	}
@@ -182,7 +182,7 @@ func (d *Decoder) float() (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, ErrMalformed
 	}
-	return f, d.spend(numberBytes)
+	return f, d.charge(numberBytes)
 }
 
 func (d *Decoder) text() (any, error) {
@@ -190,10 +190,10 @@ func (d *Decoder) text() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, d.spend(textBytes + len(s))
+	return s, d.charge(textBytes + len(s))
 }
 
-// count takes the number of parts, each of which takes at least size bytes.
+// count reads the number of elements, each of which takes at least size bytes.
 func (d *Decoder) count(depth, size int) (int, error) {
 	if depth >= MaxDepth {
 		return 0, ErrTooDeep
@@ -211,10 +211,10 @@ func (d *Decoder) list(depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.spend(textBytes + n*elementBytes); err != nil {
+	if err := d.charge(textBytes + n*elementBytes); err != nil {
 		return nil, err
 	}
-	l := make([]any, 0, min(n, roomInList))
+	l := make([]any, 0, min(n, maxListCapacity))
 	for range n {
 		v, err := d.value(depth + 1)
 		if err != nil {
@@ -230,17 +230,17 @@ func (d *Decoder) dict(depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.spend(mapBytes + min(n, 1)*roomBytes + max(n-8, 0)*entryBytes); err != nil {
+	if err := d.charge(mapBytes + min(n, 1)*bucketBytes + max(n-8, 0)*entryBytes); err != nil {
 		return nil, err
 	}
-	m := make(map[string]any, min(n, roomInMap))
+	m := make(map[string]any, min(n, maxMapCapacity))
 	for range n {
 		if err := d.entry(m, depth); err != nil {
 			return nil, err
 		}
 	}
 	if len(m) != n {
-		return nil, ErrMalformed // A key came twice.
+		return nil, ErrMalformed // A duplicate key.
 	}
 	return m, nil
 }
@@ -255,14 +255,14 @@ func (d *Decoder) entry(m map[string]any, depth int) error {
 	return err
 }
 
-// key takes a map's key. Copies of it are made once: objects have the same few keys.
+// key reads a key of a map. Copies of a key are made once, because objects share a few keys.
 func (d *Decoder) key() (string, error) {
 	text, err := d.bytes()
 	if err != nil {
 		return "", err
 	}
 	if !d.Copy {
-		return shared(text), nil
+		return aliasString(text), nil
 	}
 	if key, ok := d.keys[string(text)]; ok {
 		return key, nil
@@ -272,5 +272,5 @@ func (d *Decoder) key() (string, error) {
 	}
 	key := string(text)
 	d.keys[key] = key
-	return key, d.spend(entryBytes + len(key))
+	return key, d.charge(entryBytes + len(key))
 }

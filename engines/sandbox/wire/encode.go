@@ -7,56 +7,55 @@ import (
 	"slices"
 )
 
-// Encoder appends values to a message. The first error stays: what is appended
-// after it is dropped, and Err gives it.
+// Encoder appends values to a message. After the first error it drops what is appended; Err returns that
+// error.
 type Encoder struct {
 	buf []byte
 	err error
-	// Max bounds the message in bytes. Zero means that it is not bounded.
+	// Max bounds the message in bytes. Zero means no limit.
 	Max int
-	// Sorted writes the keys of maps in order, so that equal values are equal bytes.
+	// Sorted writes map keys in order, so that equal values have equal bytes.
 	Sorted bool
-	// Share says of a map whether the reader shall keep it, or has it already. It
-	// is not asked for maps within such a map.
+	// Share returns whether the reader keeps a map, or has it already. It is not called for maps inside
+	// a shared map.
 	Share func(map[string]any) Shared
 
-	// Again writes a list or map that the message has already as its number there,
-	// for readers who expect that. Values must not change meanwhile.
-	Again bool
+	// BackRefs writes a list or map that the message has already as a back reference. The Decoder needs
+	// a BackRefCost then. Values must not change until the message is complete.
+	BackRefs bool
 
-	within   bool
-	written  map[place]written
-	numbered uint64
-	deepest  int
+	inShared    bool
+	backRefs    map[identity]backRef
+	nextBackRef uint64
+	deepest     int
 }
 
-// Shared is what is to be done about a map that may not have to be sent.
+// Shared says how to encode a map that the reader may have.
 type Shared struct {
-	// ID is the number that the reader knows the map by, or zero if it is sent
-	// like any other.
+	// ID identifies the map for the reader. If it is zero, the map is encoded in full and not kept.
 	ID uint64
-	// Held says that the reader has it.
-	Held bool
-	// Sent, if it is set, is told how many bytes the map took.
-	Sent func(bytes int)
+	// Known means that the reader has the map.
+	Known bool
+	// OnSent, if set, is called with the encoded size of the map.
+	OnSent func(bytes int)
 }
 
-// NewEncoder gives an encoder that appends to buf.
+// NewEncoder returns an Encoder that appends to buf.
 func NewEncoder(buf []byte) *Encoder { return &Encoder{buf: buf} }
 
-// Bytes is the message so far.
+// Bytes returns the message so far.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
-// Err is the first thing that went wrong: ErrTooDeep, ErrTooLarge, or a value that JSON does not have.
+// Err returns the first error: ErrTooDeep, ErrTooLarge, or a value that JSON does not have.
 func (e *Encoder) Err() error { return e.err }
 
-// Uint appends a number that is no JSON value.
+// Uint appends a number that is not a JSON value.
 func (e *Encoder) Uint(n uint64) { e.buf = binary.AppendUvarint(e.buf, n) }
 
-// Int appends a number that is no JSON value.
+// Int appends a number that is not a JSON value.
 func (e *Encoder) Int(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
 
-// Bool appends a boolean that is no JSON value.
+// Bool appends a boolean that is not a JSON value.
 func (e *Encoder) Bool(b bool) {
 	if b {
 		e.Uint(1)
@@ -65,13 +64,13 @@ func (e *Encoder) Bool(b bool) {
 	e.Uint(0)
 }
 
-// String appends a text that is no JSON value.
+// String appends a string that is not a JSON value.
 func (e *Encoder) String(s string) {
 	e.buf = binary.AppendUvarint(e.buf, uint64(len(s)))
 	e.buf = append(e.buf, s...)
 }
 
-// Strings appends texts that are no JSON value.
+// Strings appends strings that are not JSON values.
 func (e *Encoder) Strings(all []string) {
 	e.Uint(uint64(len(all)))
 	for _, s := range all {
@@ -96,7 +95,7 @@ func (e *Encoder) value(v any, depth int) {
 	case nil:
 		e.buf = append(e.buf, tagNil)
 	case bool:
-		e.buf = append(e.buf, tagFalse+flag(v))
+		e.buf = append(e.buf, tagFalse+boolByte(v))
 	case int64:
 		e.buf = binary.AppendVarint(append(e.buf, tagInt), v)
 	case float64:
@@ -105,15 +104,15 @@ func (e *Encoder) value(v any, depth int) {
 		e.buf = append(e.buf, tagString)
 		e.String(v)
 	case []any:
-		e.once(placeOfList(v), depth, func() { e.list(v, depth) })
+		e.encodeOnce(listIdentity(v), depth, func() { e.list(v, depth) })
 	case map[string]any:
-		e.once(placeOfMap(v), depth, func() { e.shared(v, depth) })
+		e.encodeOnce(mapIdentity(v), depth, func() { e.sharedMap(v, depth) })
 	default:
 		e.fail(fmt.Errorf("a value is of type %T, which JSON does not have", v))
 	}
 }
 
-func flag(b bool) byte {
+func boolByte(b bool) byte {
 	if b {
 		return 1
 	}
@@ -127,8 +126,8 @@ func (e *Encoder) float(f float64) {
 	e.buf = binary.LittleEndian.AppendUint64(append(e.buf, tagFloat), math.Float64bits(f))
 }
 
-// enter says whether to go on into a list or a map. Limits are looked at there, and
-// at the end of each: nothing else holds other values.
+// enter reports whether to encode the elements of a list or map. Limits are checked here and at the end
+// of each list and map; other values have no elements.
 func (e *Encoder) enter(depth int) bool {
 	if depth >= MaxDepth {
 		e.fail(ErrTooDeep)

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// headerBytes is what a frame has before its payload: the payload's length.
+// headerBytes is the size of a frame's header: the length of its payload.
 const headerBytes = 4
 
-// Begin gives the beginning of a frame in buf, to which the payload is appended.
+// Begin starts a frame in buf. Append the payload to the result.
 func Begin(buf []byte) []byte { return append(buf[:0], 0, 0, 0, 0) }
 
 // Finish writes the payload's length into a frame from Begin.
@@ -18,8 +18,8 @@ func Finish(frame []byte) []byte {
 	return frame
 }
 
-// ReadFrame reads the payload of the next frame, into memory of its own. A payload of
-// more than limit bytes is an error, and so is an end in the middle of one.
+// ReadFrame reads the payload of the next frame into new memory. It returns an error for a payload of
+// more than limit bytes, and for an end in the middle of a frame.
 func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	var header [headerBytes]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -80,7 +80,7 @@ func FuzzHostile(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		d := wire.NewDecoder(message)
 		d.Objects = wire.NewObjects()
-		d.Held, d.Again = d.Objects.Held, 12
+		d.Lookup, d.BackRefCost = d.Objects.Get, 12
 		v, err := d.Value()
 		runtime.ReadMemStats(&after)
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > uint64(200*len(message)+1<<20) {

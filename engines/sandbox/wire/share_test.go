@@ -18,7 +18,7 @@ func (s sharing) share(m map[string]any) wire.Shared {
 		return wire.Shared{}
 	}
 	_, held := s.sent[uint64(id)]
-	return wire.Shared{ID: uint64(id), Held: held, Sent: func(bytes int) { s.sent[uint64(id)] = bytes }}
+	return wire.Shared{ID: uint64(id), Known: held, OnSent: func(bytes int) { s.sent[uint64(id)] = bytes }}
 }
 
 func TestShared(t *testing.T) {
@@ -32,16 +32,16 @@ func TestShared(t *testing.T) {
 		e.Value(want)
 		lengths = append(lengths, len(e.Bytes()))
 		d := wire.NewDecoder(e.Bytes())
-		d.Objects, d.Held = objects, objects.Held
+		d.Objects, d.Lookup = objects, objects.Get
 		got, err := d.Value()
 		if diff := cmp.Diff(want, got); err != nil || diff != "" || d.Len() != 0 {
 			t.Fatalf("error %v, %d bytes left, (-want +got):\n%s", err, d.Len(), diff)
 		}
 		clear(e.Bytes())
 	}
-	kept, _ := objects.Held(7)
-	if diff := cmp.Diff(pod, kept); diff != "" || objects.Len() != 1 {
-		t.Errorf("%d maps are kept after the messages are gone, (-want +got):\n%s", objects.Len(), diff)
+	kept, _ := objects.Get(7)
+	if diff := cmp.Diff(pod, kept); diff != "" {
+		t.Errorf("the map that is kept after the messages are gone (-want +got):\n%s", diff)
 	}
 	if lengths[1] >= lengths[0] || s.sent[7] == 0 {
 		t.Errorf("lengths of the messages %v, bytes sent %v: the second has to be shorter", lengths, s.sent)
@@ -64,8 +64,9 @@ func TestKeptRefuses(t *testing.T) {
 			t.Log(c.reason)
 			d := wire.NewDecoder(c.message)
 			d.Objects = wire.NewObjects()
-			if v, err := d.Value(); !errors.Is(err, wire.ErrMalformed) || d.Objects.Len() > 0 {
-				t.Errorf("value %v, error %v, %d kept", v, err, d.Objects.Len())
+			v, err := d.Value()
+			if kept, _ := d.Objects.Get(1); !errors.Is(err, wire.ErrMalformed) || kept != nil {
+				t.Errorf("value %v, error %v, kept %v", v, err, kept)
 			}
 		})
 	}

@@ -1,15 +1,12 @@
-// Package wire writes JSON values as bytes for the sockets between the host and
-// its script workers, and reads them back.
+// Package wire encodes JSON values for the pipes between the host and its script workers, and decodes
+// them.
 //
-// The values are those of package unstructured: map[string]any, []any, string,
-// bool, int64, float64 and nil. Whole numbers and others stay apart. A value is a
-// tag byte and what belongs to it; lengths come first, so that a reader knows
-// what it lacks before it allocates. Maps are written in whatever order they
-// have, because they are maps again on the other side.
+// The values are those of package unstructured: map[string]any, []any, string, bool, int64, float64 and
+// nil. Integers and floats stay distinct. A value is a tag byte and its content. Lengths come first, so
+// that a reader can check them before it allocates. Map entries are written in no order.
 //
-// Neither side believes the other: a reader never panics, never recurses deeper
-// than MaxDepth, and allocates in proportion to the bytes that it was given, up
-// to a limit.
+// Neither side trusts the other. A decoder never panics, never recurses deeper than MaxDepth, and
+// allocates memory in proportion to the message, up to a limit.
 package wire
 
 import (
@@ -17,11 +14,10 @@ import (
 	"fmt"
 )
 
-// MaxDepth is how deep lists and maps may be nested.
+// MaxDepth bounds the nesting of lists and maps.
 const MaxDepth = 500
 
-// What the bytes of a value begin with. These numbers are known on both sides,
-// which are the same binary, and are stored nowhere.
+// Tags of values. They are not stored anywhere: both sides are of one build.
 const (
 	tagNil byte = iota
 	tagFalse
@@ -31,19 +27,18 @@ const (
 	tagString
 	tagList
 	tagMap
-	// tagKept is a map that the reader shall keep under a number, tagHeld one
-	// that it has kept.
-	tagKept
-	tagHeld
-	// tagAgain is a list or map that has come before in the message.
-	tagAgain
+	// tagStore is a map that the reader keeps under an ID, tagReference the ID of such a map.
+	tagStore
+	tagReference
+	// tagBackRef is a list or map that occurred earlier in the message.
+	tagBackRef
 )
 
 var (
-	// ErrTooDeep says that a value is nested deeper than MaxDepth.
+	// ErrTooDeep means that a value is nested deeper than MaxDepth.
 	ErrTooDeep = fmt.Errorf("is nested more than %d deep", MaxDepth)
-	// ErrTooLarge says that a value takes more than the limit of the encoder or decoder.
+	// ErrTooLarge means that a value exceeds the limit of the encoder or decoder.
 	ErrTooLarge = errors.New("is too large")
-	// ErrMalformed says that bytes are no value.
+	// ErrMalformed means that bytes are not a valid message.
 	ErrMalformed = errors.New("malformed message")
 )

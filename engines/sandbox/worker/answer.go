@@ -13,21 +13,21 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// errMisread says that a call can't be read. The worker may have other objects than
-// the host thinks, and must not be asked again.
-var errMisread = errors.New("the call can't be read")
+// errUnreadable means that a call can't be decoded. The worker may have other objects than the host
+// expects, and must not be used again.
+var errUnreadable = errors.New("the call can't be read")
 
 func (s *server) reply(q *question) {
 	answer := s.answer(q)
-	s.current.unset(q)
+	s.current.clear(q)
 	s.frame = wire.Finish(answer.Append(wire.Begin(s.frame), s.objects))
 	if _, err := s.out.Write(s.frame); err != nil {
-		os.Exit(1) // Nobody listens.
+		os.Exit(1) // The host has closed the pipe.
 	}
 	s.frame = reusable(s.frame)
 }
 
-// reusable is the buffer for the next answer. One that was large is not kept.
+// reusable returns the buffer for the next answer. A large one is not kept.
 func reusable(buf []byte) []byte {
 	const kept = 1 << 20
 	if cap(buf) > kept {
@@ -36,25 +36,25 @@ func reusable(buf []byte) []byte {
 	return buf
 }
 
-// answer answers under the question's limits, and leaves the process fit for the next one.
+// answer answers a question within its limits.
 func (s *server) answer(q *question) protocol.Answer {
-	defer q.stop(nil)
+	defer q.cancel(nil)
 	finish, err := s.limits.begin(q)
 	if err != nil {
-		return failed(q, err)
+		return failedAnswer(q, err)
 	}
-	answer, err := s.guarded(q)
-	answer.Number, answer.Err, answer.Misread = q.Number, explained(q, err), errors.Is(err, errMisread)
-	answer.Spent = finish(err != nil && q.ctx.Err() != nil)
+	answer, err := s.runRecovered(q)
+	answer.Number, answer.Err, answer.Unreadable = q.Number, toEngineError(q, err), errors.Is(err, errUnreadable)
+	answer.NearLimit = finish(err != nil && q.ctx.Err() != nil)
 	return answer
 }
 
-func failed(q *question, err error) protocol.Answer {
+func failedAnswer(q *question, err error) protocol.Answer {
 	return protocol.Answer{Number: q.Number, Err: &engines.Error{Kind: engines.Failed, Message: err.Error()}}
 }
 
-// guarded makes an error of a panic: the next question is of other people.
-func (s *server) guarded(q *question) (answer protocol.Answer, err error) {
+// runRecovered turns a panic into an error: the next question may be of another definition.
+func (s *server) runRecovered(q *question) (answer protocol.Answer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", cause),
@@ -62,28 +62,28 @@ func (s *server) guarded(q *question) (answer protocol.Answer, err error) {
 		}
 	}()
 	if q.Kind == protocol.KindLoad {
-		answer.Kept, err = s.load(q)
+		answer.ProgramBytes, err = s.load(q)
 	} else {
 		answer.Response, err = s.call(q)
 	}
 	return answer, err
 }
 
-// load keeps a program, and gives what it takes of memory.
+// load compiles a program and returns the memory that it takes.
 func (s *server) load(q *question) (int64, error) {
-	load, err := protocol.ReadLoad(q.rest)
+	load, err := protocol.ReadLoad(q.body)
 	if err != nil {
 		return 0, err
 	}
-	s.programs.drop(load.Drop)
-	return kept(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	s.programs.evict(load.Evict)
+	return measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
 }
 
 func (s *server) call(q *question) (engines.Response, error) {
-	q.rest.Objects, q.rest.Held = s.objects, s.objects.Held
-	call, err := protocol.ReadCall(q.rest)
+	q.body.Objects, q.body.Lookup = s.objects, s.objects.Get
+	call, err := protocol.ReadCall(q.body)
 	if err != nil {
-		return engines.Response{}, fmt.Errorf("%w: %w", errMisread, err)
+		return engines.Response{}, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	program, err := s.programs.get(q.Program)
 	if err != nil {
@@ -92,9 +92,9 @@ func (s *server) call(q *question) (engines.Response, error) {
 	return program.Run(q.ctx, call)
 }
 
-// explained makes an error of the engine's what it is seen from here: only this process
-// knows why a context ended.
-func explained(q *question, err error) *engines.Error {
+// toEngineError converts an error of an engine. If the memory limit canceled the question, it returns
+// that error: only the worker knows it.
+func toEngineError(q *question, err error) *engines.Error {
 	if err == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func explained(q *question, err error) *engines.Error {
 		return &engines.Error{Kind: engines.Failed, Message: err.Error()}
 	}
 	if errors.Is(context.Cause(q.ctx), errMemory) {
-		return &engines.Error{Kind: engines.Exhausted, Message: protocol.OverMemory(q.Memory), Location: e.Location, Stack: e.Stack}
+		return &engines.Error{Kind: engines.Exhausted, Message: protocol.MemoryLimitMessage(q.Memory), Location: e.Location, Stack: e.Stack}
 	}
 	return e
 }

@@ -11,115 +11,114 @@ import (
 )
 
 const (
-	// lookEvery is how often the heap is measured while a script runs.
-	lookEvery = 10 * time.Millisecond
-	// collectHard is the part of the budget from which the garbage collector works
-	// harder, softStop that from which the script is stopped. The rest is for what
-	// it does until it notices, and what the runtime needs beside the heap.
-	collectHard, softStop = 0.80, 0.85
-	// cleanUp is the part of the budget from which memory is given back after a call: well
-	// before the host would replace the process for what it seems to keep.
-	cleanUp = 0.40
+	// sampleInterval is how often the heap is measured while a script runs.
+	sampleInterval = 10 * time.Millisecond
+	// gcFraction is the part of the budget from which the garbage collector runs more often,
+	// stopFraction the part from which the script is stopped. The rest is for what the script uses until
+	// it notices, and for the runtime.
+	gcFraction, stopFraction = 0.80, 0.85
+	// freeFraction is the part of the budget from which memory is returned to the system after a call.
+	// It is well below the limit at which the host replaces the worker.
+	freeFraction = 0.40
 )
 
-// limits are what a question may use of memory.
+// limits applies the memory limits of questions.
 type limits struct {
 	confined *confine.Confined
-	idle     uint64 // What the heap had before the first question.
+	baseline uint64 // Size of the heap before the first question.
 	budget   int64
 }
 
-func newLimits(c *confine.Confined) limits { return limits{confined: c, idle: heap()} }
+func newLimits(c *confine.Confined) limits { return limits{confined: c, baseline: heapBytes()} }
 
-// begin puts the question's budget in force and starts to watch it. What it gives is
-// called when the question is answered, with whether it was stopped, and says
-// whether memory was what stopped it.
+// begin sets the limits of a question and starts to watch the heap. finish must be called when the
+// question is answered, with whether it was stopped. It reports whether the memory limit stopped it.
 func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) {
-	idle := l.idle + uint64(q.Kept)
-	if l.budget != q.Memory+q.Kept {
-		if err := l.confined.Budget(q.Memory + q.Kept); err != nil {
+	idle := l.baseline + uint64(q.CachedBytes)
+	if l.budget != q.Memory+q.CachedBytes {
+		if err := l.confined.Budget(q.Memory + q.CachedBytes); err != nil {
 			return nil, fmt.Errorf("memory limit: %w", err)
 		}
-		debug.SetGCPercent(pace(idle))
-		debug.SetMemoryLimit(int64(idle) + part(q.Memory, collectHard))
-		l.budget = q.Memory + q.Kept
+		debug.SetGCPercent(gcPercent(idle))
+		debug.SetMemoryLimit(int64(idle) + fraction(q.Memory, gcFraction))
+		l.budget = q.Memory + q.CachedBytes
 	}
-	w := &watch{most: idle + uint64(part(q.Memory, softStop)), over: func() { q.stop(errMemory) }}
+	w := &heapWatch{limit: idle + uint64(fraction(q.Memory, stopFraction)), onExceeded: func() { q.cancel(errMemory) }}
 	w.start()
 	return func(stopped bool) bool {
-		over, looked := w.end()
-		if stopped || looked && resident() > idle+uint64(part(q.Memory, cleanUp)) {
-			// The next call must not fail for what this one left behind.
+		exceeded, sampled := w.stop()
+		if stopped || sampled && residentBytes() > idle+uint64(fraction(q.Memory, freeFraction)) {
+			// Garbage of this call must not make the next one fail.
 			debug.FreeOSMemory()
 		}
-		return over
+		return exceeded
 	}, nil
 }
 
-func part(of int64, share float64) int64 { return int64(float64(of) * share) }
+func fraction(of int64, share float64) int64 { return int64(float64(of) * share) }
 
-// watch looks at the heap until it is ended, or the heap is over its limit.
-type watch struct {
-	most uint64
-	over func()
+// heapWatch measures the heap until it is stopped or the heap exceeds its limit.
+type heapWatch struct {
+	limit      uint64
+	onExceeded func()
 
-	mu           sync.Mutex
-	timer        *time.Timer
-	looked, high bool
-	ended        bool
+	mu                sync.Mutex
+	timer             *time.Timer
+	sampled, exceeded bool
+	stopped           bool
 }
 
-func (w *watch) start() {
+func (w *heapWatch) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(lookEvery, w.look)
+	w.timer = time.AfterFunc(sampleInterval, w.sample)
 }
 
-func (w *watch) look() {
+func (w *heapWatch) sample() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended {
+	if w.stopped {
 		return
 	}
-	w.looked = true
-	if heap() > w.most {
-		w.high = true
-		w.over()
+	w.sampled = true
+	if heapBytes() > w.limit {
+		w.exceeded = true
+		w.onExceeded()
 		return
 	}
-	w.timer.Reset(lookEvery)
+	w.timer.Reset(sampleInterval)
 }
 
-// end says whether the heap was too large, and whether anybody looked.
-func (w *watch) end() (over, looked bool) {
+// stop reports whether the heap exceeded the limit, and whether it was ever measured.
+func (w *heapWatch) stop() (exceeded, sampled bool) {
 	w.timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ended = true
-	return w.high, w.looked
+	w.stopped = true
+	return w.exceeded, w.sampled
 }
 
-// pace is the garbage collector's target for a heap that idles at that size: as much garbage,
-// whatever that is. Calls of a small heap, which make a megabyte each, need a collection after
-// many of them, and with a large one it may not look as if they left the garbage behind.
-func pace(live uint64) int {
-	const garbage, most = 40 << 20, 1000
-	return int(min(max(100*garbage/max(live, 1), 25), most))
+// gcPercent returns the garbage collector's target for a heap with that many live bytes. It allows a
+// constant amount of garbage: a small heap is not collected after every few calls of a megabyte each,
+// and a large one does not hide the garbage of a call.
+func gcPercent(live uint64) int {
+	const garbage, maxPercent = 40 << 20, 1000
+	return int(min(max(100*garbage/max(live, 1), 25), maxPercent))
 }
 
-// heap is what objects and stacks take, in bytes.
-func heap() uint64 {
-	return sum("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
+// heapBytes returns the size of objects and stacks.
+func heapBytes() uint64 {
+	return sumMetrics("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
 }
 
-// resident is the heap and what it has not given back.
-func resident() uint64 {
-	return heap() + sum("/memory/classes/heap/free:bytes", "/memory/classes/heap/unused:bytes")
+// residentBytes returns the size of the heap and of memory not yet returned to the system.
+func residentBytes() uint64 {
+	return heapBytes() + sumMetrics("/memory/classes/heap/free:bytes", "/memory/classes/heap/unused:bytes")
 }
 
-// sum adds two figures of the runtime's up.
-func sum(one, other string) uint64 {
-	samples := [2]metrics.Sample{{Name: one}, {Name: other}}
+// sumMetrics adds two runtime metrics.
+func sumMetrics(a, b string) uint64 {
+	samples := [2]metrics.Sample{{Name: a}, {Name: b}}
 	metrics.Read(samples[:])
 	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }

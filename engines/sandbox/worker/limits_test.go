@@ -16,7 +16,7 @@ func TestPace(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			if got := pace(c.live); got != c.want {
+			if got := gcPercent(c.live); got != c.want {
 				t.Errorf("%d bytes: %d, want %d", c.live, got, c.want)
 			}
 		})

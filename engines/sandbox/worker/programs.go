@@ -8,14 +8,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 )
 
-// programs are those that this worker has compiled. Which of them to keep is the host's to say.
+// programs holds the programs that this worker has compiled. The host decides which to keep.
 type programs struct {
 	definitions func() []engines.Definition
 	engines     map[string]engines.Engine
 	loaded      map[string]engines.Program
 }
 
-func (p *programs) drop(names []string) {
+func (p *programs) evict(names []string) {
 	for _, name := range names {
 		delete(p.loaded, name)
 	}
@@ -44,7 +44,7 @@ func (p *programs) get(name string) (engines.Program, error) {
 	return nil, fmt.Errorf("the worker was not given this program: please report this as a bug of libretto")
 }
 
-// engine starts the engine of that name when it is first needed.
+// engine returns the engine with that name. It starts the engine on first use.
 func (p *programs) engine(name string) (engines.Engine, error) {
 	if engine, ok := p.engines[name]; ok {
 		return engine, nil

@@ -9,43 +9,43 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// errMemory is why a question is given up that uses too much memory.
+// errMemory is the cause that cancels a question which uses too much memory.
 var errMemory = errors.New("over the memory limit")
 
-// question is one that the host has asked, with the context that it is answered in.
+// question is a question of the host, with the context in which it is answered.
 type question struct {
 	protocol.Question
-	rest *wire.Decoder
+	body *wire.Decoder
 	ctx  context.Context
-	// stop ends ctx, with errMemory or context.Canceled as its cause.
-	stop context.CancelCauseFunc
+	// cancel ends ctx, with errMemory or context.Canceled as its cause.
+	cancel context.CancelCauseFunc
 }
 
-func parse(payload []byte) (*question, error) {
+func parseQuestion(payload []byte) (*question, error) {
 	d := wire.NewDecoder(payload)
 	head, err := protocol.ReadQuestion(d)
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Question: head, rest: d}
+	q := &question{Question: head, body: d}
 	if head.Kind != protocol.KindCancel {
-		q.begin()
+		q.start()
 	}
 	return q, nil
 }
 
-// begin starts the time that the question has.
-func (q *question) begin() {
+// start starts the question's timeout.
+func (q *question) start() {
 	ctx, stop := context.WithCancelCause(context.Background())
-	ctx, release := context.WithTimeout(ctx, q.Left)
+	ctx, release := context.WithTimeout(ctx, q.Timeout)
 	q.ctx = ctx
-	q.stop = func(cause error) {
+	q.cancel = func(cause error) {
 		stop(cause)
 		release()
 	}
 }
 
-// current is the question that is being answered.
+// current holds the question that is being answered.
 type current struct {
 	mu sync.Mutex
 	q  *question
@@ -57,8 +57,8 @@ func (c *current) set(q *question) {
 	c.q = q
 }
 
-// unset says that the question has been answered.
-func (c *current) unset(q *question) {
+// clear is called when the question has been answered.
+func (c *current) clear(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.q == q {
@@ -66,11 +66,11 @@ func (c *current) unset(q *question) {
 	}
 }
 
-// cancel gives the question of that number up, if it is still being answered.
+// cancel cancels the question with that number, if it is still being answered.
 func (c *current) cancel(number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.q != nil && c.q.Number == number {
-		c.q.stop(context.Canceled)
+		c.q.cancel(context.Canceled)
 	}
 }

@@ -1,5 +1,5 @@
-// Package worker is the process that scripts run in. It answers the questions of
-// its host (see package protocol), one at a time, and ends when the host hangs up.
+// Package worker is the process that scripts run in. It answers the questions of its host one at a time
+// (see package protocol), and exits when the host closes the pipe.
 package worker
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	_ "time/tzdata" // A worker can open no files.
+	_ "time/tzdata" // A worker can't open files.
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
@@ -23,40 +23,39 @@ import (
 )
 
 const (
-	// Argument is the first argument of a process that shall be a worker.
+	// Argument is the first argument of a worker process.
 	Argument = "__worker"
-	// WithoutSeccomp is another one, which leaves that out.
+	// WithoutSeccomp is an argument that turns the system call filter off.
 	WithoutSeccomp = "without-seccomp"
 )
 
 const (
-	// maxStack bounds the stack of a goroutine. To go over it ends the process.
+	// maxStack bounds the stack of a goroutine. The process exits if it is exceeded.
 	maxStack = 64 << 20
-	// collectAt is the garbage collector's target until the first question.
-	collectAt = 400
-	// processors is one for the script, and one for what watches it.
-	processors = 2
+	// initialGCPercent is the garbage collector's target until the first question.
+	initialGCPercent = 400
+	// maxProcs is one processor for the script and one for the heap watch.
+	maxProcs = 2
 )
 
-// Environment is all that a worker is given of one. That the garbage collector's target
-// holds from the start saves a collection while packages are initialized, a fifth of
-// the time that it takes to start.
-func Environment() []string { return []string{"GOGC=" + strconv.Itoa(collectAt)} }
+// Environment returns the environment of a worker. Setting GOGC from the start saves a collection while
+// packages are initialized, which is a fifth of the start time.
+func Environment() []string { return []string{"GOGC=" + strconv.Itoa(initialGCPercent)} }
 
-// Main becomes a worker if the process was started as one, and then does not return. It
-// is called first of all in main, and in TestMain of tests that need workers. The
-// definitions are those that the host has.
+// Main runs a worker and does not return if the process was started as one. Otherwise it returns at
+// once. It must be called first in main, and in TestMain of tests that need workers. The definitions
+// must be those of the host.
 func Main(definitions func() []engines.Definition) {
 	if len(os.Args) < 2 || os.Args[1] != Argument {
 		return
 	}
 	in, out := os.Stdin, os.Stdout
-	os.Stdout = os.Stderr // What is printed by mistake is no message.
+	os.Stdout = os.Stderr // Prints must not become messages.
 	time.Local = time.UTC
 	debug.SetMaxStack(maxStack)
-	debug.SetGCPercent(collectAt) // Whoever started it may not have used Environment.
-	runtime.GOMAXPROCS(processors)
-	runtime.MemProfileRate = 0 // Nobody asks, and it is a thirtieth of a call.
+	debug.SetGCPercent(initialGCPercent) // The process may have been started without Environment.
+	runtime.GOMAXPROCS(maxProcs)
+	runtime.MemProfileRate = 0 // Profiling is not used, and takes a thirtieth of a call.
 	confined := confine.Apply(!slices.Contains(os.Args, WithoutSeccomp))
 	if err := serve(in, out, confined, definitions); err != nil {
 		fmt.Fprintln(os.Stderr, "script worker:", err)
@@ -65,68 +64,67 @@ func Main(definitions func() []engines.Definition) {
 	os.Exit(0)
 }
 
-// serve answers what comes from in, until that ends. Then the process does, whatever
-// the script is doing.
+// serve answers questions from in until it ends. Then the process exits, even if a script is running.
 func serve(in io.Reader, out io.Writer, confined *confine.Confined, definitions func() []engines.Definition) error {
 	s := &server{
-		in: bufio.NewReader(in), out: out, ended: make(chan error, 1),
+		in: bufio.NewReader(in), out: out, done: make(chan error, 1),
 		limits: newLimits(confined), programs: programs{definitions: definitions}, objects: wire.NewObjects(),
 	}
-	if err := s.greet(confined.Report); err != nil {
+	if err := s.sendReady(confined.Report); err != nil {
 		return err
 	}
-	go s.read()
-	return <-s.ended
+	go s.serveNext()
+	return <-s.done
 }
 
-// server is a worker's state.
+// server is the state of a worker.
 type server struct {
 	in      *bufio.Reader
 	out     io.Writer
-	ended   chan error
+	done    chan error
 	current current
 
-	answering sync.Mutex // Over the rest.
-	frame     []byte
-	limits    limits
-	programs  programs
-	objects   *wire.Objects
+	mu       sync.Mutex // Guards the fields below.
+	frame    []byte
+	limits   limits
+	programs programs
+	objects  *wire.Objects
 }
 
-func (s *server) greet(report confine.Report) error {
+func (s *server) sendReady(report confine.Report) error {
 	e := wire.NewEncoder(wire.Begin(nil))
 	protocol.Ready{Report: report}.Append(e)
 	_, err := s.out.Write(wire.Finish(e.Bytes()))
 	return err
 }
 
-// read reads the next question and answers it. Before that it leaves the reading to
-// another goroutine, which notices a Cancel and the host's end: to hand over the reading
-// and not the question saves the question a change of threads.
-func (s *server) read() {
-	q, err := s.next()
+// serveNext reads the next question and answers it. First it starts another goroutine that reads on,
+// which sees a Cancel and the host's exit. Handing over the reading instead of the question saves a
+// thread switch for each question.
+func (s *server) serveNext() {
+	q, err := s.nextQuestion()
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	if q == nil {
-		s.ended <- err
+		s.done <- err
 		return
 	}
 	s.current.set(q)
-	go s.read()
-	s.answering.Lock()
-	defer s.answering.Unlock()
+	go s.serveNext()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.reply(q)
 }
 
-// next gives the next question, and cancels those that are to be.
-func (s *server) next() (*question, error) {
+// nextQuestion returns the next question, and processes the cancels before it.
+func (s *server) nextQuestion() (*question, error) {
 	for {
 		payload, err := wire.ReadFrame(s.in, protocol.MaxQuestion)
 		if err != nil {
 			return nil, err
 		}
-		q, err := parse(payload)
+		q, err := parseQuestion(payload)
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func newSession(t *testing.T) *session {
 func (s *session) send(q protocol.Question, rest func(*wire.Encoder)) {
 	s.t.Helper()
 	e := wire.NewEncoder(wire.Begin(nil))
-	q.Left, q.Memory, q.Program = time.Minute, 1<<30, "p"
+	q.Timeout, q.Memory, q.Program = time.Minute, 1<<30, "p"
 	q.Append(e)
 	rest(e)
 	if _, err := s.in.Write(wire.Finish(e.Bytes())); err != nil {
@@ -78,7 +78,7 @@ func (s *session) answer() protocol.Answer {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	a, err := protocol.ReadAnswer(payload, wire.NewObjects().Held)
+	a, err := protocol.ReadAnswer(payload, wire.NewObjects().Get)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -135,12 +135,12 @@ func TestCancel(t *testing.T) {
 func TestMisread(t *testing.T) {
 	s := newSession(t)
 	s.load()
-	held := func(map[string]any) wire.Shared { return wire.Shared{ID: 5, Held: true} }
+	held := func(map[string]any) wire.Shared { return wire.Shared{ID: 5, Known: true} }
 	s.send(protocol.Question{Kind: protocol.KindCall, Number: 2}, func(e *wire.Encoder) {
 		e.Share = held
 		call("x")(e)
 	})
-	if a := s.answer(); !a.Misread || a.Err == nil {
+	if a := s.answer(); !a.Unreadable || a.Err == nil {
 		t.Errorf("answer %+v: the host has to know that nothing was run", a)
 	}
 }

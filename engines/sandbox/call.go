@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+// errNotSent means that the worker died before it got the whole question. Another worker can be asked.
+var errNotSent = errors.New("the worker is dead")
+
+// errUnreadable means that the worker could not decode the question and ran nothing.
+var errUnreadable = errors.New("the worker can't read what it is asked")
+
+// maxReusedBuffer is the largest buffer that is kept for the next question.
+const maxReusedBuffer = 1 << 20
+
+// load sends a program to the worker.
+func (w *process) load(ctx context.Context, of *program) (protocol.Answer, outcome, error) {
+	load := protocol.Load{Evict: w.programs.evict(), Engine: of.engine, Hook: of.hook, Script: of.script}
+	answer, o, err := w.ask(ctx, protocol.KindLoad, of, load.Append)
+	if err == nil {
+		w.programs.add(of.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
+	}
+	return answer, o, err
+}
+
+// call sends a call of a program that the worker has. If resendObjects is set, objects that the worker
+// has are sent again.
+func (w *process) call(ctx context.Context, of *program, call engines.Call, whole bool) (protocol.Answer, outcome, error) {
+	w.programs.use(of.name)
+	w.objects.evict()
+	return w.ask(ctx, protocol.KindCall, of, func(e *wire.Encoder) {
+		e.Max = len(e.Bytes()) + protocol.MaxRequestBytes
+		if !whole {
+			e.Share = w.objects.share
+		}
+		protocol.Call{Evict: w.objects.evicted, Call: call}.Append(e)
+	})
+}
+
+// ask sends one question and waits for its answer, or for the worker's exit, which comes soon after ctx
+// is over. The error is errNotSent, errUnreadable or an *engines.Error.
+func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*wire.Encoder)) (protocol.Answer, outcome, error) {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	number := w.questions.Add(1)
+	w.budget = of.memory
+	e := wire.NewEncoder(wire.Begin(w.buffer))
+	protocol.Question{Kind: kind, Number: number, Timeout: time.Until(deadline), Memory: of.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: of.name}.Append(e)
+	if rest(e); e.Err() != nil {
+		w.objects.rollback()
+		return protocol.Answer{}, inconclusive, encodeError(e.Err())
+	}
+	frame := wire.Finish(e.Bytes())
+	if w.buffer = nil; cap(frame) <= maxReusedBuffer {
+		w.buffer = frame
+	}
+	w.stderr.reset()
+	stop := w.killAfter(time.Until(deadline)+w.grace, reasonDeadline)
+	defer stop()
+	if _, err := w.stdin.Write(frame); err != nil {
+		w.kill(reasonCrash)
+		return protocol.Answer{}, inconclusive, errNotSent
+	}
+	if kind == protocol.KindCall {
+		w.objects.commit()
+	}
+	payload := w.receive(ctx, stop)
+	if payload == nil {
+		return protocol.Answer{}, w.exit.outcome(), w.exit.err(time.Since(began), of.memory)
+	}
+	return w.decodeAnswer(payload)
+}
+
+// receive returns the next answer, or nil once the worker has exited.
+func (w *process) receive(ctx context.Context, stop func()) []byte {
+	done := ctx.Done()
+	for {
+		select {
+		case payload := <-w.answers:
+			return payload
+		case <-w.exited:
+			select {
+			case payload := <-w.answers: // It was sent before the exit.
+				return payload
+			default:
+				return nil
+			}
+		case <-done:
+			done = nil
+			if errors.Is(ctx.Err(), context.Canceled) {
+				stop()
+				defer w.killAfter(w.grace, reasonCanceled)()
+				w.sendCancel()
+			}
+		}
+	}
+}
+
+// sendCancel tells the worker to stop. A worker that does not is killed after the grace period.
+func (w *process) sendCancel() {
+	e := wire.NewEncoder(wire.Begin(nil))
+	protocol.AppendCancel(e, w.questions.Load())
+	_, _ = w.stdin.Write(wire.Finish(e.Bytes()))
+}
+
+// decodeAnswer decodes an answer. A worker that sends anything else is killed.
+func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error) {
+	answer, err := protocol.ReadAnswer(payload, w.objects.get)
+	if err == nil && answer.Number != w.questions.Load() {
+		err = fmt.Errorf("it answered question %d, not %d", answer.Number, w.questions.Load())
+	}
+	if err != nil {
+		w.kill(reasonProtocol)
+		return protocol.Answer{}, fatal, &engines.Error{Kind: engines.Failed, Message: "script worker crashed: " + err.Error()}
+	}
+	w.nearLimit = answer.NearLimit
+	if answer.Unreadable {
+		w.kill(reasonProtocol)
+		return protocol.Answer{}, inconclusive, errUnreadable
+	}
+	if answer.Err != nil {
+		return answer, answered, answer.Err
+	}
+	return answer, answered, nil
+}
+
+// encodeError returns the error of a question that can't be encoded.
+func encodeError(err error) *engines.Error {
+	if errors.Is(err, wire.ErrTooLarge) {
+		return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf(
+			"the request is larger than %d MiB: let the hook select fewer objects", protocol.MaxRequestBytes>>20)}
+	}
+	return &engines.Error{Kind: engines.Failed, Message: "the request: " + err.Error()}
+}

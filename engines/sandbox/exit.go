@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+)
+
+// Reasons for a worker's exit, for metrics and logs.
+const (
+	reasonDeadline = "deadline"
+	reasonCanceled = "canceled"
+	reasonMemory   = "memory"
+	reasonStack    = "stack"
+	reasonCrash    = "crash"
+	reasonProtocol = "protocol"
+	reasonClosed   = "closed"
+	reasonAge      = "age"
+	reasonResident = "resident"
+	reasonStart    = "start"
+)
+
+// workerExit describes how a worker process ended.
+type workerExit struct {
+	// killReason is why the host killed it, or "" if the host did not.
+	killReason string
+	// status is the system's description, such as "exit status 2".
+	status string
+	// stderr is the beginning of its standard error.
+	stderr string
+}
+
+// reason returns why the worker exited. Without a kill by the host, it is derived from what the Go
+// runtime printed.
+func (d workerExit) reason() string {
+	switch {
+	case d.killReason != "":
+		return d.killReason
+	case strings.Contains(d.stderr, "stack exceeds"), strings.Contains(d.stderr, "fatal error: stack overflow"):
+		return reasonStack
+	case strings.Contains(d.stderr, "out of memory"), strings.Contains(d.stderr, "cannot allocate memory"),
+		strings.Contains(d.stderr, "failed to create new OS thread"), strings.Contains(d.stderr, "pthread_create failed"), strings.HasPrefix(d.stderr, "SIGSEGV: "):
+		// The runtime does not check every allocation of its own. A fault in Go code would be a panic.
+		return reasonMemory
+	default:
+		return reasonCrash
+	}
+}
+
+// err returns the error of the question that was being answered, which had run for took with that memory
+// limit.
+func (d workerExit) err(took time.Duration, memory int64) *engines.Error {
+	switch d.reason() {
+	case reasonDeadline:
+		return &engines.Error{Kind: engines.Timeout, Err: context.DeadlineExceeded, Message: fmt.Sprintf(
+			"did not answer within %v, and could not be interrupted: its worker was killed", took.Round(time.Millisecond))}
+	case reasonCanceled:
+		return &engines.Error{Kind: engines.Failed, Err: context.Canceled, Message: "the call was canceled"}
+	case reasonMemory:
+		return &engines.Error{Kind: engines.Exhausted, Message: protocol.MemoryLimitMessage(memory)}
+	case reasonStack:
+		return &engines.Error{Kind: engines.Exhausted, Message: "the script, or a value of it, is nested too deep: the stack limit of 64Mi is reached"}
+	case reasonClosed:
+		return &engines.Error{Kind: engines.Failed, Message: errClosed.Error(), Err: errClosed}
+	default:
+		return &engines.Error{Kind: engines.Failed, Message: "script worker crashed: " + d.summary()}
+	}
+}
+
+// outcome returns what the exit says about the program that was running.
+func (d workerExit) outcome() outcome {
+	switch d.killReason {
+	case reasonCanceled, reasonClosed:
+		return inconclusive
+	default:
+		return fatal
+	}
+}
+
+// summary returns the first line of stderr, or the status if stderr is empty.
+func (d workerExit) summary() string {
+	line, _, _ := strings.Cut(strings.TrimSpace(d.stderr), "\n")
+	const shown = 200
+	if line == "" {
+		return d.status
+	}
+	return strings.ToValidUTF8(line[:min(len(line), shown)], "")
+}

@@ -1,0 +1,55 @@
+package sandbox
+
+import "slices"
+
+const (
+	// maxPrograms and maxProgramMemory bound the programs that a worker keeps: their number, and their
+	// memory in bytes. The program that was loaded last is always kept.
+	maxPrograms      = 64
+	maxProgramMemory = 96 << 20
+)
+
+// lru tracks which programs a worker has. The one used last is at the end.
+type lru struct {
+	names  []string
+	sizes  map[string]int64
+	memory int64
+}
+
+func newLRU() lru { return lru{sizes: map[string]int64{}} }
+
+func (s *lru) has(name string) bool {
+	_, ok := s.sizes[name]
+	return ok
+}
+
+// use moves a program to the end.
+func (s *lru) use(name string) {
+	if at := slices.Index(s.names, name); at >= 0 {
+		s.names = append(slices.Delete(s.names, at, at+1), name)
+	}
+}
+
+// evict removes programs until there is room for one more, and returns their names.
+func (s *lru) evict() []string {
+	var out []string
+	for len(s.names) > 0 && (len(s.names) >= maxPrograms || s.memory > maxProgramMemory) {
+		oldest := s.names[0]
+		s.names = s.names[1:]
+		s.memory -= s.sizes[oldest]
+		delete(s.sizes, oldest)
+		out = append(out, oldest)
+	}
+	return out
+}
+
+// add puts a program at the end. A program that is there already keeps its memory figure.
+func (s *lru) add(name string, memory int64) {
+	if s.has(name) {
+		s.use(name)
+		return
+	}
+	s.names = append(s.names, name)
+	s.sizes[name] = memory
+	s.memory += memory
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+func pod(name string, bytes int) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{"name": name, "uid": name, "resourceVersion": "1"},
+		"data":     strings.Repeat("x", bytes),
+	}
+}
+
+// message writes a message of values and gives its length.
+func message(o *objectCache, values ...any) int {
+	e := wire.NewEncoder(nil)
+	e.Share = o.share
+	e.Value(values)
+	return len(e.Bytes())
+}
+
+func TestImmutable(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		value  map[string]any
+		want   bool
+	}{
+		"object":     {"what the API server has is never changed under the same version", pod("a", 1), true},
+		"no version": {"a hook's own object may be anything", map[string]any{"metadata": map[string]any{"uid": "a"}}, false},
+		"no UID":     {"nor is this one the API server's", map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}, false},
+		"empty":      {"as if it were absent", map[string]any{"metadata": map[string]any{"uid": "a", "resourceVersion": ""}}, false},
+		"other":      {"any map", map[string]any{"metadata": "a"}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			if got := isImmutable(c.value); got != c.want {
+				t.Errorf("immutable: %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestObjects(t *testing.T) {
+	o, a := newObjectCache(), pod("a", 1000)
+	first := message(&o, a, a)
+	o.commit()
+	again := message(&o, a, a)
+	if first < 1000 || first > 1500 || again > 20 {
+		t.Errorf("an object twice takes %d bytes, once it has been sent %d", first, again)
+	}
+	if equal := message(&o, pod("a", 1000)); equal < 1000 {
+		t.Errorf("another map with the same content takes %d bytes: it may be changed for all we know", equal)
+	}
+}
+
+func TestObjectsHeld(t *testing.T) {
+	o, a := newObjectCache(), pod("a", maxObjectBytes+1)
+	message(&o, a)
+	o.commit()
+	if got, bytes := o.get(1); got["data"] != a["data"] || bytes <= maxObjectBytes {
+		t.Errorf("the answer to the message that brought an object names it: %d bytes", bytes)
+	}
+	o.evict()
+	if got, _ := o.get(1); got != nil {
+		t.Error("an object is known that the next message drops")
+	}
+}
+
+func TestObjectsUnsent(t *testing.T) {
+	o, a, b := newObjectCache(), pod("a", 1000), pod("b", 1000)
+	message(&o, a)
+	o.commit()
+	message(&o, a, b)
+	o.rollback()
+	if length := message(&o, a); length > 20 {
+		t.Errorf("the object that was sent before takes %d bytes", length)
+	}
+	if length := message(&o, b); length < 1000 {
+		t.Errorf("the object that was not sent takes %d bytes", length)
+	}
+}
+
+func TestObjectsBounded(t *testing.T) {
+	o := newObjectCache()
+	const size = 1 << 20
+	kept := pod("kept", size)
+	for n := range 10 {
+		o.evict()
+		dropped := slices.Clone(o.evicted)
+		message(&o, kept, pod(fmt.Sprint(n), size))
+		o.commit()
+		if o.bytes > maxObjectBytes+2*size || len(o.byID) != len(o.byAddress) || o.lru.Len() != len(o.byAddress) || len(dropped) > 1 {
+			t.Errorf("after %d: %d bytes in %d objects (%d in order), dropped %v", n, o.bytes, len(o.byAddress), o.lru.Len(), dropped)
+		}
+	}
+	if length := message(&o, kept); length > 20 {
+		t.Errorf("the object that each message had takes %d bytes", length)
+	}
+	o.evict()
+	if o.lastID != 11 || len(o.evicted) != 1 || o.bytes > maxObjectBytes {
+		t.Errorf("%d objects were numbered, dropped %v", o.lastID, o.evicted)
+	}
+}

@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+// Causes of errors. Other causes are not transmitted.
+const (
+	causeNone uint64 = iota
+	causeDeadline
+	causeCanceled
+)
+
+// maxTextBytes bounds each text of an error, maxFrames its stack.
+const (
+	maxTextBytes = 8 << 10
+	maxFrames    = 64
+)
+
+func appendError(e *wire.Encoder, err *engines.Error) {
+	e.Bool(err != nil)
+	if err == nil {
+		return
+	}
+	e.Int(int64(err.Kind))
+	e.String(err.Location.File)
+	e.Int(int64(err.Location.Line))
+	e.Int(int64(err.Location.Column))
+	e.String(truncate(err.Message))
+	e.Strings(err.Stack[:min(len(err.Stack), maxFrames)])
+	e.Int(int64(err.RetryAfter))
+	switch {
+	case errors.Is(err.Err, context.DeadlineExceeded):
+		e.Uint(causeDeadline)
+	case errors.Is(err.Err, context.Canceled):
+		e.Uint(causeCanceled)
+	default:
+		e.Uint(causeNone)
+	}
+}
+
+func truncate(text string) string {
+	if len(text) <= maxTextBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTextBytes], "") + "..."
+}
+
+func readError(d *wire.Decoder) (*engines.Error, error) {
+	present, err := d.Bool()
+	if err != nil || !present {
+		return nil, err
+	}
+	e := &engines.Error{}
+	var numbers [4]int64
+	read := func(n int) {
+		if err == nil {
+			numbers[n], err = d.Int()
+		}
+	}
+	text := func(s *string) {
+		if err == nil {
+			*s, err = d.String()
+			*s = truncate(*s)
+		}
+	}
+	read(0)
+	text(&e.Location.File)
+	read(1)
+	read(2)
+	text(&e.Message)
+	if err == nil {
+		e.Stack, err = readStack(d)
+	}
+	read(3)
+	if err != nil {
+		return nil, err
+	}
+	e.Kind, e.Location.Line, e.Location.Column = engines.Kind(numbers[0]), int(numbers[1]), int(numbers[2])
+	e.RetryAfter = time.Duration(numbers[3])
+	return e, readCause(d, e)
+}
+
+func readStack(d *wire.Decoder) ([]string, error) {
+	stack, err := d.Strings()
+	if err != nil || len(stack) == 0 {
+		return nil, err
+	}
+	stack = stack[:min(len(stack), maxFrames)]
+	for i := range stack {
+		stack[i] = truncate(stack[i])
+	}
+	return stack, nil
+}
+
+func readCause(d *wire.Decoder, e *engines.Error) error {
+	cause, err := d.Uint()
+	switch cause {
+	case causeDeadline:
+		e.Err = context.DeadlineExceeded
+	case causeCanceled:
+		e.Err = context.Canceled
+	}
+	return err
+}
+
+// MemoryLimitMessage returns the message for a script that exceeded its memory limit.
+func MemoryLimitMessage(budget int64) string {
+	return fmt.Sprintf("the script uses more than its memory limit of %dMi", budget>>20)
+}

@@ -1,0 +1,106 @@
+package protocol_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+)
+
+// filler gives every field of a value something, no two the same.
+type filler struct {
+	t    *testing.T
+	last int64
+}
+
+func filled[T any](t *testing.T) T {
+	var v T
+	(&filler{t: t}).fill(reflect.ValueOf(&v).Elem())
+	return v
+}
+
+func (f *filler) fill(v reflect.Value) {
+	f.last++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(f.last, f.last).UTC()))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text " + time.Duration(f.last).String())
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(f.last)
+	case reflect.Uint64:
+		v.SetUint(uint64(f.last))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f.fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		f.fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		f.fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		f.fill(key)
+		f.fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Interface:
+		f.fillInterface(v)
+	default:
+		f.t.Fatalf("a field is of type %s, which this test does not know", v.Type())
+	}
+}
+
+func (f *filler) fillInterface(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[error]() {
+		v.Set(reflect.ValueOf(context.DeadlineExceeded)) // A cause that travels.
+		return
+	}
+	v.Set(reflect.ValueOf(map[string]any{"value": f.last}))
+}
+
+// TestWhole sends every field that there is of what engines are given and give back, so
+// that one that is added to them can't be forgotten here.
+func TestWhole(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		want   any
+		travel func(e *wire.Encoder, want any) (any, error)
+	}{
+		"call": {"what a hook is asked", filled[engines.Call](t), func(e *wire.Encoder, want any) (any, error) {
+			protocol.Call{Call: want.(engines.Call)}.Append(e)
+			return protocol.ReadCall(wire.NewDecoder(e.Bytes()))
+		}},
+		"answer": {"what it answers, its error and what is to know of the worker", filled[protocol.Answer](t), func(e *wire.Encoder, want any) (any, error) {
+			return protocol.ReadAnswer(want.(protocol.Answer).Append(nil, none), none.Get)
+		}},
+		"load": {"what a program is made of", filled[protocol.Load](t), func(e *wire.Encoder, want any) (any, error) {
+			want.(protocol.Load).Append(e)
+			return protocol.ReadLoad(wire.NewDecoder(e.Bytes()))
+		}},
+		"question": {"what bounds it", filled[protocol.Question](t), func(e *wire.Encoder, want any) (any, error) {
+			want.(protocol.Question).Append(e)
+			return protocol.ReadQuestion(wire.NewDecoder(e.Bytes()))
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			got, err := c.travel(wire.NewEncoder(nil), c.want)
+			if err != nil || !reflect.DeepEqual(c.want, got) {
+				t.Errorf("error %v\nwant %+v\ngot  %+v", err, c.want, got)
+			}
+		})
+	}
+}

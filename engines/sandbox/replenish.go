@@ -1,0 +1,159 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+)
+
+const (
+	// minBackoff is the first delay after a worker failed to start or exited before its first call. Each
+	// further failure doubles it, up to maxBackoff.
+	minBackoff, maxBackoff = 100 * time.Millisecond, 5 * time.Second
+	// maxStartFailures is how many failures in a row it takes until calls fail at once instead of
+	// waiting.
+	maxStartFailures = 3
+)
+
+// backoff delays the start of workers that keep failing.
+type backoff struct {
+	lastErr  error // Nil after a worker that started.
+	failures int
+	delay    time.Duration
+	waiting  bool
+}
+
+// replenish starts workers until one is idle, or each waiter will get one, or the limit is reached.
+func (p *Pool) replenish() {
+	if p.closed || p.backoff.waiting {
+		return
+	}
+	wanted := max(1, p.queue.len()) - p.idleWorkers() - p.starting
+	room := p.config.Workers + 1 - len(p.processes) - p.starting
+	for range min(wanted, room) {
+		p.starting++
+		slot := p.freeSlot()
+		p.running.Go(func() { p.spawn(slot) })
+	}
+}
+
+// freeSlot returns the lowest number that no worker has. Two workers that start at once may get the
+// same: the slot is only a preference.
+func (p *Pool) freeSlot() int {
+	taken := map[int]bool{}
+	for w := range p.processes {
+		taken[w.slot] = true
+	}
+	slot := 0
+	for taken[slot] {
+		slot++
+	}
+	return slot
+}
+
+// spawn starts a worker and returns when it has exited.
+func (p *Pool) spawn(slot int) {
+	w, ready, err := start(p.config, slot)
+	if !p.onReady(w, ready, err) {
+		return
+	}
+	<-w.exited
+	p.onExit(w)
+}
+
+// onReady adds a started worker to the pool. It reports whether there is one.
+func (p *Pool) onReady(w *process, ready protocol.Ready, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	if err != nil {
+		p.onStartFailure(err)
+		return false
+	}
+	p.reportConfinement(ready)
+	p.processes[w] = true
+	if p.closed {
+		w.kill(reasonClosed)
+	}
+	p.dispatch()
+	return true
+}
+
+// onExit removes an exited worker from the pool.
+func (p *Pool) onExit(w *process) {
+	reason := w.exit.reason()
+	p.config.Metrics.countExit(reason)
+	if w.exit.killReason == "" {
+		p.config.Log.Info("script worker ended", "reason", reason, "questions", w.questions.Load(), "status", w.exit.status, "stderr", w.exit.summary())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.usage.close()
+	delete(p.processes, w)
+	if w.exit.killReason == "" && w.questions.Load() == 0 {
+		p.onStartFailure(fmt.Errorf("ended before its first call: %s", w.exit.summary()))
+		return
+	}
+	p.backoff = backoff{waiting: p.backoff.waiting}
+	p.dispatch()
+}
+
+// onStartFailure records that a worker did not start, and schedules the next attempt.
+func (p *Pool) onStartFailure(err error) {
+	if p.closed {
+		return
+	}
+	b := &p.backoff
+	b.lastErr = fmt.Errorf("script workers do not start: %w", err)
+	b.failures++
+	p.config.Log.Error(err, "script worker did not start")
+	b.delay = min(max(minBackoff, 2*b.delay), maxBackoff)
+	if p.unavailable() != nil {
+		for _, w := range p.queue.drain() {
+			w.result <- grant{err: b.lastErr}
+		}
+	}
+	if !b.waiting {
+		b.waiting = true
+		time.AfterFunc(b.delay, p.retry)
+	}
+}
+
+func (p *Pool) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.backoff.waiting = false
+	p.dispatch()
+}
+
+// reportConfinement logs which measures are in force, once, and sets their metrics. They are the same
+// for all workers.
+func (p *Pool) reportConfinement(ready protocol.Ready) {
+	p.config.Metrics.setConfinement(ready.Report)
+	if p.confinementLogged {
+		return
+	}
+	p.confinementLogged = true
+	message, missing := describeConfinement(ready.Report)
+	p.config.Log.Info(message, "measures", len(ready.Report)-len(missing), "missing", missing)
+}
+
+// describeConfinement returns the log message for a report, and the measures that are not in force with
+// the reason of each.
+func describeConfinement(report map[string]string) (message string, missing map[string]string) {
+	missing = map[string]string{}
+	for measure, reason := range report {
+		if reason != "" {
+			missing[measure] = reason
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return "script workers are confined", missing
+	case len(report):
+		return "warning: script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust", missing
+	default:
+		return "script workers are confined, but not by all measures", missing
+	}
+}

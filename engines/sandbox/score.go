@@ -1,0 +1,55 @@
+package sandbox
+
+import "hash/maphash"
+
+// unusable is the score of a worker that must not be used.
+const unusable = -1
+
+// score rates the worker for a program and an object's preferred slot. Having the object counts more
+// than having the program, which is sent only once.
+func (w *process) score(of *program, preferred int) int {
+	if w.memory.mapped-w.cachedBytes() > of.memory {
+		return unusable // It was given more memory for another program than this one may use.
+	}
+	score := 0
+	if w.programs.has(of.name) {
+		score++
+	}
+	if w.slot == preferred {
+		score += 2
+	}
+	return score
+}
+
+// preferredSlot returns the slot of the worker that calls with this seed prefer, because it has most of
+// their objects. It returns -1 for an empty seed.
+func (p *Pool) preferredSlot(seed string) int {
+	if seed == "" {
+		return -1
+	}
+	return int(maphash.String(p.hash, seed) % uint64(p.config.Workers))
+}
+
+// cachedBytes returns the memory of the objects and programs that the worker keeps for later calls.
+func (w *process) cachedBytes() int64 { return w.objects.memoryBytes() + w.programs.memory }
+
+// reservedMemory returns how much memory to allow for what the worker keeps. It is rounded up, because
+// changing the limit takes time and the next message may add to it.
+func reservedMemory(kept int64) int64 {
+	const step = 16 << 20
+	return (kept/step + 1) * step
+}
+
+// retireReason returns why the worker must be replaced, or "".
+func (w *process) retireReason() string {
+	switch {
+	case w.nearLimit:
+		return reasonMemory
+	case w.questions.Load() >= maxQuestions:
+		return reasonAge
+	case float64(w.memory.grown-w.cachedBytes()) > maxGrowth*float64(w.budget):
+		return reasonResident
+	default:
+		return ""
+	}
+}

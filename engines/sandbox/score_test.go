@@ -1,0 +1,64 @@
+package sandbox
+
+import "testing"
+
+func TestWorn(t *testing.T) {
+	const budget = 100 << 20
+	cases := map[string]struct {
+		reason    string
+		spent     bool
+		questions uint64
+		kept      int64
+		objects   int
+		want      string
+	}{
+		"new":             {reason: "it has a long life before it"},
+		"busy":            {reason: "it is not old yet", questions: maxQuestions - 1},
+		"old":             {reason: "what an engine leaks adds up", questions: maxQuestions, want: reasonAge},
+		"spent":           {reason: "it ran into its memory's end", spent: true, want: reasonMemory},
+		"grown":           {reason: "it gives less back than it takes", kept: 76 << 20, want: reasonResident},
+		"grown a little":  {reason: "the next call has room", kept: 74 << 20},
+		"keeps objects":   {reason: "objects that it keeps for later calls have room of their own", kept: 120 << 20, objects: 50 << 20 / memoryPerByte},
+		"old and grown":   {reason: "one reason is enough", questions: maxQuestions, kept: 76 << 20, want: reasonAge},
+		"objects, and it": {reason: "but no more than that", kept: 130 << 20, objects: 50 << 20 / memoryPerByte, want: reasonResident},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			w := &process{nearLimit: c.spent, budget: budget, memory: memoryUse{grown: c.kept}, objects: newObjectCache()}
+			w.questions.Store(c.questions)
+			w.objects.bytes = c.objects
+			if got := w.retireReason(); got != c.want {
+				t.Errorf("worn because of %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFit(t *testing.T) {
+	of := &program{name: "p", memory: 64 << 20}
+	with := func(slot int, mapped int64, programs ...string) *process {
+		w := &process{slot: slot, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
+		for _, name := range programs {
+			w.programs.add(name, 1)
+		}
+		return w
+	}
+	const home = 1
+	// From worst to best.
+	ranked := []*process{
+		with(home, 65<<20, "p"), // It has got more memory than the program may use.
+		with(0, 0, "other"),
+		with(0, 64<<20, "p"),
+		with(home, 0),
+		with(home, 0, "p"),
+	}
+	for i, w := range ranked[1:] {
+		if worse := ranked[i].score(of, home); worse >= w.score(of, home) {
+			t.Errorf("worker %d fits with %d, the one before it with %d", i+1, w.score(of, home), worse)
+		}
+	}
+	if got := ranked[0].score(of, home); got != unusable {
+		t.Errorf("a worker with too much memory fits with %d", got)
+	}
+}

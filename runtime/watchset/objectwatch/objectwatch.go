@@ -1,0 +1,118 @@
+// Package objectwatch watches single Secrets and ConfigMaps by name, for as long as they have a user. So
+// the process needs neither the right to read others nor the memory to cache them.
+package objectwatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/runtime/watchset"
+)
+
+// Kind is a kind of object that can be watched.
+type Kind string
+
+// Supported kinds.
+const (
+	Secret    Kind = "Secret"
+	ConfigMap Kind = "ConfigMap"
+)
+
+// Name identifies an object. It is comparable.
+type Name struct {
+	Kind            Kind
+	Namespace, Name string
+}
+
+// String returns "Secret namespace/name".
+func (n Name) String() string { return string(n.Kind) + " " + n.Namespace + "/" + n.Name }
+
+// Snapshot is the observed state of an object. It is immutable.
+type Snapshot struct {
+	// Synced means that the API server has answered whether the object exists.
+	Synced bool
+	// Data holds the object's data by key. It is nil if the object does not exist.
+	Data map[string]string
+	// UID and ResourceVersion are empty if the object does not exist.
+	UID             types.UID
+	ResourceVersion string
+	// AccessErr is set while the API server denies the watch. The other fields keep what was read
+	// before.
+	AccessErr error
+}
+
+// Set holds the watched objects, each once.
+type Set = watchset.Set[Name, Snapshot]
+
+// Watch is one user's handle on an object.
+type Watch = watchset.Watch[Snapshot]
+
+// New returns an empty Set that watches through client.
+func New(client kubernetes.Interface, log logr.Logger) *Set {
+	return watchset.New(func(ctx context.Context, name Name, entry *watchset.Entry[Snapshot]) {
+		o := &object{name: name, Entry: entry}
+		lists, expected := listWatch(client, o)
+		run(ctx, log, cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lists, client), expected, o, cache.ReflectorOptions{
+			Logger: &log, Name: name.String(),
+		}))
+	})
+}
+
+// run lists and watches until ctx ends. Errors are transient or have been recorded as AccessErr.
+func run(ctx context.Context, log logr.Logger, reflector *cache.Reflector) {
+	pause := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 10 * time.Second}
+	_ = pause.DelayWithReset(clock.RealClock{}, time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil {
+			log.V(1).Info("watch ended", "object", reflector.Name(), "reason", err.Error())
+		}
+		return false, nil
+	})
+}
+
+// listWatch lists and watches the one object and records denied access. A successful list does not end a
+// denial, because the watch that follows may be denied: an account that may list but not watch is denied
+// all the time.
+func listWatch(client kubernetes.Interface, o *object) (*cache.ListWatch, runtime.Object) {
+	if o.name.Kind == Secret {
+		api := client.CoreV1().Secrets(o.name.Namespace)
+		return selectByName(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.List(ctx, options)
+		}, api.Watch), &corev1.Secret{}
+	}
+	api := client.CoreV1().ConfigMaps(o.name.Namespace)
+	return selectByName(o, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return api.List(ctx, options)
+	}, api.Watch), &corev1.ConfigMap{}
+}
+
+func selectByName(o *object, list cache.ListWithContextFunc, watchFunc cache.WatchFuncWithContext) *cache.ListWatch {
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name.Name).String()
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = byName
+			found, err := list(ctx, options)
+			if err != nil {
+				o.recordAccess(err)
+			}
+			return found, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = byName
+			stream, err := watchFunc(ctx, options)
+			o.recordAccess(err)
+			return stream, err
+		},
+	}
+}
