@@ -16,7 +16,7 @@ func TestCheck(t *testing.T) {
 		"a host of another":  {line: []string{"libretto", worker.Argument, "v9.9.9"}, want: "the libretto beside it is version v9.9.9: install both from one build"},
 		"a host that is old": {line: []string{"libretto", worker.Argument}, want: "started by libretto"},
 		"a user":             {line: []string{"libretto-worker", "--help"}, want: "started by libretto"},
-		"nobody":             {line: nil, want: "started by libretto"},
+		"no arguments":       {line: nil, want: "started by libretto"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestUnansweredRequest checks that a pass does not wait for an API server that never answers.
-func TestUnansweredRequest(t *testing.T) {
+// TestBoundedClientTimesOut checks that the bounded client gives up on an API server that never answers.
+func TestBoundedClientTimesOut(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // Before that the server does not notice that the client has gone.
 		<-r.Context().Done()

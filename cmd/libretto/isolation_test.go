@@ -9,10 +9,10 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 )
 
-// TestWorkerIn shows which program scripts run in, by what lies beside this one.
+// TestWorkerIn checks which program is started as a worker.
 func TestWorkerIn(t *testing.T) {
 	cases := map[string]struct {
-		mode os.FileMode // None if there is no such file.
+		mode os.FileMode // Zero if there is no such file.
 		want bool
 	}{
 		"installed":           {0o755, true},

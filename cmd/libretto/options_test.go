@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parse reads a command line of serve.
+// parse parses a command line of serve.
 func parse(args ...string) (*options, error) {
 	o := defaultOptions()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -77,7 +77,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 }
 
-// TestFlagGroups sees to it that the help shows every flag, in one place.
+// TestFlagGroups checks that the help shows every flag exactly once.
 func TestFlagGroups(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o := defaultOptions()

@@ -23,15 +23,15 @@ import (
 
 const patience = 10 * time.Second
 
-// issuer makes tokens that are numbered, or fails.
-type issuer struct {
+// fakeIssuer issues numbered tokens, or fails.
+type fakeIssuer struct {
 	clock *clocktesting.FakeClock
 	mu    sync.Mutex
 	made  int
 	err   error
 }
 
-func (i *issuer) Issue(context.Context, *v1alpha1.ServiceAccountToken) (string, time.Time, error) {
+func (i *fakeIssuer) Issue(context.Context, *v1alpha1.ServiceAccountToken) (string, time.Time, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.err != nil {
@@ -41,39 +41,39 @@ func (i *issuer) Issue(context.Context, *v1alpha1.ServiceAccountToken) (string, 
 	return fmt.Sprint("token-", i.made), i.clock.Now().Add(time.Hour), nil
 }
 
-func (i *issuer) fail(err error) {
+func (i *fakeIssuer) fail(err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.err = err
 }
 
-// stage is a keeper on a cluster in memory.
-type stage struct {
+// env is a bundle on a fake cluster.
+type env struct {
 	*testing.T
 	client *fake.Clientset
 	clock  *clocktesting.FakeClock
-	issuer *issuer
-	held   *Bundle
+	issuer *fakeIssuer
+	bundle *Bundle
 }
 
-func open(t *testing.T, given *v1alpha1.Credentials) *stage {
+func open(t *testing.T, given *v1alpha1.Credentials) *env {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC))
-	s := &stage{T: t, client: fake.NewClientset(), clock: clock, issuer: &issuer{clock: clock}}
-	keeper := NewStore(objectwatch.New(s.client, logr.Discard()), s.issuer, clock)
-	s.held = keeper.Open(given, func() {})
-	t.Cleanup(s.held.Close)
-	return s
+	e := &env{T: t, client: fake.NewClientset(), clock: clock, issuer: &fakeIssuer{clock: clock}}
+	bundles := NewStore(objectwatch.New(e.client, logr.Discard()), e.issuer, clock)
+	e.bundle = bundles.Open(given, func() {})
+	t.Cleanup(e.bundle.Close)
+	return e
 }
 
-// sends waits until the authorization and the problem are those.
-func (s *stage) sends(authorization, problem string) *engines.Access {
-	s.Helper()
+// waitFor waits until the bundle has this authorization and this problem.
+func (e *env) waitFor(authorization, problem string) *engines.Access {
+	e.Helper()
 	var access *engines.Access
-	cluster.Eventually(s, patience, func() error {
+	cluster.Eventually(e, patience, func() error {
 		var err error
-		access, err = s.held.Access()
-		ready, told := s.held.State()
+		access, err = e.bundle.Access()
+		ready, invalid := e.bundle.State()
 		switch {
 		case ready != (err == nil):
 			return fmt.Errorf("ready is %v, and the error %v", ready, err)
@@ -81,55 +81,55 @@ func (s *stage) sends(authorization, problem string) *engines.Access {
 			return fmt.Errorf("sends %q, want %q", access.Authorization, authorization)
 		case authorization != "" && err != nil:
 			return err
-		case (told == nil) != (problem == "") || !strings.Contains(errorText(told), problem):
-			return fmt.Errorf("problem %v, want %q", told, problem)
+		case (invalid == nil) != (problem == "") || !strings.Contains(errorText(invalid), problem):
+			return fmt.Errorf("problem %v, want %q", invalid, problem)
 		}
 		return nil
 	})
 	return access
 }
 
-func (s *stage) store(token string) {
-	s.Helper()
+func (e *env) store(token string) {
+	e.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Data: map[string][]byte{"token": []byte(token)}}
-	api := s.client.CoreV1().Secrets("ns")
-	_, err := api.Update(s.Context(), secret, metav1.UpdateOptions{})
+	api := e.client.CoreV1().Secrets("ns")
+	_, err := api.Update(e.Context(), secret, metav1.UpdateOptions{})
 	if err != nil {
-		_, err = api.Create(s.Context(), secret, metav1.CreateOptions{})
+		_, err = api.Create(e.Context(), secret, metav1.CreateOptions{})
 	}
 	if err != nil {
-		s.Fatal(err)
+		e.Fatal(err)
 	}
 }
 
 var bySecret = &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{ObjectReference: v1alpha1.ObjectReference{Namespace: "ns", Name: "a"}, Key: "token"}}
 
 func TestRotation(t *testing.T) {
-	cert, _ := pair(t)
-	s := open(t, &v1alpha1.Credentials{Authorization: bySecret, CABundle: &v1alpha1.CABundle{Inline: cert}})
-	s.sends("", "Secret ns/a is not there")
-	s.store("one")
-	first := s.sends("Bearer one", "")
-	s.store("two")
-	second := s.sends("Bearer two", "")
+	cert, _ := keyPair(t)
+	e := open(t, &v1alpha1.Credentials{Authorization: bySecret, CABundle: &v1alpha1.CABundle{Inline: cert}})
+	e.waitFor("", "Secret ns/a is not there")
+	e.store("one")
+	first := e.waitFor("Bearer one", "")
+	e.store("two")
+	second := e.waitFor("Bearer two", "")
 	if first.TLS != second.TLS {
 		t.Error("another token makes another TLS configuration, and so new connections")
 	}
-	s.store("")
-	s.sends("Bearer two", `key "token" is empty`)
-	if err := s.client.CoreV1().Secrets("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+	e.store("")
+	e.waitFor("Bearer two", `key "token" is empty`)
+	if err := e.client.CoreV1().Secrets("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.sends("Bearer two", "Secret ns/a is not there")
-	s.store("three")
-	s.sends("Bearer three", "")
+	e.waitFor("Bearer two", "Secret ns/a is not there")
+	e.store("three")
+	e.waitFor("Bearer three", "")
 }
 
-func TestOnlyTheNamedObjectIsAskedFor(t *testing.T) {
-	s := open(t, &v1alpha1.Credentials{Authorization: bySecret})
-	s.store("one")
-	s.sends("Bearer one", "")
-	for _, action := range s.client.Actions() {
+func TestWatchesOnlyNamedObject(t *testing.T) {
+	e := open(t, &v1alpha1.Credentials{Authorization: bySecret})
+	e.store("one")
+	e.waitFor("Bearer one", "")
+	for _, action := range e.client.Actions() {
 		if action.GetVerb() != "list" && action.GetVerb() != "watch" {
 			continue
 		}
@@ -140,42 +140,42 @@ func TestOnlyTheNamedObjectIsAskedFor(t *testing.T) {
 }
 
 func TestServiceAccountToken(t *testing.T) {
-	s := open(t, &v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}})
-	s.sends("Bearer token-1", "")
-	s.passes(47 * time.Minute)
-	s.sends("Bearer token-1", "")
-	s.passes(time.Minute + time.Second)
-	s.sends("Bearer token-2", "")
-	s.issuer.fail(errBoom)
-	s.passes(49 * time.Minute)
-	s.sends("Bearer token-2", "authorization.serviceAccountToken: boom")
-	s.issuer.fail(nil)
-	s.passes(2 * time.Second)
-	s.sends("Bearer token-3", "")
+	e := open(t, &v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}})
+	e.waitFor("Bearer token-1", "")
+	e.step(47 * time.Minute)
+	e.waitFor("Bearer token-1", "")
+	e.step(time.Minute + time.Second)
+	e.waitFor("Bearer token-2", "")
+	e.issuer.fail(errBoom)
+	e.step(49 * time.Minute)
+	e.waitFor("Bearer token-2", "authorization.serviceAccountToken: boom")
+	e.issuer.fail(nil)
+	e.step(2 * time.Second)
+	e.waitFor("Bearer token-3", "")
 }
 
-// passes moves the clock once somebody waits for it.
-func (s *stage) passes(d time.Duration) {
-	s.Helper()
-	cluster.Eventually(s, patience, func() error {
-		if !s.clock.HasWaiters() {
-			return errors.New("nobody waits for the clock")
+// step advances the clock once a timer is set.
+func (e *env) step(d time.Duration) {
+	e.Helper()
+	cluster.Eventually(e, patience, func() error {
+		if !e.clock.HasWaiters() {
+			return errors.New("no timer is set")
 		}
 		return nil
 	})
-	s.clock.Step(d)
+	e.clock.Step(d)
 }
 
 func TestNoToken(t *testing.T) {
-	s := &stage{T: t}
+	e := &env{T: t}
 	clock := clocktesting.NewFakeClock(time.Now())
-	s.clock, s.issuer = clock, &issuer{clock: clock, err: errBoom}
-	s.held = NewStore(objectwatch.New(fake.NewClientset(), logr.Discard()), s.issuer, clock).Open(
+	e.clock, e.issuer = clock, &fakeIssuer{clock: clock, err: errBoom}
+	e.bundle = NewStore(objectwatch.New(fake.NewClientset(), logr.Discard()), e.issuer, clock).Open(
 		&v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}}, func() {})
-	defer s.held.Close()
-	s.sends("", "authorization.serviceAccountToken: boom")
+	defer e.bundle.Close()
+	e.waitFor("", "authorization.serviceAccountToken: boom")
 	var failure *engines.Error
-	if _, err := s.held.Access(); !errors.As(err, &failure) || !errors.Is(err, errBoom) {
+	if _, err := e.bundle.Access(); !errors.As(err, &failure) || !errors.Is(err, errBoom) {
 		t.Errorf("error %v, want an *engines.Error with its cause", err)
 	}
 }

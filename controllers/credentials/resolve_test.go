@@ -21,8 +21,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// pair makes a certificate and its key, in PEM.
-func pair(t *testing.T) (certificate, key string) {
+// keyPair returns a certificate and its key, in PEM.
+func keyPair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,27 +44,27 @@ func encode(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-func TestAssemble(t *testing.T) {
-	cert, key := pair(t)
-	other, _ := pair(t)
+func TestResolve(t *testing.T) {
+	cert, key := keyPair(t)
+	other, _ := keyPair(t)
 	ref := v1alpha1.ObjectReference{Namespace: "ns", Name: "a"}
 	authorization := &v1alpha1.Authorization{SecretRef: &v1alpha1.SecretKeyReference{ObjectReference: ref, Key: "token"}}
 	account := &v1alpha1.Authorization{ServiceAccountToken: &v1alpha1.ServiceAccountToken{Audience: "a"}}
 	cases := map[string]struct {
 		reason string
 		given  v1alpha1.Credentials
-		data   map[string]string     // of Secret ns/a, which is not there if nil
-		read   *objectwatch.Snapshot // in place of data
+		data   map[string]string     // Of Secret ns/a, which does not exist if nil.
+		read   *objectwatch.Snapshot // Replaces data.
 		want   resolved
 		err    string
 	}{
 		"inline CA":        {reason: "the text itself", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: cert}}, want: resolved{tls: tlsPEM{roots: cert}}},
 		"CA":               {reason: "ca.crt unless another key is given", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{SecretRef: &v1alpha1.CAReference{ObjectReference: ref}}}, data: map[string]string{"ca.crt": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
 		"CA by key":        {reason: "a ConfigMap does as well", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{ConfigMapRef: &v1alpha1.CAReference{ObjectReference: ref, Key: "k"}}}, data: map[string]string{"k": cert}, want: resolved{tls: tlsPEM{roots: cert}}},
-		"no CA":            {reason: "what is no PEM would trust nobody", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: "x"}}, err: "caBundle: holds no certificate in PEM"},
+		"no CA":            {reason: "without PEM no server would be trusted", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: "x"}}, err: "caBundle: holds no certificate in PEM"},
 		"client":           {reason: "as kubernetes.io/tls has it", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": cert, "tls.key": key}, want: resolved{tls: tlsPEM{certificate: cert, key: key}}},
 		"client, half":     {reason: "half of a rotation", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": other, "tls.key": key}, err: "clientTLS: Secret ns/a: tls.crt and tls.key are no certificate with its key"},
-		"client, no key":   {reason: "what there is, is told", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": cert, "key.pem": key}, err: `has no key "tls.key": it has key.pem, tls.crt`},
+		"client, no key":   {reason: "the message lists the keys", given: v1alpha1.Credentials{ClientTLS: &v1alpha1.ClientTLS{SecretRef: ref}}, data: map[string]string{"tls.crt": cert, "key.pem": key}, err: `has no key "tls.key": it has key.pem, tls.crt`},
 		"token":            {reason: "space around it is cut off", given: v1alpha1.Credentials{Authorization: authorization}, data: map[string]string{"token": " abc\n"}, want: resolved{authorization: "Bearer abc"}},
 		"token of a type":  {reason: "another scheme", given: v1alpha1.Credentials{Authorization: &v1alpha1.Authorization{Type: "Token", SecretRef: authorization.SecretRef}}, data: map[string]string{"token": "abc"}, want: resolved{authorization: "Token abc"}},
 		"empty token":      {reason: "it would be sent as no token", given: v1alpha1.Credentials{Authorization: authorization}, data: map[string]string{"token": ""}, err: `authorization: Secret ns/a: key "token" is empty`},
@@ -74,12 +74,12 @@ func TestAssemble(t *testing.T) {
 		"colon":            {reason: "it would end the user name", given: v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}}, data: map[string]string{"username": "a:b", "password": "c"}, err: "has a colon"},
 		"no password":      {reason: "both are needed", given: v1alpha1.Credentials{BasicAuth: &v1alpha1.BasicAuth{SecretRef: ref}}, data: map[string]string{"username": "a"}, err: `basicAuth: Secret ns/a has no key "password": it has username`},
 		"empty Secret":     {reason: "there is nothing to list", given: v1alpha1.Credentials{Authorization: authorization}, data: map[string]string{}, err: "it is empty"},
-		"no Secret":        {reason: "the way out is told", given: v1alpha1.Credentials{Authorization: authorization}, err: "Secret ns/a is not there: create it"},
-		"not answered":     {reason: "which is nobody's fault", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{}, err: errPending.Error()},
+		"no Secret":        {reason: "the message has the remedy", given: v1alpha1.Credentials{Authorization: authorization}, err: "Secret ns/a is not there: create it"},
+		"not answered":     {reason: "which is not an error of the user", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{}, err: errPending.Error()},
 		"refused":          {reason: "rights are missing", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{AccessErr: errBoom}, err: "give the host the rights to get, list and watch it: boom"},
 		"refused later":    {reason: "what was read before is good", given: v1alpha1.Credentials{Authorization: authorization}, read: &objectwatch.Snapshot{Synced: true, Data: map[string]string{"token": "abc"}, AccessErr: errBoom}, want: resolved{authorization: "Bearer abc"}},
 		"account":          {reason: "its token", given: v1alpha1.Credentials{Authorization: account}, want: resolved{authorization: "Bearer of-account"}},
-		"two things wrong": {reason: "all are told at once", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: "x"}, Authorization: authorization}, err: "PEM, which begins with -----BEGIN CERTIFICATE-----\nauthorization: Secret ns/a is not there"},
+		"two things wrong": {reason: "all errors are reported at once", given: v1alpha1.Credentials{CABundle: &v1alpha1.CABundle{Inline: "x"}, Authorization: authorization}, err: "PEM, which begins with -----BEGIN CERTIFICATE-----\nauthorization: Secret ns/a is not there"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

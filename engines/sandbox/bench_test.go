@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// statefulSet is a real hook, in the pool or, without one, in this process.
+// statefulSet is a real hook. It runs in the pool, or in this process if pool is nil.
 func statefulSet(b *testing.B, pool *sandbox.Pool) engines.Program {
 	b.Helper()
 	engine, err := javascript.Definition().New(engines.Config{})
@@ -32,8 +32,8 @@ func statefulSet(b *testing.B, pool *sandbox.Pool) engines.Program {
 	return program
 }
 
-// BenchmarkCall calls a hook with requests of about 6, 50 and 500 KB, in this process and
-// in workers: with objects that the worker has not seen, and with the same ones each time.
+// BenchmarkCall calls a hook with requests of about 6, 50 and 500 KB, in this process and in workers:
+// with objects that the worker has not seen, and with the same objects each time.
 func BenchmarkCall(b *testing.B) {
 	pool := newPool(b, sandbox.Config{})
 	for _, replicas := range []int{1, 10, 100} {
@@ -61,7 +61,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkSpawn starts a pool, compiles a program of no size in its first worker, and ends it.
+// BenchmarkSpawn starts a pool, compiles a tiny program in its first worker, and closes the pool.
 func BenchmarkSpawn(b *testing.B) {
 	for b.Loop() {
 		pool := sandbox.New(sandbox.Config{Workers: 1})

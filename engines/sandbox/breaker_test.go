@@ -11,21 +11,21 @@ import (
 )
 
 func TestBreaker(t *testing.T) {
-	// Each step is a call: k costs its worker, a answers, u is given up. A number lets
-	// so many seconds pass.
+	// Each step is a call: k kills its worker, a answers, u is canceled. A number advances the clock by
+	// that many seconds.
 	cases := map[string]struct {
 		reason string
 		steps  []string
-		want   string // + for a call that was let through, - for one that was not.
+		want   string // + for a call that was allowed, - for one that was not.
 	}{
-		"two":        {"a program that costs two workers is called a third time", []string{"k", "k", "a", "a"}, "++++"},
-		"three":      {"after the third it is parked", []string{"k", "k", "k", "a", "59", "a"}, "+++--"},
-		"in a row":   {"an answer in between begins anew", []string{"k", "k", "a", "k", "k", "a"}, "++++++"},
-		"given up":   {"a call that is given up says nothing", []string{"k", "k", "u", "k", "a"}, "++++-"},
-		"opens":      {"a minute later it is tried, and well", []string{"k", "k", "k", "60", "a", "a"}, "+++++"},
-		"doubles":    {"a kill then parks it for two minutes", []string{"k", "k", "k", "60", "k", "119", "a", "1", "a"}, "++++-+"},
+		"two":        {"two failures do not open the breaker", []string{"k", "k", "a", "a"}, "++++"},
+		"three":      {"the third failure opens the breaker", []string{"k", "k", "k", "a", "59", "a"}, "+++--"},
+		"in a row":   {"an answer resets the count", []string{"k", "k", "a", "k", "k", "a"}, "++++++"},
+		"given up":   {"a canceled call does not count", []string{"k", "k", "u", "k", "a"}, "++++-"},
+		"opens":      {"after a minute one call is allowed; its success closes the breaker", []string{"k", "k", "k", "60", "a", "a"}, "+++++"},
+		"doubles":    {"its failure opens the breaker for two minutes", []string{"k", "k", "k", "60", "k", "119", "a", "1", "a"}, "++++-+"},
 		"five":       {"and never for more than five", []string{"k", "k", "k", "60", "k", "120", "k", "240", "k", "299", "a", "1", "a"}, "++++++-+"},
-		"trial lost": {"a trial that is given up leaves it to the next", []string{"k", "k", "k", "60", "u", "a"}, "+++++"},
+		"trial lost": {"after a canceled trial the next call is one", []string{"k", "k", "k", "60", "u", "a"}, "+++++"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,13 +49,13 @@ func TestBreaker(t *testing.T) {
 				b.report("p", o, &engines.Error{Kind: engines.Timeout, Message: "slow"})
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("which calls were let through (-want +got):\n%s", diff)
+				t.Errorf("which calls were allowed (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestBreakerTellsWhy(t *testing.T) {
+func TestBreakerError(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBreaker(func() time.Time { return now })
 	for range failureThreshold {
@@ -66,25 +66,25 @@ func TestBreakerTellsWhy(t *testing.T) {
 		refused.Kind != engines.Exhausted || refused.Message != want {
 		t.Errorf("refused with %v, want %q", refused, want)
 	}
-	if told := b.openError("p"); told == nil || told.Message != refused.Message {
-		t.Errorf("it is said to be parked by %v, want %v", told, refused)
+	if err := b.openError("p"); err == nil || err.Message != refused.Message {
+		t.Errorf("the open breaker has error %v, want %v", err, refused)
 	}
 	if b.allow("another") != nil || b.openError("another") != nil {
-		t.Error("another program is parked too")
+		t.Error("another program is refused too")
 	}
 	now = now.Add(time.Minute)
-	if told := b.openError("p"); told != nil {
-		t.Errorf("it is said to be parked when the time is over: %v", told)
+	if err := b.openError("p"); err != nil {
+		t.Errorf("the breaker is open when the time is over: %v", err)
 	}
 	if b.allow("p") != nil {
-		t.Error("it is not tried when the time is over")
+		t.Error("no call is allowed when the time is over")
 	}
 	if b.allow("p") == nil {
-		t.Error("a second call goes through while the first still tries")
+		t.Error("a second call is allowed during the trial")
 	}
 }
 
-func TestBreakerForgets(t *testing.T) {
+func TestBreakerPrunes(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBreaker(func() time.Time { return now })
 	for i := range 10 {
@@ -92,6 +92,6 @@ func TestBreakerForgets(t *testing.T) {
 		now = now.Add(2 * recordTTL)
 	}
 	if len(b.records) > 1 {
-		t.Errorf("%d programs are remembered that nobody calls", len(b.records))
+		t.Errorf("%d records of programs that are no longer called", len(b.records))
 	}
 }

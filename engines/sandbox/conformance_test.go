@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// suites are what the engines' own tests say of the suite's hooks in their languages.
+// suites are the suite's hooks, as the tests of the engines define them.
 var suites = map[string]enginetest.Suite{
 	"JavaScript": {
 		Source:    enginetest.Files("../javascript/testdata"),
@@ -32,8 +32,7 @@ var suites = map[string]enginetest.Suite{
 	},
 }
 
-// TestConformance runs the suite on every engine for scripts that the binary offers, in
-// one pool, as the binary does.
+// TestConformance runs the suite on every engine for scripts in one pool, as the binary does.
 func TestConformance(t *testing.T) {
 	for _, d := range newPool(t, sandbox.Config{}).Definitions(standard.Scripts()) {
 		t.Run(d.Name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// nodeHook is a hook as they were written for metacontroller's Node.js function server.
+// nodeHook is a hook for metacontroller's Node.js function server.
 const nodeHook = `
 module.exports = async function (context) {
   const observed = context.request.body;
@@ -32,9 +32,8 @@ module.exports = async function (context) {
 };
 `
 
-// TestConventions has hooks of other hosts' conventions, and a program of many files, answer
-// in a worker what they answer in this process, where they are compared with the truth by
-// their engines' own tests.
+// TestConventions runs hooks with other hosts' conventions, and a program of many files, in a worker and
+// in this process, and compares the answers. The engines' own tests check the answers in this process.
 func TestConventions(t *testing.T) {
 	observed := map[string]any{"Pod.v1": map[string]any{"a": map[string]any{"status": map[string]any{"ready": true}}}}
 	cases := map[string]struct {
@@ -83,7 +82,7 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-// TestTimeZones has CEL look one up, for which a worker has no files.
+// TestTimeZones looks up a time zone in CEL: a worker has no files for it.
 func TestTimeZones(t *testing.T) {
 	script := engines.Script{Files: map[string]string{"sync.cel": `{'hour': timestamp('2026-07-01T00:00:00Z').getHours('Europe/Paris')}`}, Path: "sync.cel"}
 	got := answerOf(t, engineOf(t, newPool(t, sandbox.Config{}), "CEL"), script, nil)
@@ -92,8 +91,8 @@ func TestTimeZones(t *testing.T) {
 	}
 }
 
-// TestDeepRecursion has Jsonnet stop a recursion without end by itself: it fits into the
-// stack that a worker has, and costs none.
+// TestDeepRecursion recurses endlessly in Jsonnet. The engine's own limit stops it before the worker's
+// stack limit does.
 func TestDeepRecursion(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory")

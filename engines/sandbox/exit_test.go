@@ -2,10 +2,10 @@ package sandbox
 
 import "testing"
 
-func TestDeathReason(t *testing.T) {
+func TestExitReason(t *testing.T) {
 	cases := map[string]struct {
-		death workerExit
-		want  string
+		exit workerExit
+		want string
 	}{
 		"by the host":           {workerExit{killReason: reasonDeadline, stderr: "fatal error: out of memory"}, reasonDeadline},
 		"the heap":              {workerExit{stderr: "fatal error: runtime: out of memory\n\ngoroutine 1"}, reasonMemory},
@@ -20,8 +20,8 @@ func TestDeathReason(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.death.reason(); got != tc.want {
-				t.Errorf("it ended because of %q, want %q", got, tc.want)
+			if got := tc.exit.reason(); got != tc.want {
+				t.Errorf("reason %q, want %q", got, tc.want)
 			}
 		})
 	}

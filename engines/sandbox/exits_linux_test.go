@@ -16,15 +16,15 @@ func wantError(t *testing.T, err error, kind engines.Kind, message string) {
 	t.Helper()
 	var e *engines.Error
 	if errors.As(err, &e) && raceDetector && kind == engines.Exhausted {
-		return // It takes much memory, and fails in words of its own.
+		return // The race detector takes much memory, so the message differs.
 	}
 	if !errors.As(err, &e) || e.Kind != kind || !strings.Contains(e.Message, message) {
 		t.Errorf("error %v (%s), want %s with %q", err, engines.KindOf(err).Reason(), kind.Reason(), message)
 	}
 }
 
-// TestHostileScripts runs each script in a worker that another program shares, which
-// must not notice.
+// TestHostileScripts runs each script in a worker that another program uses too. The other program must
+// not be affected.
 func TestHostileScripts(t *testing.T) {
 	cases := map[string]struct {
 		reason, script string
@@ -66,7 +66,7 @@ func TestHostileScripts(t *testing.T) {
 	}
 }
 
-// TestHostileSources compiles what kills whoever parses it.
+// TestHostileSources compiles sources that crash a parser.
 func TestHostileSources(t *testing.T) {
 	pool := newPool(t, sandbox.Config{})
 	cases := map[string]struct{ reason, text string }{
@@ -91,8 +91,8 @@ func TestHostileSources(t *testing.T) {
 	}
 }
 
-// TestWorkerDeaths has a worker die in the middle of a call in every way there is.
-func TestWorkerDeaths(t *testing.T) {
+// TestWorkerExits ends a worker during a call in every possible way.
+func TestWorkerExits(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		kind    engines.Kind
@@ -119,7 +119,7 @@ func TestWorkerDeaths(t *testing.T) {
 	}
 }
 
-func TestDeathAtLoad(t *testing.T) {
+func TestExitAtLoad(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	_, err := engineOf(t, pool, "Probe").Compile(t.Context(), engines.Source{
 		Hook: "sync", Script: &engines.Script{Files: map[string]string{"a.probe": "crash at load"}, Path: "a.probe"},
@@ -130,7 +130,7 @@ func TestDeathAtLoad(t *testing.T) {
 func TestCanceledHang(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1, Grace: 50 * time.Millisecond})
 	program := probed(t, pool, "hang")
-	for range 4 { // More than it takes to be parked for another reason.
+	for range 4 { // More than the failure threshold.
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
 		_, err := program.Run(ctx, request(nil))

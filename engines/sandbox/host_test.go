@@ -13,7 +13,7 @@ import (
 
 const hostArgument = "__host"
 
-// hostOfTest becomes a host that a test can kill: one worker hangs, one idles.
+// hostOfTest runs a host that a test can kill: one worker hangs, one is idle.
 func hostOfTest() {
 	if len(os.Args) < 2 || os.Args[1] != hostArgument {
 		return

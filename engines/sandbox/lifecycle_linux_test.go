@@ -18,7 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// children are the processes that a process has started and that have not ended.
+// children returns the running child processes of a process.
 func children(t *testing.T, parent int) []int {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
@@ -39,7 +39,7 @@ func children(t *testing.T, parent int) []int {
 	return all
 }
 
-// eventually waits for what has to become true.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -55,8 +55,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// only starts a pool and gives the processes that are its.
-func only(t *testing.T, config sandbox.Config) (*sandbox.Pool, func() []int) {
+// newPoolOnly starts a pool and returns it with a function that lists its processes.
+func newPoolOnly(t *testing.T, config sandbox.Config) (*sandbox.Pool, func() []int) {
 	before := children(t, os.Getpid())
 	return newPool(t, config), func() []int {
 		return slices.DeleteFunc(children(t, os.Getpid()), func(pid int) bool { return slices.Contains(before, pid) })
@@ -64,7 +64,7 @@ func only(t *testing.T, config sandbox.Config) (*sandbox.Pool, func() []int) {
 }
 
 func TestKilledFromOutside(t *testing.T) {
-	pool, workers := only(t, sandbox.Config{Workers: 1})
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})
 	program := compiled(t, pool, `export function sync() { for (;;); }`)
 	failed := make(chan error, 1)
 	go func() { _, err := program.Run(t.Context(), request(nil)); failed <- err }()
@@ -87,9 +87,9 @@ func TestKilledFromOutside(t *testing.T) {
 	}
 }
 
-// TestDeadBeforeCall has every worker die after its answer. The next call gets another one.
-func TestDeadBeforeCall(t *testing.T) {
-	pool, workers := only(t, sandbox.Config{Workers: 1})
+// TestExitBeforeCall has every worker exit after its answer. The next call gets another one.
+func TestExitBeforeCall(t *testing.T) {
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})
 	program, echo := probed(t, pool, "die later"), compiled(t, pool, alive)
 	for range 10 {
 		before := workers()
@@ -106,7 +106,7 @@ func TestDeadBeforeCall(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	pool, workers := only(t, sandbox.Config{Workers: 2})
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 2})
 	hanging, echo := probed(t, pool, "hang"), compiled(t, pool, alive)
 	failed := make(chan error, 5)
 	for range cap(failed) {
@@ -122,10 +122,10 @@ func TestClose(t *testing.T) {
 	}
 	_, err := echo.Run(t.Context(), request(nil))
 	wantError(t, err, engines.Failed, "the script workers have been stopped")
-	pool.Close() // Once more does nothing.
+	pool.Close() // Idempotent.
 }
 
-// TestHostKilled kills a host in a way that it can't notice.
+// TestHostKilled kills a host with SIGKILL.
 func TestHostKilled(t *testing.T) {
 	host := exec.Command("/proc/self/exe", hostArgument)
 	out, err := host.StdoutPipe()
@@ -146,13 +146,13 @@ func TestHostKilled(t *testing.T) {
 	if err := host.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = host.Wait() // It was killed.
+	_ = host.Wait() // The error is that it was killed.
 	for _, pid := range workers {
-		eventually(t, "the worker ends", func() bool { return ended(pid) })
+		eventually(t, "the worker ends", func() bool { return hasExited(pid) })
 	}
 }
 
-// ticks is the time that a process has computed, in hundredths of a second.
+// ticks returns the CPU time of a process in hundredths of a second.
 func ticks(pid int) int {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -164,8 +164,8 @@ func ticks(pid int) int {
 	return n
 }
 
-// ended says whether a process is no more, or waits for somebody to ask how it ended.
-func ended(pid int) bool {
+// hasExited reports whether a process does not exist or is a zombie.
+func hasExited(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestShelf(t *testing.T) {
+func TestLRU(t *testing.T) {
 	const half = maxProgramMemory / 2
 	type loaded struct {
 		name   string
@@ -42,7 +42,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-func TestShelfIsFull(t *testing.T) {
+func TestLRUFull(t *testing.T) {
 	s := newLRU()
 	for n := range maxPrograms {
 		s.add(fmt.Sprint(n), 0)

@@ -22,10 +22,10 @@ func definitions() []engines.Definition {
 	return append(standard.Scripts(), probe())
 }
 
-// alive answers what it is asked.
+// alive answers with the value of its request.
 const alive = `export const sync = ({value}) => value`
 
-// newPool starts a pool that ends with the test.
+// newPool starts a pool that is closed with the test.
 func newPool(t testing.TB, config sandbox.Config) *sandbox.Pool {
 	t.Helper()
 	pool := sandbox.New(config)
@@ -33,7 +33,7 @@ func newPool(t testing.TB, config sandbox.Config) *sandbox.Pool {
 	return pool
 }
 
-// engineOf is an engine of the pool's.
+// engineOf returns an engine of the pool.
 func engineOf(t testing.TB, pool *sandbox.Pool, name string) engines.Engine {
 	t.Helper()
 	registry, err := engines.NewRegistry(engines.Config{}, pool.Definitions(definitions())...)
@@ -47,12 +47,12 @@ func engineOf(t testing.TB, pool *sandbox.Pool, name string) engines.Engine {
 	return engine
 }
 
-// script is a hook in JavaScript.
+// script returns a source of a JavaScript hook.
 func script(text string) engines.Source {
 	return engines.Source{Hook: "sync", Script: &engines.Script{Files: map[string]string{"sync.js": text}, Path: "sync.js"}}
 }
 
-// compiled is a program of the pool's, of JavaScript.
+// compiled compiles a JavaScript program in the pool.
 func compiled(t testing.TB, pool *sandbox.Pool, text string) engines.Program {
 	t.Helper()
 	program, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), script(text))

@@ -15,8 +15,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 )
 
-// figures are the values of a metric, by those of its label if it has one; of a
-// histogram, how much it has observed. Engines are told apart by no test.
+// figures returns the values of a metric by one of its labels, and for a histogram the number of
+// observations.
 func figures(t *testing.T, registry *prometheus.Registry, name, label string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -41,7 +41,7 @@ func figures(t *testing.T, registry *prometheus.Registry, name, label string) ma
 	return found
 }
 
-// TestMetrics looks at every figure after calls that end in several ways.
+// TestMetrics checks every metric after calls that end in several ways.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	pool := newPool(t, sandbox.Config{Workers: 1, Grace: 10 * time.Millisecond, Metrics: sandbox.NewMetrics(registry)})
@@ -51,15 +51,15 @@ func TestMetrics(t *testing.T) {
 		"HookTimedOut": compiled(t, pool, `export function sync() { Array.prototype.indexOf.call({length: 2**53-1}, 1) }`),
 	}
 	for result, program := range programs {
-		patience := time.Minute // One of these may have to wait for a worker that starts.
+		patience := time.Minute // One of these calls may wait for a worker to start.
 		if result == "HookTimedOut" {
 			patience = 500 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		_, _ = program.Run(ctx, request(nil)) // How it ends is what is counted.
+		_, _ = program.Run(ctx, request(nil)) // Only the metrics are checked.
 		cancel()
 	}
-	calls := map[string]float64{"success": 4, "HookFailed": 1, "HookTimedOut": 1} // Three are of compiling.
+	calls := map[string]float64{"success": 4, "HookFailed": 1, "HookTimedOut": 1} // Three are compilations.
 	if diff := cmp.Diff(calls, figures(t, registry, "libretto_script_duration_seconds", "result")); diff != "" {
 		t.Errorf("calls, by result (-want +got):\n%s", diff)
 	}

@@ -19,8 +19,8 @@ func cached(name string, version int) map[string]any {
 	}
 }
 
-// TestSameObjects calls hooks that write to their request again and again with the same
-// objects, which a worker keeps. Each call sees them as they are.
+// TestSameObjects repeats calls with the same objects, which a worker keeps, to hooks that modify their
+// request. Each call must see the original objects.
 func TestSameObjects(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	writer := compiled(t, pool, `export function sync({a, b}) {
@@ -43,16 +43,16 @@ func TestSameObjects(t *testing.T) {
 		if diff := cmp.Diff(any(want), response.Body.(map[string]any)["seen"]); n%3 != (n/3)%3 && diff != "" {
 			t.Fatalf("call %d saw (-want +got):\n%s", n, diff)
 		}
-		if n == 30 { // Its successor has nothing.
+		if n == 30 { // The next worker has no objects.
 			_, err := killer.Run(t.Context(), request(nil))
 			wantError(t, err, engines.Failed, "script worker crashed")
 		}
 	}
 }
 
-// TestUntouched answers with an object as it came, and with the same one changed, which
-// its worker keeps, the first time and when it is held.
-func TestUntouched(t *testing.T) {
+// TestUnmodified answers with an object as it came and with a modified copy, when the worker gets the
+// object and when it has it.
+func TestUnmodified(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	program := compiled(t, pool, `export function sync({a, b}) {
   b.metadata.labels.version++;

@@ -16,7 +16,7 @@ func pod(name string, bytes int) map[string]any {
 	}
 }
 
-// message writes a message of values and gives its length.
+// message encodes a message of values and returns its length.
 func message(o *objectCache, values ...any) int {
 	e := wire.NewEncoder(nil)
 	e.Share = o.share
@@ -24,7 +24,7 @@ func message(o *objectCache, values ...any) int {
 	return len(e.Bytes())
 }
 
-func TestImmutable(t *testing.T) {
+func TestIsImmutable(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		value  map[string]any
@@ -46,7 +46,7 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-func TestObjects(t *testing.T) {
+func TestObjectCache(t *testing.T) {
 	o, a := newObjectCache(), pod("a", 1000)
 	first := message(&o, a, a)
 	o.commit()
@@ -59,7 +59,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-func TestObjectsHeld(t *testing.T) {
+func TestObjectCacheGet(t *testing.T) {
 	o, a := newObjectCache(), pod("a", maxObjectBytes+1)
 	message(&o, a)
 	o.commit()
@@ -72,7 +72,7 @@ func TestObjectsHeld(t *testing.T) {
 	}
 }
 
-func TestObjectsUnsent(t *testing.T) {
+func TestObjectCacheRollback(t *testing.T) {
 	o, a, b := newObjectCache(), pod("a", 1000), pod("b", 1000)
 	message(&o, a)
 	o.commit()
@@ -86,7 +86,7 @@ func TestObjectsUnsent(t *testing.T) {
 	}
 }
 
-func TestObjectsBounded(t *testing.T) {
+func TestObjectCacheEvicts(t *testing.T) {
 	o := newObjectCache()
 	const size = 1 << 20
 	kept := pod("kept", size)

@@ -16,9 +16,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// TestManyAtOnce has programs that fail in several ways run side by side with those that
-// don't, and checks every answer.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrentCalls runs failing and working programs at once, and checks every answer.
+func TestConcurrentCalls(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 3, Grace: 50 * time.Millisecond})
 	var good []engines.Program
 	for n := range 5 {
@@ -58,7 +57,7 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TestFair has one owner hang in all workers it can get, and another one call.
+// TestFair has one owner hang in all workers that it can get. Another owner must still be served.
 func TestFair(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 2})
 	hanging, echo := probed(t, pool, "hang"), compiled(t, pool, alive)
@@ -84,8 +83,8 @@ func TestFair(t *testing.T) {
 	group.Wait()
 }
 
-// TestNoneFree has a call wait for a worker until its deadline.
-func TestNoneFree(t *testing.T) {
+// TestNoFreeWorker has a call wait for a worker until its deadline.
+func TestNoFreeWorker(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1, Grace: 10 * time.Millisecond})
 	hanging := probed(t, pool, "hang")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +106,7 @@ func TestNoneFree(t *testing.T) {
 	group.Wait()
 }
 
-// TestReload calls programs whose workers have died, and more than a worker keeps.
+// TestReload calls more programs than a worker keeps, some after their worker exited.
 func TestReload(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	var programs []engines.Program
@@ -126,8 +125,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestParked has a program cost its workers until it is not called any more.
-func TestParked(t *testing.T) {
+// TestBreakerOpens has a program kill workers until it is not called any more.
+func TestBreakerOpens(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	var mu sync.Mutex
 	now := time.Unix(0, 0)
@@ -154,20 +153,20 @@ func TestParked(t *testing.T) {
 		t.Errorf("it is called again after a minute: %v, error %v", response.Body, err)
 	}
 	eventually(t, "three deaths are counted", func() bool {
-		return raceDetector || deaths(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
+		return raceDetector || exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
 	})
 }
 
-func deaths(t *testing.T, registry *prometheus.Registry, line string) bool {
+func exitsLogged(t *testing.T, registry *prometheus.Registry, line string) bool {
 	t.Helper()
 	const name = "libretto_script_worker_ends_total"
 	return testutil.GatherAndCompare(registry, strings.NewReader(
 		"# HELP "+name+" Script workers that ended, by reason.\n# TYPE "+name+" counter\n"+line+"\n"), name) == nil
 }
 
-// TestBudgets has a program with a small budget follow one with a large one in the same
-// worker, whose memory it must not get.
-func TestBudgets(t *testing.T) {
+// TestMemoryLimits calls a program with a small limit after one with a large limit in the same worker.
+// It must not get the large one.
+func TestMemoryLimits(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory")
 	}
@@ -212,8 +211,8 @@ func TestTooLarge(t *testing.T) {
 	wantError(t, err, engines.Failed, "the request: a value is of type int")
 }
 
-// TestDoesNotStart has no worker to start.
-func TestDoesNotStart(t *testing.T) {
+// TestStartFailure has a worker command that does not exist.
+func TestStartFailure(t *testing.T) {
 	for name, command := range map[string][]string{"absent": {"/nowhere"}, "ends": {"/proc/self/exe", "-test.run=^$"}} {
 		t.Run(name, func(t *testing.T) {
 			pool := newPool(t, sandbox.Config{Command: command})
@@ -234,9 +233,9 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestDescriptors looks at what a worker has of the host's.
+// TestDescriptors checks which descriptors of the host a worker has.
 func TestDescriptors(t *testing.T) {
-	pool, workers := only(t, sandbox.Config{Workers: 1})
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})
 	compiled(t, pool, alive)
 	for _, pid := range workers() {
 		strange := []string{}
@@ -244,17 +243,17 @@ func TestDescriptors(t *testing.T) {
 			if strange = strangers(pid); len(strange) > 0 {
 				t.Logf("worker %d has %v open", pid, strange)
 			}
-			return len(strange) == 0 // It closes them when it starts.
+			return len(strange) == 0 // The worker closes inherited ones when it starts.
 		})
 	}
 }
 
 func strangers(pid int) []string {
-	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)) // Not for everybody to see.
+	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)) // Not readable for every user.
 	var strange []string
 	for _, d := range open {
 		to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, d.Name()))
-		// The Go runtime waits on events, and keeps the files of its CPU limit open.
+		// The Go runtime has an event descriptor and a file for its CPU limit.
 		if !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:[event") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 			strange = append(strange, d.Name()+" -> "+to)
 		}

@@ -17,8 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// probe is an engine that does what no engine should: what a script could do that
-// has found a way out of one.
+// probe is an engine that does what a script could do that has escaped its engine.
 func probe() engines.Definition {
 	return engines.Definition{
 		Name: "Probe", Doc: "Tries what a worker must not do.", Extensions: []string{".probe"},
@@ -89,12 +88,12 @@ var probes = map[string]func(engines.Call) (any, error){
 	},
 	"hang": func(engines.Call) (any, error) { select {} },
 	"die later": func(engines.Call) (any, error) {
-		time.AfterFunc(100*time.Millisecond, func() { os.Exit(3) }) // Once the answer is out, on a busy machine too.
+		time.AfterFunc(100*time.Millisecond, func() { os.Exit(3) }) // After the answer was sent, even on a busy machine.
 		return "alive", nil
 	},
 }
 
-// leaked is what a worker keeps.
+// leaked is never freed.
 var leaked [][]byte
 
 func read(path string) (any, error) {
@@ -106,7 +105,7 @@ func write(bytes string) error {
 	if _, err := io.WriteString(os.NewFile(1, "host"), bytes); err != nil {
 		return err
 	}
-	select {} // Nothing else is said: the host has to end it.
+	select {} // Sends nothing more: the host must kill the worker.
 }
 
 func dial(network string, call engines.Call) (any, error) {
@@ -120,7 +119,7 @@ func dial(network string, call engines.Call) (any, error) {
 
 func recurse(n int) int {
 	if n < 0 {
-		return 0 // Never.
+		return 0 // Unreachable.
 	}
 	var pad [1000]byte
 	pad[n%len(pad)] = 1

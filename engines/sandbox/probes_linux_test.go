@@ -20,7 +20,7 @@ func probed(t *testing.T, pool *sandbox.Pool, what string) engines.Program {
 	return program
 }
 
-// TestConfined has code in a worker try what it must not be able to do.
+// TestConfined has code in a worker try forbidden operations.
 func TestConfined(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

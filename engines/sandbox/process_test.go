@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestKillAfter calls kills off as they begin. Once that is done it has to be clear
-// whether there is one: it must not hit whoever gets the worker next.
+// TestKillAfter stops kills just as they begin. After that it must be certain whether the worker is
+// killed: a late kill would hit the next call.
 func TestKillAfter(t *testing.T) {
 	ended := exec.Command("/proc/self/exe", "-test.run=^$")
 	if err := ended.Run(); err != nil {
@@ -19,7 +19,7 @@ func TestKillAfter(t *testing.T) {
 		all[i] = &process{command: ended}
 		began, left := time.Now(), 20*time.Microsecond
 		inTime := all[i].killAfter(left, reasonDeadline)
-		for time.Since(began) < left+time.Duration(i%200)*100*time.Nanosecond { // The kill begins meanwhile, or is about to.
+		for time.Since(began) < left+time.Duration(i%200)*100*time.Nanosecond { // The kill is about to begin, or has begun.
 		}
 		inTime()
 		saw[i] = all[i].pendingKill()

@@ -8,20 +8,20 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	// A lower-case letter waits as the owner of that name, an upper-case one gives a
-	// worker of its back. After each step, who may go goes.
+	// A lower-case letter is a waiter of the owner with that name. An upper-case one releases a worker
+	// of that owner. After each step, all waiters that may run do.
 	cases := map[string]struct {
 		reason string
 		limit  int
 		steps  string
 		want   string
 	}{
-		"one owner":      {"alone, an owner gets all but the one more", 2, "aaa", "aa"},
-		"one more":       {"which is for somebody who has none", 2, "aaab", "aab"},
-		"only one more":  {"once", 2, "aaabc", "aab"},
+		"one owner":      {"a single owner gets all workers but the spare", 2, "aaa", "aa"},
+		"one more":       {"the spare is for an owner without workers", 2, "aaab", "aab"},
+		"only one more":  {"there is only one spare", 2, "aaabc", "aab"},
 		"in turn":        {"owners take turns, however many calls each has", 1, "aaaabbbcAABABA", "abacbaba"},
-		"one more back":  {"the one more is not had by giving one of the others back", 3, "aaaaabABA", "aaabaa"},
-		"newcomer first": {"somebody who has none before somebody who waited longer", 2, "aaaabbcAB", "aabcb"},
+		"one more back":  {"releasing another worker does not free the spare", 3, "aaaaabABA", "aaabaa"},
+		"newcomer first": {"an owner without workers goes before one that waits longer", 2, "aaaabbcAB", "aabcb"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestQueue(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("who went, in order (-want +got):\n%s", diff)
+				t.Errorf("waiters in the order served (-want +got):\n%s", diff)
 			}
 		})
 	}

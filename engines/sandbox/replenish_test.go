@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 )
 
-func TestConfinement(t *testing.T) {
+func TestDescribeConfinement(t *testing.T) {
 	bare := map[string]string{}
 	for _, measure := range confine.Measures() {
 		bare[measure] = "only on Linux"
@@ -22,7 +22,7 @@ func TestConfinement(t *testing.T) {
 	}{
 		"all":  {"nothing is missing", map[string]string{"landlock": "", "seccomp": ""}, "script workers are confined", map[string]string{}},
 		"some": {"an older kernel", map[string]string{"landlock": "none", "seccomp": ""}, "but not by all measures", map[string]string{"landlock": "none"}},
-		"none": {"another system: whoever runs it is warned", bare, "warning: ", bare},
+		"none": {"another system: the log warns", bare, "warning: ", bare},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package sandbox
 
 import "testing"
 
-func TestWorn(t *testing.T) {
+func TestRetireReason(t *testing.T) {
 	const budget = 100 << 20
 	cases := map[string]struct {
 		reason    string
@@ -12,13 +12,13 @@ func TestWorn(t *testing.T) {
 		objects   int
 		want      string
 	}{
-		"new":             {reason: "it has a long life before it"},
-		"busy":            {reason: "it is not old yet", questions: maxQuestions - 1},
-		"old":             {reason: "what an engine leaks adds up", questions: maxQuestions, want: reasonAge},
-		"spent":           {reason: "it ran into its memory's end", spent: true, want: reasonMemory},
-		"grown":           {reason: "it gives less back than it takes", kept: 76 << 20, want: reasonResident},
+		"new":             {reason: "a new worker is kept"},
+		"busy":            {reason: "the limit is not reached", questions: maxQuestions - 1},
+		"old":             {reason: "leaks of engines add up", questions: maxQuestions, want: reasonAge},
+		"near limit":      {reason: "it came close to its memory limit", spent: true, want: reasonMemory},
+		"grown":           {reason: "it keeps memory", kept: 76 << 20, want: reasonResident},
 		"grown a little":  {reason: "the next call has room", kept: 74 << 20},
-		"keeps objects":   {reason: "objects that it keeps for later calls have room of their own", kept: 120 << 20, objects: 50 << 20 / memoryPerByte},
+		"keeps objects":   {reason: "cached objects have memory of their own", kept: 120 << 20, objects: 50 << 20 / memoryPerByte},
 		"old and grown":   {reason: "one reason is enough", questions: maxQuestions, kept: 76 << 20, want: reasonAge},
 		"objects, and it": {reason: "but no more than that", kept: 130 << 20, objects: 50 << 20 / memoryPerByte, want: reasonResident},
 	}
@@ -29,13 +29,13 @@ func TestWorn(t *testing.T) {
 			w.questions.Store(c.questions)
 			w.objects.bytes = c.objects
 			if got := w.retireReason(); got != c.want {
-				t.Errorf("worn because of %q, want %q", got, c.want)
+				t.Errorf("retire reason %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestFit(t *testing.T) {
+func TestScore(t *testing.T) {
 	of := &program{name: "p", memory: 64 << 20}
 	with := func(slot int, mapped int64, programs ...string) *process {
 		w := &process{slot: slot, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
@@ -47,7 +47,7 @@ func TestFit(t *testing.T) {
 	const home = 1
 	// From worst to best.
 	ranked := []*process{
-		with(home, 65<<20, "p"), // It has got more memory than the program may use.
+		with(home, 65<<20, "p"), // It has more memory than the program may use.
 		with(0, 0, "other"),
 		with(0, 64<<20, "p"),
 		with(home, 0),

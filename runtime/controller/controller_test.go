@@ -18,7 +18,7 @@ type reconcileFunc func(context.Context, Key) (Result, error)
 
 func (f reconcileFunc) Reconcile(ctx context.Context, key Key) (Result, error) { return f(ctx, key) }
 
-// start runs a controller for the time of the test.
+// start runs a controller until the test ends.
 func start(t *testing.T, clock clock.WithTicker, metrics *Metrics, f reconcileFunc) *Controller {
 	t.Helper()
 	c := New(Config{Name: "test", Reconciler: f, Workers: 2, Clock: clock, Log: logr.Discard(), Metrics: metrics})
@@ -83,8 +83,8 @@ func TestRequeueAfter(t *testing.T) {
 	})
 	c.Enqueue(Key{Name: "a"})
 	<-passes
-	// The queue sets its timer some time after the pass, so that more steps than
-	// make up the hour may be needed, but never fewer.
+	// The queue sets its timer some time after the reconcile, so more steps than an hour may be needed,
+	// but never fewer.
 	deadline := time.After(10 * time.Second)
 	for steps := 0; ; steps++ {
 		select {

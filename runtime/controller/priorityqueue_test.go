@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestLanes(t *testing.T) {
+func TestPriorityQueue(t *testing.T) {
 	key := func(name string) Key { return Key{Name: name} }
 	cases := map[string]struct {
 		reason string

@@ -57,8 +57,8 @@ var thing = Resource{
 	Namespaced:           true, HasStatus: true,
 }
 
-// fixture is a Discovery whose API server serves these lists.
-func fixture(lists ...*metav1.APIResourceList) (*Discovery, *clocktesting.FakeClock, *clientgofake.Clientset) {
+// newTestDiscovery returns a Discovery whose API server serves these lists.
+func newTestDiscovery(lists ...*metav1.APIResourceList) (*Discovery, *clocktesting.FakeClock, *clientgofake.Clientset) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	api := clientgofake.NewClientset()
 	api.Resources = lists
@@ -69,7 +69,7 @@ func fixture(lists ...*metav1.APIResourceList) (*Discovery, *clocktesting.FakeCl
 
 func TestCustomResourcesAreFollowed(t *testing.T) {
 	changes := 0
-	d, _, _ := fixture()
+	d, _, _ := newTestDiscovery()
 	d.Listen(func() { changes++ })
 	step := func(reason string, event func(), found bool, wantChanges int) {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestCustomResourcesAreFollowed(t *testing.T) {
 			t.Errorf("%s: found %v, error %v", reason, got, err)
 		}
 		if changes != wantChanges {
-			t.Errorf("%s: %d changes told, want %d", reason, changes, wantChanges)
+			t.Errorf("%s: %d notifications, want %d", reason, changes, wantChanges)
 		}
 	}
 	step("before anything", func() {}, false, 0)
@@ -91,7 +91,7 @@ func TestCustomResourcesAreFollowed(t *testing.T) {
 }
 
 func TestVersionsOfACustomResource(t *testing.T) {
-	d, _, _ := fixture()
+	d, _, _ := newTestDiscovery()
 	d.onCRDUpdate(crd(t, nil))
 	got, err := d.Find("example.com/v1", "things")
 	if diff := cmp.Diff(thing, got); diff != "" || err != nil {
@@ -109,7 +109,7 @@ func TestVersionsOfACustomResource(t *testing.T) {
 
 func TestDeletedCustomResourceStaysGone(t *testing.T) {
 	list := &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Namespaced: true}}}
-	d, clock, _ := fixture(list)
+	d, clock, _ := newTestDiscovery(list)
 	d.onCRDUpdate(crd(t, nil))
 	d.onCRDDelete(crd(t, nil))
 	if err := d.refresh(); err != nil {
@@ -118,7 +118,7 @@ func TestDeletedCustomResourceStaysGone(t *testing.T) {
 	if _, err := d.Find("example.com/v1", "things"); err == nil {
 		t.Error("the API server's discovery, which lags, brought a deleted resource back")
 	}
-	// Later, whoever serves it may not be a custom resource any more.
+	// Later the same resource may be served by an aggregated API.
 	clock.Step(deletedTTL + time.Second)
 	if err := d.refresh(); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestDeletedCustomResourceStaysGone(t *testing.T) {
 }
 
 func TestBuiltInResources(t *testing.T) {
-	d, _, _ := fixture(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+	d, _, _ := newTestDiscovery(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Name: "pods", Kind: "Pod", Namespaced: true}, {Name: "pods/status", Kind: "Pod", Namespaced: true},
 		{Name: "pods/log", Kind: "Pod", Namespaced: true}, {Name: "namespaces", Kind: "Namespace"},
 	}})

@@ -26,7 +26,7 @@ func TestStartReplaces(t *testing.T) {
 	}
 	h.Stop("definition")
 	expect(t, events, "second ends")
-	h.Stop("definition") // There is none: nothing happens.
+	h.Stop("definition") // It does nothing for an unknown name.
 	h.Start("last", loop("last"))
 	cancel()
 	h.Wait()

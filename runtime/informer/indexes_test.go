@@ -42,9 +42,9 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A selector that matches a set of labels must share a pair with it, and never
-// two, or objects would be missed or found twice.
-func TestPairsMeet(t *testing.T) {
+// TestPairsIntersect checks that a selector shares exactly one pair with labels that it matches.
+// Otherwise objects would be missed or found twice.
+func TestPairsIntersect(t *testing.T) {
 	sets := []labels.Set{{}, {"app": "web"}, {"app": "a", "tier": "x"}, {"b": "c", "a": "1"}}
 	for _, text := range []string{"", "app", "app=web", "app in (a,b)", "app in (a,b),tier=x", "a,b=c", "tier!=y"} {
 		selector, err := labels.Parse(text)
@@ -75,7 +75,7 @@ func labelled(namespace string, set map[string]string) *unstructured.Unstructure
 	return o
 }
 
-func TestLeastCrowded(t *testing.T) {
+func TestSmallest(t *testing.T) {
 	type note struct {
 		namespace, pair string
 		size            int

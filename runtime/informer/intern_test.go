@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// decoded gives an object as a client decodes it, which shares nothing.
+// decoded decodes an object as a client does. It shares nothing.
 func decoded(t *testing.T, text string) map[string]any {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -33,7 +33,7 @@ const (
 		"spec":{"host":"y","security":{"user":1,"groups":[1,2]},"volumes":[{"name":"data"},{"name":"b"}]}}`
 )
 
-func TestShare(t *testing.T) {
+func TestIntern(t *testing.T) {
 	s := newInterner()
 	a, b := decoded(t, podA), decoded(t, podB)
 	s.object(a, nil)
@@ -58,9 +58,9 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// An object that changes keeps the parts that do not, even if everything else was
-// forgotten.
-func TestShareWithFormerSelf(t *testing.T) {
+// TestInternPreviousVersion checks that unchanged parts of an object are shared with its previous
+// version, even if the cache has forgotten them.
+func TestInternPreviousVersion(t *testing.T) {
 	s := newInterner()
 	before, after := decoded(t, podA), decoded(t, podA)
 	s.object(before, nil)
@@ -79,8 +79,8 @@ func TestShareWithFormerSelf(t *testing.T) {
 	}
 }
 
-// What is equal in Go's eyes only, or for JSON only, is not shared.
-func TestShareKeepsTypes(t *testing.T) {
+// TestInternKeepsTypes checks that values are shared only if they are equal in both Go and JSON.
+func TestInternKeepsTypes(t *testing.T) {
 	s := newInterner()
 	for _, value := range []any{int64(1), 1.0, "1", true, nil, map[string]any{}, []any{}, map[string]any{"1": nil}, []any{nil}} {
 		object := map[string]any{"spec": map[string]any{"x": value}}
@@ -92,12 +92,12 @@ func TestShareKeepsTypes(t *testing.T) {
 	}
 }
 
-// Whatever an object is like, and was like before, it stays what it is.
-func TestShareChangesNothing(t *testing.T) {
+// TestInternKeepsValues checks that interning changes no object, whatever its previous version.
+func TestInternKeepsValues(t *testing.T) {
 	s, random := newInterner(), rand.New(rand.NewPCG(1, 2))
 	var before map[string]any
 	for range 2000 {
-		object := map[string]any{"metadata": anything(random, 3), "spec": anything(random, 4)}
+		object := map[string]any{"metadata": randomValue(random, 3), "spec": randomValue(random, 4)}
 		want, _ := json.Marshal(object)
 		former, _ := json.Marshal(before)
 		s.object(object, before)
@@ -111,19 +111,19 @@ func TestShareChangesNothing(t *testing.T) {
 	}
 }
 
-// anything makes a small value out of few parts, so that many are equal.
-func anything(random *rand.Rand, depth int) any {
+// randomValue builds a small value out of few parts, so that many are equal.
+func randomValue(random *rand.Rand, depth int) any {
 	switch kind := random.IntN(6); {
 	case kind < 2 && depth > 0:
 		fields := map[string]any{}
 		for range random.IntN(3) {
-			fields[fmt.Sprint("f", random.IntN(2))] = anything(random, depth-1)
+			fields[fmt.Sprint("f", random.IntN(2))] = randomValue(random, depth-1)
 		}
 		return fields
 	case kind < 4 && depth > 0:
 		items := []any{}
 		for range random.IntN(3) {
-			items = append(items, anything(random, depth-1))
+			items = append(items, randomValue(random, depth-1))
 		}
 		return items
 	default:

@@ -11,80 +11,80 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/watchset"
 )
 
-// world follows things, and lets a test change them.
-type world struct {
+// env is a fake watch whose entries a test can change.
+type env struct {
 	watches *watchset.Set[string, int]
 
 	mu      sync.Mutex
-	things  map[string]*watchset.Entry[int] // that are followed
-	follows []string                        // which was followed when
+	entries map[string]*watchset.Entry[int] // Entries that are watched.
+	watched []string                        // Keys in the order in which they were watched.
 }
 
-func newWorld() *world {
-	w := &world{things: map[string]*watchset.Entry[int]{}}
-	w.watches = watchset.New(func(ctx context.Context, key string, thing *watchset.Entry[int]) {
-		w.mu.Lock()
-		w.follows = append(w.follows, key)
-		w.things[key] = thing
-		w.mu.Unlock()
+func newEnv() *env {
+	e := &env{entries: map[string]*watchset.Entry[int]{}}
+	e.watches = watchset.New(func(ctx context.Context, key string, entry *watchset.Entry[int]) {
+		e.mu.Lock()
+		e.watched = append(e.watched, key)
+		e.entries[key] = entry
+		e.mu.Unlock()
 		<-ctx.Done()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.things, key)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.entries, key)
 	})
-	return w
+	return e
 }
 
-// open watches a thing, and counts what is told of it.
-func (w *world) open(key string) (watch *watchset.Watch[int], told *int) {
-	told = new(int)
-	watch = w.watches.Open(key, func() { *told++ })
+// open opens a watch and counts its notifications.
+func (e *env) open(key string) (watch *watchset.Watch[int], notified *int) {
+	notified = new(int)
+	watch = e.watches.Open(key, func() { *notified++ })
 	synctest.Wait()
-	return watch, told
+	return watch, notified
 }
 
-func (w *world) change(key string, to int) { w.things[key].Change(func(now *int) { *now = to }) }
+func (e *env) change(key string, to int) { e.entries[key].Change(func(now *int) { *now = to }) }
 
-func TestEachIsFollowedOnce(t *testing.T) {
+func TestEachKeyIsWatchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		first, _ := w.open("a")
-		second, _ := w.open("a")
-		other, _ := w.open("b")
-		if diff := cmp.Diff([]string{"a", "b"}, w.follows); diff != "" {
-			t.Errorf("followed: -want, +got:\n%s", diff)
+		e := newEnv()
+		first, _ := e.open("a")
+		second, _ := e.open("a")
+		other, _ := e.open("b")
+		if diff := cmp.Diff([]string{"a", "b"}, e.watched); diff != "" {
+			t.Errorf("watched: -want, +got:\n%s", diff)
 		}
 		first.Close()
 		first.Close()
 		synctest.Wait()
-		if w.things["a"] == nil {
-			t.Error("a watch ends while somebody has it")
+		if e.entries["a"] == nil {
+			t.Error("a watch with a user has ended")
 		}
 		second.Close()
 		other.Close()
 		synctest.Wait()
-		if len(w.things) > 0 {
-			t.Errorf("%d things are followed for nobody", len(w.things))
+		if len(e.entries) > 0 {
+			t.Errorf("%d entries without users are watched", len(e.entries))
 		}
-		again, _ := w.open("a")
+		again, _ := e.open("a")
 		again.Close()
-		if diff := cmp.Diff([]string{"a", "b", "a"}, w.follows); diff != "" {
-			t.Errorf("followed: -want, +got:\n%s", diff)
+		if diff := cmp.Diff([]string{"a", "b", "a"}, e.watched); diff != "" {
+			t.Errorf("watched: -want, +got:\n%s", diff)
 		}
 	})
 }
 
-func TestChangesAreTold(t *testing.T) {
+func TestChangesNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		first, toldFirst := w.open("a")
-		second, toldSecond := w.open("a")
-		other, toldOther := w.open("b")
-		w.change("a", 1)
+		e := newEnv()
+		first, firstNotified := e.open("a")
+		second, secondNotified := e.open("a")
+		other, otherNotified := e.open("b")
+		e.change("a", 1)
 		second.Close()
-		w.change("a", 2)
-		if diff := cmp.Diff([]int{2, 1, 0}, []int{*toldFirst, *toldSecond, *toldOther}); diff != "" {
-			t.Errorf("told: -want, +got:\n%s", diff)
+		e.change("a", 2)
+		if diff := cmp.Diff([]int{2, 1, 0}, []int{*firstNotified, *secondNotified, *otherNotified}); diff != "" {
+			t.Errorf("notified: -want, +got:\n%s", diff)
 		}
 		if diff := cmp.Diff([]int{2, 0}, []int{first.Read(), other.Read()}); diff != "" {
 			t.Errorf("read: -want, +got:\n%s", diff)

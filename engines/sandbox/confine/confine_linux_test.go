@@ -27,13 +27,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// found is what a confined process says of itself.
+// found is what a confined process reports.
 type found struct {
 	Report confine.Report
 	Tried  map[string]string
 }
 
-// report confines this process, tries what was asked for and ends it.
+// report confines this process, tries what it is asked to try, and exits.
 func report(addresses []string) {
 	c := confine.Apply(os.Args[1] == withSeccomp)
 	f := found{Report: c.Report, Tried: map[string]string{}}
@@ -51,7 +51,7 @@ func report(addresses []string) {
 			f.Tried[name] = err.Error()
 		}
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(f) // Without it the test fails.
+	_ = json.NewEncoder(os.Stdout).Encode(f) // The test fails without output.
 	os.Exit(0)
 }
 
@@ -73,7 +73,7 @@ func dials(network, address string) error {
 	return err
 }
 
-// confined runs this binary as somebody, confined, and gives what it found.
+// confined runs this binary confined, as that user, and returns what it found.
 func confined(t *testing.T, how string, as *syscall.Credential) found {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,8 +100,8 @@ func confined(t *testing.T, how string, as *syscall.Credential) found {
 	return f
 }
 
-// TestApply confines a process as the user that runs the test and, if that is root, as
-// one without any rights, which is how it runs in a cluster.
+// TestApply confines a process of the current user and, if that is root, of a user without any rights,
+// as in a cluster.
 func TestApply(t *testing.T) {
 	users := map[string]*syscall.Credential{"self": nil}
 	if os.Getuid() == 0 {
@@ -132,7 +132,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestLandlockAlone turns seccomp off. What it can do then depends on the kernel.
+// TestLandlockAlone turns seccomp off. What is possible then depends on the kernel.
 func TestLandlockAlone(t *testing.T) {
 	f := confined(t, withoutSeccomp, nil)
 	if diff := cmp.Diff("turned off", f.Report[confine.Seccomp]); diff != "" {

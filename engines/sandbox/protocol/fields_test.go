@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// filler gives every field of a value something, no two the same.
+// filler gives every field of a value a distinct content.
 type filler struct {
 	t    *testing.T
 	last int64
@@ -64,15 +64,14 @@ func (f *filler) fill(v reflect.Value) {
 
 func (f *filler) fillInterface(v reflect.Value) {
 	if v.Type() == reflect.TypeFor[error]() {
-		v.Set(reflect.ValueOf(context.DeadlineExceeded)) // A cause that travels.
+		v.Set(reflect.ValueOf(context.DeadlineExceeded)) // A cause that is transmitted.
 		return
 	}
 	v.Set(reflect.ValueOf(map[string]any{"value": f.last}))
 }
 
-// TestWhole sends every field that there is of what engines are given and give back, so
-// that one that is added to them can't be forgotten here.
-func TestWhole(t *testing.T) {
+// TestAllFields sends every field of the engines' types, so that a new field can't be forgotten here.
+func TestAllFields(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		want   any

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// none is what a worker has that was sent no objects.
+// none is the set of a worker that was sent no objects.
 var none = wire.NewObjects()
 
 func TestAnswers(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestUnfitBody(t *testing.T) {
+func TestBodyError(t *testing.T) {
 	var deep any
 	for range wire.MaxDepth + 1 {
 		deep = []any{deep}
@@ -61,7 +61,7 @@ func TestUnfitBody(t *testing.T) {
 		"large":  {"the host's memory is bounded", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, "the response is larger than 8 MiB"},
 		"sparse": {"by what it takes there, and not by its bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, "the response is larger than 8 MiB"},
 		"deep":   {"so is its stack", deep, engines.BadResponse, "the response is nested more than 500 deep"},
-		"type":   {"an engine's mistake is told", 1, engines.BadResponse, "the response a value is of type int, which JSON does not have"},
+		"type":   {"an engine's bug is reported", 1, engines.BadResponse, "the response a value is of type int, which JSON does not have"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestUnfitBody(t *testing.T) {
 	}
 }
 
-// TestObjectsInAnswers answers with objects of the host's, which get back the map that they
-// were, and count as if they had been sent.
+// TestObjectsInAnswers answers with objects of the host. The host gets its own maps back, and they are
+// charged as if they had been sent.
 func TestObjectsInAnswers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -111,7 +111,7 @@ func TestObjectsInAnswers(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestTruncateLogs(t *testing.T) {
 	lines := make([]string, 100)
 	for i := range lines {
 		lines[i] = strings.Repeat("x", 1023)
@@ -167,7 +167,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads what a worker may say that somebody has taken over.
+// FuzzAnswer decodes messages of a compromised worker.
 func FuzzAnswer(f *testing.F) {
 	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil, none))
 	f.Add([]byte{5, 1, 0, 0, 0, 0, 255, 255, 255, 255, 15})

@@ -11,15 +11,15 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// encodeAgain writes a value with what comes again as its number.
-func encodeAgain(v any) ([]byte, error) {
+// encodeBackRefs encodes a value with back references.
+func encodeBackRefs(v any) ([]byte, error) {
 	e := wire.NewEncoder(nil)
 	e.BackRefs = true
 	e.Value(v)
 	return e.Bytes(), e.Err()
 }
 
-func decodeAgain(message []byte, memory int) (any, error) {
+func decodeBackRefs(message []byte, memory int) (any, error) {
 	d := wire.NewDecoder(message)
 	d.BackRefCost, d.Copy, d.Memory = 12, true, memory
 	v, err := d.Value()
@@ -29,7 +29,7 @@ func decodeAgain(message []byte, memory int) (any, error) {
 	return v, err
 }
 
-func TestAgain(t *testing.T) {
+func TestBackRefs(t *testing.T) {
 	large, small := object{"text": strings.Repeat("x", 100)}, object{"a": "b"}
 	l := list{large, small, strings.Repeat("y", 60)}
 	pod := func() object { return object{"containers": l, "small": small, "own": list{large}} }
@@ -49,11 +49,11 @@ func TestAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			plain, _ := encode(c.value)
-			message, err := encodeAgain(c.value)
+			message, err := encodeBackRefs(c.value)
 			if err != nil || len(message) > c.atMost || (len(message) < len(plain)) != c.repeated {
 				t.Errorf("%d bytes, in full %d, error %v", len(message), len(plain), err)
 			}
-			got, err := decodeAgain(message, 1<<20)
+			got, err := decodeBackRefs(message, 1<<20)
 			if err != nil || !reflect.DeepEqual(c.value, got) {
 				t.Errorf("error %v, want %v, got %v", err, c.value, got)
 			}
@@ -64,7 +64,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// doubled is a value that is small written down, and has so many of itself in it.
+// doubled returns a value with a small encoding that expands to 2^times elements.
 func doubled(times int) any {
 	v := any(list{strings.Repeat("x", 60), "y"})
 	for range times {
@@ -73,19 +73,19 @@ func doubled(times int) any {
 	return v
 }
 
-func TestAgainBounded(t *testing.T) {
+func TestBackRefsBounded(t *testing.T) {
 	for name, times := range map[string]int{"much": 20, "more than there are numbers for": 200} {
-		message, err := encodeAgain(doubled(times))
+		message, err := encodeBackRefs(doubled(times))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decodeAgain(message, 1<<20); !errors.Is(err, wire.ErrTooLarge) {
+		if _, err := decodeBackRefs(message, 1<<20); !errors.Is(err, wire.ErrTooLarge) {
 			t.Errorf("%s: %d bytes that stand for 2^%d parts: error %v", name, len(message), times, err)
 		}
 	}
 }
 
-// chain nests by what came before: each step is a list of the step before, 100 deeper.
+// chain nests by back references: each step is a list of the previous step, 100 levels deeper.
 func chain(steps int) any {
 	v, all := any(list{strings.Repeat("x", 60), "y"}), list{}
 	for range steps {
@@ -97,23 +97,23 @@ func chain(steps int) any {
 	return all
 }
 
-func TestAgainNested(t *testing.T) {
-	message, err := encodeAgain(chain(4))
+func TestBackRefsNested(t *testing.T) {
+	message, err := encodeBackRefs(chain(4))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeAgain(message, 1<<20); err != nil {
+	if _, err := decodeBackRefs(message, 1<<20); err != nil {
 		t.Errorf("401 deep: %v", err)
 	}
-	if _, err := encodeAgain(chain(5)); !errors.Is(err, wire.ErrTooDeep) {
+	if _, err := encodeBackRefs(chain(5)); !errors.Is(err, wire.ErrTooDeep) {
 		t.Errorf("501 deep: error %v", err)
 	}
-	// A writer that is not ours: each list of the message again, within 100 more.
+	// As a foreign encoder could: each list is a back reference within 100 more.
 	tooDeep := 0
 	for number := range uint64(400) {
 		hostile := append([]byte{6, 2}, message...)
 		hostile = append(hostile, bytes.Repeat([]byte{6, 1}, 100)...)
-		v, err := decodeAgain(binary.AppendUvarint(append(hostile, 10), number), 1<<20)
+		v, err := decodeBackRefs(binary.AppendUvarint(append(hostile, 10), number), 1<<20)
 		if errors.Is(err, wire.ErrTooDeep) {
 			tooDeep++
 		}
@@ -126,7 +126,7 @@ func TestAgainNested(t *testing.T) {
 	}
 }
 
-// levels counts how deep lists are nested.
+// levels returns how deep lists are nested.
 func levels(v any) int {
 	l, ok := v.(list)
 	if !ok {
@@ -139,7 +139,7 @@ func levels(v any) int {
 	return deepest + 1
 }
 
-func TestAgainRefuses(t *testing.T) {
+func TestBackRefsRefused(t *testing.T) {
 	within := append([]byte{6, 2, 5, 70}, strings.Repeat("x", 70)...)
 	cases := map[string]struct {
 		reason  string
@@ -153,7 +153,7 @@ func TestAgainRefuses(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			if v, err := decodeAgain(c.message, 1<<20); !errors.Is(err, wire.ErrMalformed) {
+			if v, err := decodeBackRefs(c.message, 1<<20); !errors.Is(err, wire.ErrMalformed) {
 				t.Errorf("value %v, error %v", v, err)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// FuzzJSON takes any JSON through the codec and compares it with what it was.
+// FuzzJSON encodes and decodes any JSON and compares the result with the original.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`null`, `{"a":[1,2.5,"x",true,null,{}]}`, `[[[[]]]]`, `-0`, `1e300`, `9007199254740993`, `"\ud800"`} {
 		f.Add([]byte(seed))
@@ -23,7 +23,7 @@ func FuzzJSON(f *testing.F) {
 		if decoder.Decode(&want) != nil {
 			t.Skip("no JSON")
 		}
-		want, ok := numbered(want)
+		want, ok := convertNumbers(want)
 		message, err := encode(want)
 		if !ok || err != nil {
 			t.Skip("numbers beyond float64, or nested too deep")
@@ -35,8 +35,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// numbered makes int64 and float64 of numbers, as package unstructured does.
-func numbered(v any) (any, bool) {
+// convertNumbers converts numbers to int64 and float64, as package unstructured does.
+func convertNumbers(v any) (any, bool) {
 	ok := true
 	switch v := v.(type) {
 	case json.Number:
@@ -49,11 +49,11 @@ func numbered(v any) (any, bool) {
 		return n, err == nil
 	case []any:
 		for i := range v {
-			v[i], ok = and(ok)(numbered(v[i]))
+			v[i], ok = and(ok)(convertNumbers(v[i]))
 		}
 	case map[string]any:
 		for key := range v {
-			v[key], ok = and(ok)(numbered(v[key]))
+			v[key], ok = and(ok)(convertNumbers(v[key]))
 		}
 	}
 	return v, ok
@@ -63,8 +63,8 @@ func and(before bool) func(any, bool) (any, bool) {
 	return func(v any, ok bool) (any, bool) { return v, ok && before }
 }
 
-// FuzzHostile reads any bytes. What they mean can be written and read again, and
-// what was allocated is in proportion to them.
+// FuzzHostile decodes arbitrary bytes. A decoded value must survive encoding and decoding, and memory
+// must be in proportion to the bytes.
 func FuzzHostile(f *testing.F) {
 	for _, v := range []any{nil, int64(-5), 1.5, "text", list{true, object{"a": "b"}}, nested(20)} {
 		message, err := encode(v)

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// sharing encodes maps that have an "id" as kept, and as held from the second time on.
+// sharing shares maps that have an "id".
 type sharing struct{ sent map[uint64]int }
 
 func (s sharing) share(m map[string]any) wire.Shared {
@@ -48,7 +48,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-func TestKeptRefuses(t *testing.T) {
+func TestStoredRefused(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		message []byte

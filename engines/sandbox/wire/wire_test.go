@@ -15,7 +15,7 @@ type (
 	list   = []any
 )
 
-// nested is a value that many lists deep.
+// nested returns nested lists.
 func nested(depth int) any {
 	var v any = list{}
 	for range depth - 1 {
@@ -73,7 +73,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"too deep":     {"the reader recurses", nested(wire.MaxDepth + 1), wire.ErrTooDeep.Error()},
 		"not a number": {"JSON has none", math.NaN(), "a value is NaN, which is no number in JSON"},
 		"infinite":     {"JSON has none", math.Inf(-1), "a value is -Inf, which is no number in JSON"},
-		"other type":   {"nobody could say what it would be on the other side", object{"a": 1}, "a value is of type int, which JSON does not have"},
+		"other type":   {"its decoded type would be unknown", object{"a": 1}, "a value is of type int, which JSON does not have"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// TestEncodeBounded encodes a value that is small in memory and endless written down.
+// TestEncodeBounded encodes a value that is small in memory and endless when encoded.
 func TestEncodeBounded(t *testing.T) {
 	var v any = list{}
 	for range 100 {
@@ -99,7 +99,7 @@ func TestEncodeBounded(t *testing.T) {
 	}
 }
 
-// TestEncodeBoundedText encodes one value that is too large by itself.
+// TestEncodeBoundedText encodes one value that exceeds the limit by itself.
 func TestEncodeBoundedText(t *testing.T) {
 	e := wire.NewEncoder(nil)
 	e.Max = 1000
@@ -120,7 +120,7 @@ func TestDecodeRefuses(t *testing.T) {
 		want    error
 	}{
 		"empty":             {"there is no value of no bytes", nil, wire.ErrMalformed},
-		"unknown tag":       {"nobody wrote that", []byte{200}, wire.ErrMalformed},
+		"unknown tag":       {"no encoder writes it", []byte{200}, wire.ErrMalformed},
 		"cut text":          {"the length is not believed", []byte{5, 200, 1, 'x'}, wire.ErrMalformed},
 		"huge list":         {"nothing is allocated for what can't be there", []byte{6, 255, 255, 255, 255, 15}, wire.ErrMalformed},
 		"huge map":          {"as with lists", []byte{7, 255, 255, 255, 255, 15}, wire.ErrMalformed},
@@ -129,7 +129,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"not a number":      {"JSON has none", []byte{4, 1, 0, 0, 0, 0, 0, 248, 127}, wire.ErrMalformed},
 		"endless integer":   {"more bits than an integer has", []byte{3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, wire.ErrMalformed},
 		"too deep":          {"the reader recurses", append(deep, 0), wire.ErrTooDeep},
-		"kept without need": {"a reader that keeps nothing is told to keep nothing", []byte{8, 1, 2, 0, 0, 0, 7, 0}, wire.ErrMalformed},
+		"kept without need": {"a decoder without Objects refuses it", []byte{8, 1, 2, 0, 0, 0, 7, 0}, wire.ErrMalformed},
 		"not held":          {"what was never kept can't be meant", []byte{9, 1}, wire.ErrMalformed},
 	}
 	for name, c := range cases {

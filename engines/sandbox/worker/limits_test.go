@@ -2,7 +2,7 @@ package worker
 
 import "testing"
 
-func TestPace(t *testing.T) {
+func TestGCPercent(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   uint64

@@ -9,7 +9,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-func TestKept(t *testing.T) {
+func TestMeasureLoad(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		source int

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-// echo is an engine whose programs answer their request's value, or wait for the end.
+// echo is an engine whose programs answer their request's value, or wait for the end of the context.
 func echo() []engines.Definition {
 	return []engines.Definition{{Name: "Echo", New: func(engines.Config) (engines.Engine, error) { return echoEngine{}, nil }}}
 }
@@ -110,7 +110,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestCancel has a cancel of an earlier question come late, which must not hit the one that runs.
+// TestCancel sends a late cancel of an earlier question, which must not cancel the current one.
 func TestCancel(t *testing.T) {
 	s := newSession(t)
 	s.load()
@@ -131,8 +131,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestMisread asks with an object that the worker does not have.
-func TestMisread(t *testing.T) {
+// TestUnreadable sends a reference to an object that the worker does not have.
+func TestUnreadable(t *testing.T) {
 	s := newSession(t)
 	s.load()
 	held := func(map[string]any) wire.Shared { return wire.Shared{ID: 5, Known: true} }
@@ -145,7 +145,7 @@ func TestMisread(t *testing.T) {
 	}
 }
 
-// TestGarbage sends what is no question.
+// TestGarbage sends a message that is not a question.
 func TestGarbage(t *testing.T) {
 	s := newSession(t)
 	if _, err := s.in.Write(wire.Finish(append(wire.Begin(nil), 0xff))); err != nil {

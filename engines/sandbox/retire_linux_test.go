@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// TestReplacedByAge calls a worker more often than it may be. Nobody notices.
+// TestReplacedByAge exceeds the number of questions of a worker. The caller must not notice.
 func TestReplacedByAge(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	pool := newPool(t, sandbox.Config{Workers: 1, Metrics: sandbox.NewMetrics(registry)})
@@ -26,7 +26,7 @@ func TestReplacedByAge(t *testing.T) {
 		}
 	}
 	eventually(t, "one worker is replaced for its age", func() bool {
-		return deaths(t, registry, `libretto_script_worker_ends_total{reason="age"} 1`)
+		return exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="age"} 1`)
 	})
 }
 
@@ -43,23 +43,23 @@ func TestReplacedWhenGrown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 12 { // 20 MiB each, of which the fifth is too much.
+	for n := range 12 { // 20 MiB each. The fifth is too much.
 		if _, err := program.Run(t.Context(), request(nil)); err != nil {
 			t.Fatalf("call %d: %v", n, err)
 		}
 	}
 	eventually(t, "two workers are replaced for what they keep", func() bool {
-		return deaths(t, registry, `libretto_script_worker_ends_total{reason="resident"} 2`)
+		return exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="resident"} 2`)
 	})
 }
 
-// TestManyPrograms has a call use most of its budget in a worker that keeps many programs
-// of others: what they take is not the call's, and none of them costs the worker.
+// TestManyPrograms has a call use most of its limit in a worker that keeps many other programs. Their
+// memory must neither count for the call nor retire the worker.
 func TestManyPrograms(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes several times the memory")
 	}
-	pool, workers := only(t, sandbox.Config{Workers: 1})
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})
 	small := script(`export function sync({value}) { const all = []; for (let i = 0; i < value; i++) all.push({i, text: 'text ' + i}); return all.length }`)
 	small.Script.MemoryBytes = 64 << 20
 	program, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), small)
@@ -79,7 +79,7 @@ func TestManyPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const objects = 80_000 // More than half of what there is, less than all.
+	const objects = 80_000 // More than half of the limit, less than all of it.
 	for range 3 {
 		if response, err := program.Run(t.Context(), request(int64(objects))); err != nil || response.Body != int64(objects) {
 			t.Errorf("beside programs of others: %v, error %v", response.Body, err)
@@ -92,7 +92,7 @@ func TestManyPrograms(t *testing.T) {
 	}
 }
 
-// library is a script of 300 KB.
+// library returns a script of 300 KB.
 func library(n int) string {
 	var text strings.Builder
 	for i := range 2500 {
