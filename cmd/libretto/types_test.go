@@ -28,8 +28,8 @@ func TestTypes(t *testing.T) {
 		"LineEnds":  {reason: "git's line ends are no edit", there: map[string]string{"libretto.d.ts": strings.ReplaceAll(older, "\n", "\r\n")}, want: fresh},
 		"Edited":    {reason: "an edit is not lost", there: map[string]string{"libretto.d.ts": older + "// mine\n"}, want: map[string]string{"libretto.d.ts": older + "// mine\n"}, fails: true},
 		"NotOurs":   {reason: "nor is a foreign file", there: map[string]string{"libretto.d.ts": "mine"}, want: map[string]string{"libretto.d.ts": "mine"}, fails: true},
-		"Project":   {reason: "settings are the author's", there: map[string]string{"tsconfig.json": "{}"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "tsconfig.json": "{}"}},
-		"Force":     {reason: "unless they are to go", there: map[string]string{"libretto.d.ts": "mine", "tsconfig.json": "{}"}, force: true, want: fresh},
+		"Project":   {reason: "existing settings are kept", there: map[string]string{"tsconfig.json": "{}"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "tsconfig.json": "{}"}},
+		"Force":     {reason: "--force replaces both", there: map[string]string{"libretto.d.ts": "mine", "tsconfig.json": "{}"}, force: true, want: fresh},
 		"OtherFile": {reason: "other files are not changed", there: map[string]string{"sync.ts": "x"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "tsconfig.json": fresh["tsconfig.json"], "sync.ts": "x"}},
 	}
 	for name, c := range cases {

@@ -32,14 +32,14 @@ func TestHostileScripts(t *testing.T) {
 		message        string
 	}{
 		"loop":          {"the engine is interrupted", `for (;;);`, engines.Timeout, "did not answer"},
-		"native loop":   {"nothing but the end of the process stops a built-in", `Array.prototype.indexOf.call({length: 2**53-1}, 1)`, engines.Timeout, "its worker was killed"},
-		"huge text":     {"an instant end of the process", `return 'x'.repeat(2**40)`, engines.Exhausted, "memory limit of 64Mi"},
-		"huge buffer":   {"an instant end of the process", `return new ArrayBuffer(2**40)`, engines.Exhausted, "memory limit of 64Mi"},
+		"native loop":   {"a built-in function can only be stopped by a kill", `Array.prototype.indexOf.call({length: 2**53-1}, 1)`, engines.Timeout, "its worker was killed"},
+		"huge text":     {"one allocation exceeds the limit", `return 'x'.repeat(2**40)`, engines.Exhausted, "memory limit of 64Mi"},
+		"huge buffer":   {"one allocation exceeds the limit", `return new ArrayBuffer(2**40)`, engines.Exhausted, "memory limit of 64Mi"},
 		"hoarding":      {"the heap is watched", `const all = []; for (;;) all.push({a: [all.length]})`, engines.Exhausted, "memory limit of 64Mi"},
-		"growing text":  {"as many bytes in few steps", `let s = 'x'; for (;;) s += s.slice(0, 1 << 20) + 'y'; return s.length`, engines.Exhausted, "memory limit of 64Mi"},
+		"growing text":  {"few large allocations", `let s = 'x'; for (;;) s += s.slice(0, 1 << 20) + 'y'; return s.length`, engines.Exhausted, "memory limit of 64Mi"},
 		"nested text":   {"a parser that recurses", `JSON.parse('['.repeat(5e6))`, engines.Exhausted, "limit"},
-		"huge response": {"a response is bounded", `return Array.from({length: 10}, () => 'x'.repeat(1 << 20))`, engines.Exhausted, "the response is larger than 8 MiB"},
-		"throws forever": {"what is thrown is written down by the worker", `throw new Proxy({}, {get() { for (;;); }})`,
+		"huge response": {"the response size is limited", `return Array.from({length: 10}, () => 'x'.repeat(1 << 20))`, engines.Exhausted, "the response is larger than 8 MiB"},
+		"throws forever": {"formatting the error runs script code", `throw new Proxy({}, {get() { for (;;); }})`,
 			engines.Timeout, "did not answer"},
 	}
 	patience := map[engines.Kind]time.Duration{engines.Timeout: time.Second, engines.Exhausted: time.Minute}
@@ -71,9 +71,9 @@ func TestHostileSources(t *testing.T) {
 	pool := newPool(t, sandbox.Config{})
 	cases := map[string]struct{ reason, text string }{
 		"nested":    {"parsers recurse", "export const sync = " + strings.Repeat("(", 400_000) + "1" + strings.Repeat(")", 400_000)},
-		"template":  {"brackets that a scan for brackets does not count", "export const sync = " + strings.Repeat("`${", 200_000) + "1" + strings.Repeat("}`", 200_000)},
-		"operators": {"nor are there any in this", "export const sync = " + strings.Repeat("!", 900_000) + "1"},
-		"too large": {"a source is bounded", strings.Repeat(" ", 2<<20)},
+		"template":  {"nesting that a count of brackets would miss", "export const sync = " + strings.Repeat("`${", 200_000) + "1" + strings.Repeat("}`", 200_000)},
+		"operators": {"nesting without brackets", "export const sync = " + strings.Repeat("!", 900_000) + "1"},
+		"too large": {"the source size is limited", strings.Repeat(" ", 2<<20)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,12 +99,12 @@ func TestWorkerExits(t *testing.T) {
 		message string
 	}{
 		"panic elsewhere": {"a panic in a goroutine of an engine's", engines.Failed, "script worker crashed: panic: elsewhere"},
-		"panic":           {"a panic in the call is caught, and costs no worker", engines.Failed, "the engine panicked: here"},
-		"recurse":         {"an overflow of the stack is named", engines.Exhausted, "stack limit of 64Mi"},
-		"allocate":        {"so is a lack of memory", engines.Exhausted, "memory limit of 256Mi"},
-		"stderr":          {"a megabyte of it stops nothing, and fills nothing", engines.Failed, "script worker crashed: xxxx"},
-		"babble":          {"an answer to another question is not taken for one", engines.Failed, "script worker crashed"},
-		"flood":           {"a message is bounded", engines.Failed, "script worker crashed"},
+		"panic":           {"a panic in the call is recovered, and the worker survives", engines.Failed, "the engine panicked: here"},
+		"recurse":         {"a stack overflow is recognized", engines.Exhausted, "stack limit of 64Mi"},
+		"allocate":        {"a lack of memory is recognized", engines.Exhausted, "memory limit of 256Mi"},
+		"stderr":          {"a megabyte on stderr neither blocks nor is kept", engines.Failed, "script worker crashed: xxxx"},
+		"babble":          {"an answer with a wrong number is refused", engines.Failed, "script worker crashed"},
+		"flood":           {"the message size is limited", engines.Failed, "script worker crashed"},
 	}
 	pool := newPool(t, sandbox.Config{Workers: 1})
 	for name, c := range cases {

@@ -21,11 +21,11 @@ func TestLRU(t *testing.T) {
 		memory int64
 	}{
 		"empty":      {reason: "there is room"},
-		"small ones": {reason: "there still is", loads: []loaded{{"a", 1}, {"b", 2}}, memory: 3},
-		"large ones": {reason: "the one used longest ago goes", loads: []loaded{{"a", half}, {"b", half}, {"c", half}}, out: []string{"a"}, memory: maxProgramMemory},
-		"used":       {reason: "a call is a use", loads: []loaded{{"a", half}, {"b", half}, {"c", half}}, use: "a", out: []string{"b"}, memory: maxProgramMemory},
-		"huge":       {reason: "it goes when the next one comes", loads: []loaded{{"a", 1}, {"b", 2 * maxProgramMemory}}, out: []string{"a", "b"}},
-		"again":      {reason: "a program that is loaded again takes what it took", loads: []loaded{{"a", 5}, {"b", 6}, {"a", 5}}, memory: 11},
+		"small ones": {reason: "there is room", loads: []loaded{{"a", 1}, {"b", 2}}, memory: 3},
+		"large ones": {reason: "the least recently used program is evicted", loads: []loaded{{"a", half}, {"b", half}, {"c", half}}, out: []string{"a"}, memory: maxProgramMemory},
+		"used":       {reason: "a call counts as use", loads: []loaded{{"a", half}, {"b", half}, {"c", half}}, use: "a", out: []string{"b"}, memory: maxProgramMemory},
+		"huge":       {reason: "it is evicted by the next load", loads: []loaded{{"a", 1}, {"b", 2 * maxProgramMemory}}, out: []string{"a", "b"}},
+		"again":      {reason: "a reloaded program keeps its figure", loads: []loaded{{"a", 5}, {"b", 6}, {"a", 5}}, memory: 11},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -30,10 +30,10 @@ func TestIsImmutable(t *testing.T) {
 		value  map[string]any
 		want   bool
 	}{
-		"object":     {"what the API server has is never changed under the same version", pod("a", 1), true},
-		"no version": {"a hook's own object may be anything", map[string]any{"metadata": map[string]any{"uid": "a"}}, false},
-		"no UID":     {"nor is this one the API server's", map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}, false},
-		"empty":      {"as if it were absent", map[string]any{"metadata": map[string]any{"uid": "a", "resourceVersion": ""}}, false},
+		"object":     {"an object with UID and version never changes", pod("a", 1), true},
+		"no version": {"a hook's own object may change", map[string]any{"metadata": map[string]any{"uid": "a"}}, false},
+		"no UID":     {"an object without UID is not from the API server", map[string]any{"metadata": map[string]any{"resourceVersion": "1"}}, false},
+		"empty":      {"an empty value counts as absent", map[string]any{"metadata": map[string]any{"uid": "a", "resourceVersion": ""}}, false},
 		"other":      {"any map", map[string]any{"metadata": "a"}, false},
 	}
 	for name, c := range cases {

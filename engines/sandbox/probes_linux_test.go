@@ -33,13 +33,13 @@ func TestConfined(t *testing.T) {
 	}
 	defer udp.Close()
 	cases := map[string]struct{ reason, address string }{
-		"read file":   {"files are the host's", ""},
-		"read memory": {"so are its secrets", ""},
-		"write file":  {"nothing is left behind", ""},
-		"run program": {"a worker starts nothing", ""},
-		"connect":     {"hooks are functions of their request", tcp.Addr().String()},
-		"send":        {"what they know stays here", udp.LocalAddr().String()},
-		"signal host": {"the host is not theirs to stop", ""},
+		"read file":   {"no access to files", ""},
+		"read memory": {"no access to the host's memory", ""},
+		"write file":  {"no writes to files", ""},
+		"run program": {"no new processes", ""},
+		"connect":     {"no TCP", tcp.Addr().String()},
+		"send":        {"no UDP", udp.LocalAddr().String()},
+		"signal host": {"no signals to other processes", ""},
 	}
 	confined := newPool(t, sandbox.Config{})
 	open := newPool(t, sandbox.Config{WithoutSeccomp: true})

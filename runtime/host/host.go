@@ -48,13 +48,6 @@ func (h *Host) Stop(name string) {
 	r.stop()
 }
 
-// Len returns the number of loops.
-func (h *Host) Len() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.runs)
-}
-
 // Wait returns when all loops have returned. They do after the host's context ends.
 func (h *Host) Wait() {
 	h.mu.Lock()

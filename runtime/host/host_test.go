@@ -21,8 +21,8 @@ func TestStartReplaces(t *testing.T) {
 	h.Start("definition", loop("second"))
 	expect(t, events, "first ends")
 	expect(t, events, "second begins")
-	if h.Len() != 1 {
-		t.Errorf("%d loops, want 1", h.Len())
+	if len(h.runs) != 1 {
+		t.Errorf("%d loops, want 1", len(h.runs))
 	}
 	h.Stop("definition")
 	expect(t, events, "second ends")

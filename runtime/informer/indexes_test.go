@@ -15,14 +15,14 @@ func TestPairs(t *testing.T) {
 		selector string
 		want     []string
 	}{
-		"Equality":    {"An equality names its label.", "app=web", []string{"app=web"}},
-		"Set":         {"A set requirement names one label for each value.", "app in (a,b)", []string{"app=a", "app=b"}},
-		"Fewest":      {"Of several requirements the one with the fewest values tells most.", "app in (a,b),tier=x", []string{"tier=x"}},
-		"Existence":   {"A requirement that names no value is found among all.", "app", []string{"*"}},
-		"NotEqual":    {"An exclusion names no value that must be there.", "app!=web", []string{"*"}},
-		"Twice":       {"A value that is listed twice is looked up once, or its objects were found twice.", "app in (a,a)", []string{"app=a"}},
-		"Everything":  {"The empty selector is found among all.", "", []string{"*"}},
-		"MixedExists": {"Requirements without values do not hide those with.", "a,b=c,!d", []string{"b=c"}},
+		"Equality":    {"An equality has one pair.", "app=web", []string{"app=web"}},
+		"Set":         {"A set requirement has one pair for each value.", "app in (a,b)", []string{"app=a", "app=b"}},
+		"Fewest":      {"Of several requirements the one with the fewest values is used.", "app in (a,b),tier=x", []string{"tier=x"}},
+		"Existence":   {"A requirement without values is indexed by *.", "app", []string{"*"}},
+		"NotEqual":    {"An exclusion is indexed by *.", "app!=web", []string{"*"}},
+		"Twice":       {"A duplicate value is looked up once.", "app in (a,a)", []string{"app=a"}},
+		"Everything":  {"The empty selector is indexed by *.", "", []string{"*"}},
+		"MixedExists": {"Requirements without values are ignored if others have some.", "a,b=c,!d", []string{"b=c"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -86,12 +86,12 @@ func TestSmallest(t *testing.T) {
 		selector string
 		want     []string
 	}{
-		"Unknown":   {"While nothing is known, the fewest values tell most.", nil, "app in (a,b),tier=x", []string{"tier=x"}},
-		"Crowded":   {"A label that many objects have is not looked up if there is another.", []note{{"ns", "app=web", 5000}}, "app=web,tier=x", []string{"tier=x"}},
-		"Sum":       {"The values of one requirement count together.", []note{{"ns", "app=a", 500}, {"ns", "app=b", 500}, {"ns", "tier=x", 900}}, "app in (a,b),tier=x", []string{"tier=x"}},
-		"Alone":     {"A selector that has nothing else is looked up by it all the same.", []note{{"ns", "app=web", 5000}}, "app=web", []string{"app=web"}},
-		"Elsewhere": {"What another namespace holds does not matter.", []note{{"other", "app=web", 5000}}, "app=web,tier=x", []string{"app=web"}},
-		"Left":      {"A crowd that has gone is forgotten.", []note{{"ns", "app=web", 5000}, {"ns", "app=web", 3}}, "app=web,tier=x", []string{"app=web"}},
+		"Unknown":   {"Without recorded sizes, the fewest values win.", nil, "app in (a,b),tier=x", []string{"tier=x"}},
+		"Frequent":  {"A label of many objects is avoided if there is another.", []note{{"ns", "app=web", 5000}}, "app=web,tier=x", []string{"tier=x"}},
+		"Sum":       {"The sizes of a requirement's values are summed.", []note{{"ns", "app=a", 500}, {"ns", "app=b", 500}, {"ns", "tier=x", 900}}, "app in (a,b),tier=x", []string{"tier=x"}},
+		"Alone":     {"A frequent label is used if it is the only one.", []note{{"ns", "app=web", 5000}}, "app=web", []string{"app=web"}},
+		"Elsewhere": {"Sizes are per namespace.", []note{{"other", "app=web", 5000}}, "app=web,tier=x", []string{"app=web"}},
+		"Left":      {"A small size replaces a recorded one.", []note{{"ns", "app=web", 5000}, {"ns", "app=web", 3}}, "app=web,tier=x", []string{"app=web"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

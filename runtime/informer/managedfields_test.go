@@ -35,8 +35,8 @@ func TestAppliedFields(t *testing.T) {
 		reason, manager string
 		want            []any
 	}{
-		"Kept":    {reason: "what this program has applied is kept, and nothing else", manager: "libretto", want: []any{kept}},
-		"NotKept": {reason: "nothing is kept unless it is asked for"},
+		"Kept":    {reason: "only entries of this manager are kept", manager: "libretto", want: []any{kept}},
+		"NotKept": {reason: "nothing is kept without KeepFields"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -77,18 +77,18 @@ func TestAllFields(t *testing.T) {
 		want   any
 		travel func(e *wire.Encoder, want any) (any, error)
 	}{
-		"call": {"what a hook is asked", filled[engines.Call](t), func(e *wire.Encoder, want any) (any, error) {
+		"call": {"all fields of a call", filled[engines.Call](t), func(e *wire.Encoder, want any) (any, error) {
 			protocol.Call{Call: want.(engines.Call)}.Append(e)
 			return protocol.ReadCall(wire.NewDecoder(e.Bytes()))
 		}},
-		"answer": {"what it answers, its error and what is to know of the worker", filled[protocol.Answer](t), func(e *wire.Encoder, want any) (any, error) {
+		"answer": {"all fields of an answer", filled[protocol.Answer](t), func(e *wire.Encoder, want any) (any, error) {
 			return protocol.ReadAnswer(want.(protocol.Answer).Append(nil, none), none.Get)
 		}},
-		"load": {"what a program is made of", filled[protocol.Load](t), func(e *wire.Encoder, want any) (any, error) {
+		"load": {"all fields of a load", filled[protocol.Load](t), func(e *wire.Encoder, want any) (any, error) {
 			want.(protocol.Load).Append(e)
 			return protocol.ReadLoad(wire.NewDecoder(e.Bytes()))
 		}},
-		"question": {"what bounds it", filled[protocol.Question](t), func(e *wire.Encoder, want any) (any, error) {
+		"question": {"all fields of a question", filled[protocol.Question](t), func(e *wire.Encoder, want any) (any, error) {
 			want.(protocol.Question).Append(e)
 			return protocol.ReadQuestion(wire.NewDecoder(e.Bytes()))
 		}},

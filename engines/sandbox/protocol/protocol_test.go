@@ -29,11 +29,11 @@ func TestAnswers(t *testing.T) {
 	}{
 		"body":       {"any JSON", protocol.Answer{Number: 7, Response: engines.Response{Body: map[string]any{"a": []any{int64(1), 1.5}}}}},
 		"nothing":    {"null is an answer", protocol.Answer{Number: 7}},
-		"notes":      {"what is known of the call", protocol.Answer{Response: engines.Response{TimeDependent: true, Unread: []string{"a"}, Logs: []string{"b", "c"}}}},
-		"all read":   {"to know that everything was read is more than not to know", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
-		"error":      {"an error travels whole, with what was logged", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
-		"given up":   {"causes that a caller may ask for travel too", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
-		"of no use":  {"what the host needs to know of the worker", protocol.Answer{NearLimit: true, Unreadable: true}},
+		"notes":      {"notes about the call", protocol.Answer{Response: engines.Response{TimeDependent: true, Unread: []string{"a"}, Logs: []string{"b", "c"}}}},
+		"all read":   {"empty Unread differs from nil", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
+		"error":      {"all fields of an error, and the logs", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
+		"given up":   {"causes that errors.Is may test", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
+		"of no use":  {"state of the worker", protocol.Answer{NearLimit: true, Unreadable: true}},
 		"empty body": {"an empty list is not null", protocol.Answer{Response: engines.Response{Body: []any{}}}},
 	}
 	for name, c := range cases {
@@ -58,9 +58,9 @@ func TestBodyError(t *testing.T) {
 		kind   engines.Kind
 		want   string
 	}{
-		"large":  {"the host's memory is bounded", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, "the response is larger than 8 MiB"},
-		"sparse": {"by what it takes there, and not by its bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, "the response is larger than 8 MiB"},
-		"deep":   {"so is its stack", deep, engines.BadResponse, "the response is nested more than 500 deep"},
+		"large":  {"the body size is limited", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, "the response is larger than 8 MiB"},
+		"sparse": {"decoded size counts, not encoded bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, "the response is larger than 8 MiB"},
+		"deep":   {"the nesting is limited", deep, engines.BadResponse, "the response is nested more than 500 deep"},
 		"type":   {"an engine's bug is reported", 1, engines.BadResponse, "the response a value is of type int, which JSON does not have"},
 	}
 	for name, c := range cases {
@@ -82,8 +82,8 @@ func TestObjectsInAnswers(t *testing.T) {
 		bytes  int
 		want   string
 	}{
-		"small": {"it costs nothing to send what the host has", 1 << 10, ""},
-		"large": {"but it has to fit all the same", protocol.MaxResponseBytes / 2, "the response is larger than 8 MiB"},
+		"small": {"known objects are sent by reference", 1 << 10, ""},
+		"large": {"references count like copies", protocol.MaxResponseBytes / 2, "the response is larger than 8 MiB"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -39,11 +39,11 @@ func TestBackRefs(t *testing.T) {
 		atMost   int
 		repeated bool
 	}{
-		"none":            {"what comes once is written as ever", list{l, small, list{"a"}}, 240, false},
+		"none":            {"without repetition nothing changes", list{l, small, list{"a"}}, 240, false},
 		"pods":            {"parts of a template are written once", list{pod(), pod(), pod(), pod()}, 360, true},
-		"within itself":   {"what comes again may hold what does", list{list{l, l}, list{l, l}, large}, 220, true},
-		"slices":          {"a list that begins where another one does is another one", list{l, l[:1], l[:2], l[1:]}, 280, true},
-		"nothing of size": {"what is small is not worth a number", list{small, small, list{}, list{}, object{}}, 30, false},
+		"within itself":   {"repeated parts may contain repeated parts", list{list{l, l}, list{l, l}, large}, 220, true},
+		"slices":          {"slices of one array are different lists", list{l, l[:1], l[:2], l[1:]}, 280, true},
+		"nothing of size": {"small parts are not numbered", list{small, small, list{}, list{}, object{}}, 30, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -145,10 +145,10 @@ func TestBackRefsRefused(t *testing.T) {
 		reason  string
 		message []byte
 	}{
-		"nothing":  {"there is no part yet", []byte{10, 0}},
-		"itself":   {"a part that is not complete has no number, so that none holds itself", append(within, 10, 0)},
-		"cut":      {"a number has a byte at least", []byte{10}},
-		"too many": {"only numbers that were given", []byte{6, 1, 10, 255, 255, 3}},
+		"nothing":  {"no part is numbered yet", []byte{10, 0}},
+		"itself":   {"an incomplete part has no number, so it can't contain itself", append(within, 10, 0)},
+		"cut":      {"the number is missing", []byte{10}},
+		"too many": {"the number is unknown", []byte{6, 1, 10, 255, 255, 3}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -54,10 +54,10 @@ func TestStoredRefused(t *testing.T) {
 		message []byte
 	}{
 		"no map":     {"only maps are kept", []byte{8, 1, 1, 0, 0, 0, 0}},
-		"cut":        {"the length is not believed", []byte{8, 1, 255, 255, 255, 255, 7, 0}},
-		"no length":  {"it has four bytes", []byte{8, 1, 2, 0}},
-		"more bytes": {"a length that is not the map's", []byte{8, 1, 3, 0, 0, 0, 7, 0, 0}},
-		"fewer":      {"a length that is not the map's", []byte{8, 1, 1, 0, 0, 0, 7, 0}},
+		"cut":        {"the length exceeds the message", []byte{8, 1, 255, 255, 255, 255, 7, 0}},
+		"no length":  {"the length field is cut", []byte{8, 1, 2, 0}},
+		"more bytes": {"the length is not that of the map", []byte{8, 1, 3, 0, 0, 0, 7, 0, 0}},
+		"fewer":      {"the length is not that of the map", []byte{8, 1, 1, 0, 0, 0, 7, 0}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

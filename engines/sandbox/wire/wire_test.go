@@ -38,12 +38,12 @@ func TestRoundTrip(t *testing.T) {
 		"nil":             {"null is a value", nil, nil},
 		"booleans":        {"each has a byte", list{true, false}, list{true, false}},
 		"integers":        {"to the ends of their range", list{int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64)}, list{int64(0), int64(-1), int64(math.MaxInt64), int64(math.MinInt64)}},
-		"numbers":         {"a float stays one even if it is whole", list{1.0, -0.5, math.MaxFloat64}, list{1.0, -0.5, math.MaxFloat64}},
+		"numbers":         {"a whole float stays a float", list{1.0, -0.5, math.MaxFloat64}, list{1.0, -0.5, math.MaxFloat64}},
 		"texts":           {"any bytes", list{"", "grüß", "\x00\xff", strings.Repeat("x", 300)}, list{"", "grüß", "\x00\xff", strings.Repeat("x", 300)}},
 		"empty":           {"empty lists and maps are not null", list{object{}, list{}}, list{object{}, list{}}},
-		"nil map and nil": {"nor are nil ones, which JSON of a request never means", list{object(nil), list(nil)}, list{object{}, list{}}},
-		"object":          {"maps of all that", object{"a": object{"": int64(1)}, "b": list{nil, "x"}}, object{"a": object{"": int64(1)}, "b": list{nil, "x"}}},
-		"deepest":         {"as deep as is allowed", nested(wire.MaxDepth), nested(wire.MaxDepth)},
+		"nil map and nil": {"nil lists and maps become empty ones", list{object(nil), list(nil)}, list{object{}, list{}}},
+		"object":          {"nested maps and lists", object{"a": object{"": int64(1)}, "b": list{nil, "x"}}, object{"a": object{"": int64(1)}, "b": list{nil, "x"}}},
+		"deepest":         {"the maximal depth", nested(wire.MaxDepth), nested(wire.MaxDepth)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestEncodeRefuses(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"too deep":     {"the reader recurses", nested(wire.MaxDepth + 1), wire.ErrTooDeep.Error()},
+		"too deep":     {"the decoder recurses", nested(wire.MaxDepth + 1), wire.ErrTooDeep.Error()},
 		"not a number": {"JSON has none", math.NaN(), "a value is NaN, which is no number in JSON"},
 		"infinite":     {"JSON has none", math.Inf(-1), "a value is -Inf, which is no number in JSON"},
 		"other type":   {"its decoded type would be unknown", object{"a": 1}, "a value is of type int, which JSON does not have"},
@@ -119,18 +119,18 @@ func TestDecodeRefuses(t *testing.T) {
 		message []byte
 		want    error
 	}{
-		"empty":             {"there is no value of no bytes", nil, wire.ErrMalformed},
+		"empty":             {"a value has at least one byte", nil, wire.ErrMalformed},
 		"unknown tag":       {"no encoder writes it", []byte{200}, wire.ErrMalformed},
-		"cut text":          {"the length is not believed", []byte{5, 200, 1, 'x'}, wire.ErrMalformed},
-		"huge list":         {"nothing is allocated for what can't be there", []byte{6, 255, 255, 255, 255, 15}, wire.ErrMalformed},
+		"cut text":          {"the length exceeds the message", []byte{5, 200, 1, 'x'}, wire.ErrMalformed},
+		"huge list":         {"nothing is allocated for an impossible length", []byte{6, 255, 255, 255, 255, 15}, wire.ErrMalformed},
 		"huge map":          {"as with lists", []byte{7, 255, 255, 255, 255, 15}, wire.ErrMalformed},
-		"key twice":         {"an entry would be lost", []byte{7, 2, 1, 'a', 0, 1, 'a', 0}, wire.ErrMalformed},
-		"cut number":        {"eight bytes make a number", []byte{4, 1, 2}, wire.ErrMalformed},
+		"key twice":         {"duplicate keys are refused", []byte{7, 2, 1, 'a', 0, 1, 'a', 0}, wire.ErrMalformed},
+		"cut number":        {"a float has eight bytes", []byte{4, 1, 2}, wire.ErrMalformed},
 		"not a number":      {"JSON has none", []byte{4, 1, 0, 0, 0, 0, 0, 248, 127}, wire.ErrMalformed},
 		"endless integer":   {"more bits than an integer has", []byte{3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, wire.ErrMalformed},
-		"too deep":          {"the reader recurses", append(deep, 0), wire.ErrTooDeep},
+		"too deep":          {"the decoder recurses", append(deep, 0), wire.ErrTooDeep},
 		"kept without need": {"a decoder without Objects refuses it", []byte{8, 1, 2, 0, 0, 0, 7, 0}, wire.ErrMalformed},
-		"not held":          {"what was never kept can't be meant", []byte{9, 1}, wire.ErrMalformed},
+		"not held":          {"the ID is unknown", []byte{9, 1}, wire.ErrMalformed},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,10 @@ func TestGCPercent(t *testing.T) {
 		live   uint64
 		want   int
 	}{
-		"none":  {"nothing is divided by it", 0, 1000},
-		"small": {"most is garbage, and soon gone", 8 << 20, 500},
-		"large": {"as much as the heap", 40 << 20, 100},
-		"huge":  {"it must not collect all the time", 1 << 30, 25},
+		"none":  {"no division by zero", 0, 1000},
+		"small": {"a small heap may have much garbage", 8 << 20, 500},
+		"large": {"as much garbage as live data", 40 << 20, 100},
+		"huge":  {"a minimum avoids constant collection", 1 << 30, 25},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,9 @@ func TestMeasureLoad(t *testing.T) {
 		source int
 		err    error
 	}{
-		"large":  {"it is measured, without what it left behind", largeSource, nil},
-		"small":  {"it is guessed from what it allocated", 100, nil},
-		"failed": {"the error is handed on", 100, errBoom},
+		"large":  {"the live heap is measured", largeSource, nil},
+		"small":  {"estimated from the allocations", 100, nil},
+		"failed": {"the error is returned", 100, errBoom},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
