@@ -21,23 +21,23 @@ var errUnreadable = errors.New("the worker can't read what it is asked")
 const maxReusedBuffer = 1 << 20
 
 // load sends a program to the worker.
-func (w *process) load(ctx context.Context, of *program) (protocol.Answer, outcome, error) {
-	load := protocol.Load{Evict: w.programs.evict(), Engine: of.engine, Hook: of.hook, Script: of.script}
-	answer, o, err := w.ask(ctx, protocol.KindLoad, of, load.Append)
+func (w *process) load(ctx context.Context, prog *program) (protocol.Answer, outcome, error) {
+	load := protocol.Load{Evict: w.programs.evict(), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
+	answer, o, err := w.ask(ctx, protocol.KindLoad, prog, load.Append)
 	if err == nil {
-		w.programs.add(of.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
+		w.programs.add(prog.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
 	}
 	return answer, o, err
 }
 
 // call sends a call of a program that the worker has. If resendObjects is set, objects that the worker
 // has are sent again.
-func (w *process) call(ctx context.Context, of *program, call engines.Call, whole bool) (protocol.Answer, outcome, error) {
-	w.programs.use(of.name)
+func (w *process) call(ctx context.Context, prog *program, call engines.Call, resendObjects bool) (protocol.Answer, outcome, error) {
+	w.programs.use(prog.name)
 	w.objects.evict()
-	return w.ask(ctx, protocol.KindCall, of, func(e *wire.Encoder) {
+	return w.ask(ctx, protocol.KindCall, prog, func(e *wire.Encoder) {
 		e.Max = len(e.Bytes()) + protocol.MaxRequestBytes
-		if !whole {
+		if !resendObjects {
 			e.Share = w.objects.share
 		}
 		protocol.Call{Evict: w.objects.evicted, Call: call}.Append(e)
@@ -46,13 +46,13 @@ func (w *process) call(ctx context.Context, of *program, call engines.Call, whol
 
 // ask sends one question and waits for its answer, or for the worker's exit, which comes soon after ctx
 // is over. The error is errNotSent, errUnreadable or an *engines.Error.
-func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*wire.Encoder)) (protocol.Answer, outcome, error) {
+func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func(*wire.Encoder)) (protocol.Answer, outcome, error) {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
 	number := w.questions.Add(1)
-	w.budget = of.memory
+	w.budget = prog.memory
 	e := wire.NewEncoder(wire.Begin(w.buffer))
-	protocol.Question{Kind: kind, Number: number, Timeout: time.Until(deadline), Memory: of.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: of.name}.Append(e)
+	protocol.Question{Kind: kind, Number: number, Timeout: time.Until(deadline), Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
 	if rest(e); e.Err() != nil {
 		w.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())
@@ -73,7 +73,7 @@ func (w *process) ask(ctx context.Context, kind uint64, of *program, rest func(*
 	}
 	payload := w.receive(ctx, stop)
 	if payload == nil {
-		return protocol.Answer{}, w.exit.outcome(), w.exit.err(time.Since(began), of.memory)
+		return protocol.Answer{}, w.exit.outcome(), w.exit.err(time.Since(began), prog.memory)
 	}
 	return w.decodeAnswer(payload)
 }

@@ -158,10 +158,10 @@ func (p *process) readAnswers(out io.Reader) {
 }
 
 // kill ends the worker at once. The first reason counts.
-func (p *process) kill(by string) {
+func (p *process) kill(reason string) {
 	p.mu.Lock()
 	if p.killReason == "" {
-		p.killReason = by
+		p.killReason = reason
 	}
 	p.mu.Unlock()
 	_ = p.command.Process.Kill() // Fails only if the process has exited.
@@ -170,11 +170,11 @@ func (p *process) kill(by string) {
 // killAfter kills the worker after d unless the returned function is called before. If that function is
 // called too late, the kill may be under way: it then sets the kill reason itself, so that the worker is
 // not reused and the kill does not hit the next call.
-func (p *process) killAfter(d time.Duration, by string) (stop func()) {
-	timer := time.AfterFunc(d, func() { p.kill(by) })
+func (p *process) killAfter(d time.Duration, reason string) (stop func()) {
+	timer := time.AfterFunc(d, func() { p.kill(reason) })
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
-			p.kill(by)
+			p.kill(reason)
 		}
 	})
 }

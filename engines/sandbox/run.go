@@ -22,20 +22,20 @@ type task struct {
 const maxAttempts = 3
 
 // run does the task in a worker unless the program's breaker is open. Every error is an *engines.Error.
-func (p *Pool) run(ctx context.Context, of *program, t task) (engines.Response, error) {
+func (p *Pool) run(ctx context.Context, prog *program, t task) (engines.Response, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
 		return engines.Response{}, engines.Ended(ctx)
 	}
-	if refused := p.breaker.allow(of.name); refused != nil {
-		p.config.Metrics.observeCall(of.engine, "parked", 0)
+	if refused := p.breaker.allow(prog.name); refused != nil {
+		p.config.Metrics.observeCall(prog.engine, "parked", 0)
 		return engines.Response{}, refused
 	}
 	ctx, release := context.WithTimeout(ctx, defaultTimeout)
 	defer release()
-	response, o, err := p.runWithRetry(ctx, of, t)
-	p.breaker.report(of.name, o, err)
-	p.config.Metrics.observeCall(of.engine, result(err), time.Since(began))
+	response, o, err := p.runWithRetry(ctx, prog, t)
+	p.breaker.report(prog.name, o, err)
+	p.config.Metrics.observeCall(prog.engine, result(err), time.Since(began))
 	if err != nil {
 		return response, err
 	}
@@ -50,15 +50,15 @@ func result(err *engines.Error) string {
 }
 
 // runWithRetry does the task in one worker after another, until one was alive to receive it.
-func (p *Pool) runWithRetry(ctx context.Context, of *program, t task) (engines.Response, outcome, *engines.Error) {
+func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task) (engines.Response, outcome, *engines.Error) {
 	var last error
 	preferred := p.preferredSlot(t.call.Seed)
 	for range maxAttempts {
-		worker, err := p.acquire(ctx, t.owner, func(w *process) int { return w.score(of, preferred) })
+		worker, err := p.acquire(ctx, t.owner, func(w *process) int { return w.score(prog, preferred) })
 		if err != nil {
 			return engines.Response{}, inconclusive, acquireError(ctx, err)
 		}
-		response, o, err := p.runOn(ctx, worker, of, t)
+		response, o, err := p.runOn(ctx, worker, prog, t)
 		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
 			return response, o, toEngineError(err)
 		}
@@ -68,15 +68,15 @@ func (p *Pool) runWithRetry(ctx context.Context, of *program, t task) (engines.R
 }
 
 // runOn does the task in that worker and releases it.
-func (p *Pool) runOn(ctx context.Context, worker *process, of *program, t task) (engines.Response, outcome, error) {
+func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task) (engines.Response, outcome, error) {
 	defer p.release(worker, t.owner)
-	if t.kind == protocol.KindLoad || !worker.programs.has(of.name) {
-		answer, o, err := worker.load(ctx, of)
+	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
+		answer, o, err := worker.load(ctx, prog)
 		if err != nil || t.kind == protocol.KindLoad {
 			return answer.Response, o, err
 		}
 	}
-	answer, o, err := worker.call(ctx, of, t.call, t.resendObjects)
+	answer, o, err := worker.call(ctx, prog, t.call, t.resendObjects)
 	return answer.Response, o, err
 }
 

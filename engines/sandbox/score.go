@@ -7,12 +7,12 @@ const unusable = -1
 
 // score rates the worker for a program and an object's preferred slot. Having the object counts more
 // than having the program, which is sent only once.
-func (w *process) score(of *program, preferred int) int {
-	if w.memory.mapped-w.cachedBytes() > of.memory {
+func (w *process) score(prog *program, preferred int) int {
+	if w.memory.mapped-w.cachedBytes() > prog.memory {
 		return unusable // It was given more memory for another program than this one may use.
 	}
 	score := 0
-	if w.programs.has(of.name) {
+	if w.programs.has(prog.name) {
 		score++
 	}
 	if w.slot == preferred {

@@ -36,7 +36,7 @@ func TestRetireReason(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	of := &program{name: "p", memory: 64 << 20}
+	prog := &program{name: "p", memory: 64 << 20}
 	with := func(slot int, mapped int64, programs ...string) *process {
 		w := &process{slot: slot, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
 		for _, name := range programs {
@@ -54,11 +54,11 @@ func TestScore(t *testing.T) {
 		with(home, 0, "p"),
 	}
 	for i, w := range ranked[1:] {
-		if worse := ranked[i].score(of, home); worse >= w.score(of, home) {
-			t.Errorf("worker %d fits with %d, the one before it with %d", i+1, w.score(of, home), worse)
+		if worse := ranked[i].score(prog, home); worse >= w.score(prog, home) {
+			t.Errorf("worker %d fits with %d, the one before it with %d", i+1, w.score(prog, home), worse)
 		}
 	}
-	if got := ranked[0].score(of, home); got != unusable {
+	if got := ranked[0].score(prog, home); got != unusable {
 		t.Errorf("a worker with too much memory fits with %d", got)
 	}
 }

@@ -40,7 +40,7 @@ func (s *interner) object(object, before map[string]any) {
 func (s *interner) fields(object, before map[string]any) (hash uint64) {
 	for name, value := range object {
 		shared, h := s.value(value, before[name])
-		object[s.internString(name)] = shared // An assignment keeps the existing key of a Go map.
+		object[s.internString(name)] = shared // The assignment replaces the key by the shared one.
 		hash += mix(maphash.String(s.seed, name), h)
 	}
 	return mix(hash, uint64(len(object)))
