@@ -22,7 +22,8 @@ import (
 // which nobody else would take off. A definition that exists keeps its finalizers,
 // whichever host it is for and whether or not it can run.
 type abandoned struct {
-	resources  *discovery.Discovery
+	// find gives the resource of a kind of definition.
+	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
 	log        logr.Logger
 	// defined are the finalizers of the definitions that are known to exist.
@@ -57,10 +58,10 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 	}
 	env := r.config.Environment
 	a := &abandoned{
-		resources: r.config.Discovery, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
+		find: r.config.Discovery.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
 		finalizers: parent.Finalizers{Client: env.Metadata, Parallel: env.Writes, Pause: func(ctx context.Context) error { return r.sleep(ctx, searchPause) }},
 	}
-	left, err := a.resources.Patchable()
+	left, err := r.config.Discovery.Patchable()
 	if err != nil {
 		a.log.Error(err, "some resources are not looked through for finalizers of definitions that are gone")
 	}
@@ -126,7 +127,7 @@ func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionR
 // kind is not served, nothing is known of them.
 func (a *abandoned) lookAll(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
-		found, err := a.resources.Find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
+		found, err := a.find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
 		if err != nil {
 			return fmt.Errorf("finding a %s: %w", kind, err)
 		}

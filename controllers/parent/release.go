@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Release takes the finalizer off every parent of the kinds that are no longer
@@ -69,9 +70,6 @@ func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResou
 			}
 			return nil
 		})
-		if apierrors.IsNotFound(err) {
-			err, whole = nil, true // The resource is no longer served: there are no objects.
-		}
 		if err != nil || whole {
 			return names, err
 		}
@@ -92,9 +90,6 @@ func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionRes
 			taken += done
 			return err
 		})
-		if apierrors.IsNotFound(err) {
-			return taken, nil
-		}
 		if err != nil || whole && found == 0 {
 			return taken, err
 		}
@@ -118,6 +113,8 @@ func (f Finalizers) pages(ctx context.Context, resource schema.GroupVersionResou
 		}
 		page, err := f.Client.Resource(resource).List(ctx, options)
 		switch {
+		case apierrors.IsNotFound(err): // The resource is no longer served: there are no objects.
+			return true, errors.Join(errs...)
 		case apierrors.IsResourceExpired(err) && options.Continue != "":
 			return false, errors.Join(errs...)
 		case err != nil:
@@ -140,7 +137,7 @@ func (f Finalizers) takeOffAll(ctx context.Context, resource schema.GroupVersion
 	for i := range items {
 		group.Go(func() error {
 			if err := f.takeOff(ctx, resource, &items[i], off); err != nil {
-				errs[i] = fmt.Errorf("%s %s: %w", resource.GroupResource(), types.NamespacedName{Namespace: items[i].Namespace, Name: items[i].Name}, err)
+				errs[i] = fmt.Errorf("%s %s: %w", resource.GroupResource(), cache.NewObjectName(items[i].Namespace, items[i].Name), err)
 				return nil
 			}
 			done.Add(1)
