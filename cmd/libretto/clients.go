@@ -18,7 +18,8 @@ type clients struct {
 	watching dynamic.Interface // without a limit on time: watches last
 	asking   dynamic.Interface // for passes, which must not hold their parents for ever
 	typed    kubernetes.Interface
-	metadata metadata.Interface
+	metadata metadata.Interface // without a limit on time
+	letting  metadata.Interface // for what is let go of, with the limit of asking
 }
 
 // newClients gives clients of which those that ask get an answer within that time, or an error.
@@ -29,8 +30,9 @@ func newClients(config *rest.Config, within time.Duration) (*clients, error) {
 	asking, askingErr := dynamic.NewForConfig(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	known, metadataErr := metadata.NewForConfig(config)
-	if err := errors.Join(err, askingErr, typedErr, metadataErr); err != nil {
+	letting, lettingErr := metadata.NewForConfig(bounded)
+	if err := errors.Join(err, askingErr, typedErr, metadataErr, lettingErr); err != nil {
 		return nil, err
 	}
-	return &clients{watching: watching, asking: asking, typed: typed, metadata: known}, nil
+	return &clients{watching: watching, asking: asking, typed: typed, metadata: known, letting: letting}, nil
 }

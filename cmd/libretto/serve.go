@@ -121,7 +121,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: clients.asking, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: clients.asking, Metadata: clients.letting, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,

@@ -57,8 +57,11 @@ func New(config Config) *Reconciler {
 // Run hosts definitions until ctx ends, and returns when all of them have stopped.
 func (r *Reconciler) Run(ctx context.Context) {
 	r.resourcesChanged()
+	var search sync.WaitGroup
+	search.Go(func() { r.releaseAbandoned(ctx) })
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
+	search.Wait()
 }
 
 // Reconcile makes one pass over one definition.
@@ -79,6 +82,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.refused(key, h)
 	}
 	r.advance(key, object, h)
+	if h.running != nil {
+		h.running.reconciler.ResourcesChanged()
+	}
 	retired := r.retire(ctx, h)
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)

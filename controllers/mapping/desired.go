@@ -31,7 +31,7 @@ func (v *Variant) settled(observed parent.Observed, verdicts []*verdict) parent.
 			}
 		}
 	}
-	desired.Status = v.status(observed, nil, len(desired.Problems) == 0)
+	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
 	return desired
 }
 

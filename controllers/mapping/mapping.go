@@ -82,7 +82,7 @@ func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (pa
 	case observed.Finalizing && v.finalize != nil:
 		return v.finalized(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
-		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true)}, nil
+		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
 	return v.settled(observed, v.verdicts(observed, answers)), nil
 }

@@ -38,7 +38,7 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
+	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...), p.renewChild(desired))
 	return together(append(p.unapplied, failed))
 }
 
@@ -66,14 +66,15 @@ func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*un
 	return others
 }
 
-// execute writes changes and gives what went wrong with any of them.
-func (p *pass) execute(ctx context.Context, changes []apply.Change) error {
+// execute writes changes and gives what went wrong with any of them. renew is
+// apply.Options.Renew.
+func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	p.wrote = true
 	var errs []error
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager}) {
+	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}) {
 		p.note(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}

@@ -27,8 +27,10 @@ type Customize struct {
 	// RefuseUnknown makes unknown fields of the response an error.
 	RefuseUnknown bool
 	// Find gives a resource by apiVersion and plural.
-	Find func(apiVersion, resource string) (discovery.Resource, error)
+	Find findFunc
 }
+
+type findFunc func(apiVersion, resource string) (discovery.Resource, error)
 
 // relatedRule is one rule of a customize answer: objects of a resource, by name
 // or by label, in one namespace, in those that a selector matches, or in all.
@@ -64,7 +66,7 @@ func (p *pass) customize(ctx context.Context) ([]relatedRule, error) {
 	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true})
 	var rules []relatedRule
 	for i, fields := range response.Maps("relatedResources") {
-		rule, problem := c.rule(fields, p.parent)
+		rule, problem := c.rule(fields, p.parent, p.findRelated)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
@@ -86,12 +88,12 @@ type relatedFields struct {
 
 // rule reads one rule and checks it against the table of section 1.5 of the
 // specification. The second result is what is wrong, or "".
-func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured) (relatedRule, string) {
+func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
 	var f relatedFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
 		return relatedRule{}, err.Error()
 	}
-	resource, err := c.Find(f.APIVersion, f.Resource)
+	resource, err := find(f.APIVersion, f.Resource)
 	if err != nil {
 		return relatedRule{}, err.Error()
 	}

@@ -76,7 +76,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 		}
 	}
 	var err error
-	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(rules)
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, rules)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -29,7 +30,9 @@ type pass struct {
 	stamp    uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
 	adoptRevisions []*unstructured.Unstructured
-	mu             sync.Mutex
+	// revisionRule is by which the parent owns ControllerRevisions.
+	revisionRule Claim
+	mu           sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
 	renew time.Time
 	// fickle is set once the outcome may differ another time though nothing
@@ -126,6 +129,9 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 		return nil
 	}
 	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
+	if apierrors.IsConflict(err) {
+		updated, err = p.writeStatusAgain(ctx, desired, err)
+	}
 	if updated != nil {
 		p.wroteParent(updated)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
@@ -84,8 +85,11 @@ type ChildRule struct {
 // Environment is what all definitions of a process share.
 type Environment struct {
 	Client dynamic.Interface
-	Pool   *informer.Pool
-	Events record.EventRecorder
+	// Metadata lists and patches the objects that are let go of with a definition. It is
+	// needed by Release alone.
+	Metadata metadata.Interface
+	Pool     *informer.Pool
+	Events   record.EventRecorder
 	// Schemas tells how the API server merges children. If it is nil, or has no answer,
 	// the names of fields are gone by.
 	Schemas *schema.Source
@@ -151,6 +155,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	parent, err := r.syncFinalizer(ctx, parent, source)
 	var result controller.Result
+	if err == nil {
+		err = ctx.Err() // What was begun is done; nothing else is begun.
+	}
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
 		result, err = p.run(ctx)

@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"context"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -29,12 +31,25 @@ type relations struct {
 	parents    map[controller.Key]*relation
 	index      map[place]map[controller.Key]bool
 	namespaces *informer.Handle // once a rule selects namespaces
+	unserved   waiting[resourceName]
+	unfilled   waiting[schema.GroupVersionResource]
+
+	life context.Context // ends when all is let go of
+	end  context.CancelFunc
 }
 
 // relatedCache is a cache and the number of rules that need it.
 type relatedCache struct {
 	*informer.Handle
-	rules int
+	resource discovery.Resource
+	rules    int
+	cancel   context.CancelFunc // of who waits for it to be filled
+}
+
+// close lets go of the cache. Its watchers may be waiting for a lock that the caller holds.
+func (c *relatedCache) close() {
+	c.cancel()
+	go c.Close()
 }
 
 // relation is what one parent asks for, and the content and the revision of the
@@ -57,7 +72,9 @@ type place struct {
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelations(pool *informer.Pool) *relations {
+	life, end := context.WithCancel(context.Background())
 	return &relations{
+		life: life, end: end, unserved: waiting[resourceName]{}, unfilled: waiting[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relation{},
@@ -91,6 +108,7 @@ func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, r
 		}
 	}
 	r.drop(key)
+	r.unserved.drop(key)
 	r.parents[key] = &relation{version: parent.GetResourceVersion(), content: contentOf(r.seed, parent), revision: revision, rules: rules}
 	for i := range rules {
 		for _, place := range rules[i].places() {
@@ -108,6 +126,8 @@ func (r *relations) forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
+	r.unserved.drop(key)
+	r.unfilled.drop(key)
 }
 
 // err says why some related resource can't be read at present, or nil.
@@ -129,6 +149,7 @@ func (r *relations) close() {
 	r.caches = map[schema.GroupVersionResource]*relatedCache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
+	r.end()
 	for _, cache := range caches {
 		cache.Close()
 	}
@@ -141,8 +162,10 @@ func (r *relations) open(rule *relatedRule) error {
 	gvr := rule.resource.GroupVersionResource
 	cache := r.caches[gvr]
 	if cache == nil {
-		cache = &relatedCache{Handle: r.pool.Open(gvr)}
+		ctx, cancel := context.WithCancel(r.life)
+		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
+		go r.wakeWhenFilled(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
 		}
@@ -152,6 +175,7 @@ func (r *relations) open(rule *relatedRule) error {
 		return nil
 	}
 	r.namespaces = r.pool.Open(namespaceResource)
+	go r.wakeWhenFilled(r.life, namespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }
 
@@ -172,7 +196,7 @@ func (r *relations) drop(key controller.Key) {
 		if cache := r.caches[gvr]; cache != nil {
 			if cache.rules--; cache.rules == 0 {
 				delete(r.caches, gvr)
-				go cache.Close() // Its watchers may be waiting for the lock that is held here.
+				cache.close()
 			}
 		}
 	}

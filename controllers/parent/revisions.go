@@ -23,6 +23,7 @@ func (p *pass) observeRevisions(claim Claim, created []*unstructured.Unstructure
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
+	p.revisionRule = adoptable
 	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
 	for _, revision := range slices.Concat(c.owned, c.release) {
 		if mark.Matches(labels.Set(revision.GetLabels())) {
@@ -46,7 +47,7 @@ func (p *pass) writeRevisions(ctx context.Context, desired Desired) error {
 		changes = append(changes, apply.Adopt(revision, p.owner(), p.revisions.GroupVersionResource))
 	}
 	changes = append(changes, revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)...)
-	return p.execute(ctx, changes)
+	return p.execute(ctx, changes, p.renewRevision)
 }
 
 // revisionChanges compares by name. A revision is desired whole; one that is to

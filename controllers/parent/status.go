@@ -50,14 +50,18 @@ func NewStatusWriter(client dynamic.Interface, clock clock.PassiveClock) *Status
 // Write replaces the status of object unless it is status already. It returns
 // the object as it was written, or nil if nothing was. A version of the object
 // that is not the newest is refused by the API server, and so is one that is gone: that
-// gives controller.ErrLater, as the news of it is on its way.
+// gives controller.ErrLater, as the news of it is on its way. When ctx ends, no request
+// is begun; one that is under way ends as the client's own timeout has it.
 func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, status map[string]any) (*unstructured.Unstructured, error) {
 	if s.Stored(object, status) {
 		return nil, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
 	desired := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	desired.Object["status"] = status
-	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).UpdateStatus(ctx, desired, metav1.UpdateOptions{})
+	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).UpdateStatus(context.WithoutCancel(ctx), desired, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// It is gone, or its CustomResourceDefinition has had a status for so short a time that the

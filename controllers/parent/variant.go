@@ -111,6 +111,9 @@ type Desired struct {
 	Revisions []*unstructured.Unstructured
 	// Status replaces the parent's status, unless it is nil.
 	Status map[string]any
+	// StatusMerged says that Status is the observed parent's with changes in it, so that
+	// what others have changed there since must stay.
+	StatusMerged bool
 	// Labels and Annotations are set on the parent; a nil value removes one.
 	Labels, Annotations map[string]*string
 	// ResyncAfterSeconds asks for another pass after that time, if it is more than zero.

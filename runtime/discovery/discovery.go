@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -147,6 +148,25 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 		return r, nil
 	}
 	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource}
+}
+
+// Patchable asks the API server for the resources whose objects can be listed and patched,
+// each in one version. An error says which groups did not answer; the others are given.
+func (d *Discovery) Patchable() ([]schema.GroupVersionResource, error) {
+	lists, err := d.config.API.ServerPreferredResources()
+	var found []schema.GroupVersionResource
+	for _, list := range lists {
+		gv, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/") {
+				found = append(found, gv.WithResource(r.Name))
+			}
+		}
+	}
+	return found, err
 }
 
 // poll refreshes what no CustomResourceDefinition defines.

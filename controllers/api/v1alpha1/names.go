@@ -42,6 +42,31 @@ func (d *DecoratorController) Finalizer() string { return finalizer(decoratorFin
 // Finalizer is what the definition puts on its parents when it has a finalize hook.
 func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix, m.Name) }
 
+// FinalizerKind gives the kind of the definitions whose finalizers look like this one, or "".
+func FinalizerKind(finalizer string) string {
+	for prefix, kind := range map[string]string{
+		compositeFinalizerPrefix: CompositeControllerKind, decoratorFinalizerPrefix: DecoratorControllerKind, mapFinalizerPrefix: MapControllerKind,
+	} {
+		if strings.HasPrefix(finalizer, prefix) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// FinalizerOf gives the finalizer of a definition of that kind and name, or "" for any other kind.
+func FinalizerOf(kind, name string) string {
+	switch kind {
+	case CompositeControllerKind:
+		return finalizer(compositeFinalizerPrefix, name)
+	case DecoratorControllerKind:
+		return finalizer(decoratorFinalizerPrefix, name)
+	case MapControllerKind:
+		return finalizer(mapFinalizerPrefix, name)
+	}
+	return ""
+}
+
 // longestName is how many characters of a finalizer may stand behind its slash.
 const longestName = 63
 
