@@ -139,6 +139,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,
 	})
 	p.ready(definitions.Synced)
+	go schemas.Run(ctx)
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}

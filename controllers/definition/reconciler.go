@@ -41,7 +41,7 @@ func New(config Config) *Reconciler {
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
 			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
 		},
-		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
+		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
 		hosted: map[controller.Key]*hosted{},
 	}
@@ -51,6 +51,7 @@ func New(config Config) *Reconciler {
 		Backoff: controller.Backoff{Min: 50 * time.Millisecond, Max: 30 * time.Second},
 	})
 	config.Discovery.Listen(r.resourcesChanged)
+	config.Environment.Schemas.Listen(r.schemasChanged)
 	return r
 }
 
@@ -69,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 1. Observe the definition and what runs for it.
 	object := r.find(key)
 	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
-		return controller.Result{}, r.remove(ctx, key, object == nil)
+		return controller.Result{}, r.remove(ctx, key, object)
 	}
 	h := r.hostedFor(key)
 	h.object = object
@@ -89,5 +90,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)
 	r.tell(object, h, view)
-	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, view))
+	if wait := h.untold(object, view.settled(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, retired
+	}
+	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
 }

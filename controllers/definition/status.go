@@ -1,14 +1,11 @@
 package definition
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -157,38 +154,6 @@ func (p *Plan) warning() string {
 		}
 	}
 	return ""
-}
-
-// writeStatus writes what has changed of the definition's status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, v view) error {
-	status := storedStatus(object)
-	status.ObservedGeneration = object.GetGeneration()
-	status.Parents = v.parents
-	if !v.idle {
-		status.ScriptRevision = v.revision
-	}
-	for _, condition := range v.conditions {
-		condition.ObservedGeneration = object.GetGeneration()
-		meta.SetStatusCondition(&status.Conditions, condition)
-	}
-	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return fmt.Errorf("status: %w", err)
-	}
-	resource := v1alpha1.GroupVersion.WithResource(definitionKinds[object.GetKind()])
-	_, err = r.status.Write(ctx, resource, object, desired)
-	return err
-}
-
-// storedStatus is the status that an object has, or an empty one for what is none.
-func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
-	current := struct {
-		Status v1alpha1.DefinitionStatus `json:"status"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object.Object["status"]}, &current); err != nil {
-		return v1alpha1.DefinitionStatus{}
-	}
-	return current.Status
 }
 
 // tell sends an event for everything that is new since the last ones.

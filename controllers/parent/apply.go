@@ -52,6 +52,10 @@ func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
 	return rules
 }
 
+// SchemaChanges returns how often the schemas of the definition's parents and children have
+// changed, as far as they are known. It costs no request.
+func (r *Reconciler) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
+
 // except gives the objects that are not to be kept as they are.
 func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
 	if len(keep) == 0 {

@@ -15,6 +15,8 @@ const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
 	ReasonHotLoop      = "HotLoop"
+	// ReasonStatusNotStored is that of a status of which the API server drops fields.
+	ReasonStatusNotStored = "StatusNotStored"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made

@@ -42,7 +42,7 @@ func (p *pass) observe(ctx context.Context) error {
 		return err
 	}
 	p.rule = claim
-	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), Now: p.env.Clock.Now(), UpToDate: p.upToDate}
+	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
 	created := p.ahead.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
@@ -56,7 +56,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err := p.observeRelated(ctx); err != nil {
 		return err
 	}
-	p.stamp = p.memory.stamp(p.observed, p.programs.Revision)
+	p.stamp = p.memory.stamp(p.observed, p.programs.Revision, p.SchemaChanges())
 	return nil
 }
 

@@ -120,20 +120,21 @@ func (p *pass) writeParent(ctx context.Context, desired Desired, applied bool) e
 	return errors.Join(status, p.writeMetadata(ctx, desired))
 }
 
-// writeStatus replaces the parent's status by the desired one if it differs.
+// writeStatus makes the parent's status the desired one if it differs.
 func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
-	if desired.Status == nil || !p.source.HasStatus {
+	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
 	}
-	if p.status.Stored(p.parent, desired.Status) || p.waitForPace() {
+	if p.status.Stored(p.source.Resource, p.parent, desired.Status) || p.waitForPace() {
 		return nil
 	}
-	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
+	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
 	if apierrors.IsConflict(err) {
 		updated, err = p.writeStatusAgain(ctx, desired, err)
 	}
 	if updated != nil {
 		p.wroteParent(updated)
+		p.tellUnstored(desired.Status)
 	}
 	return err
 }

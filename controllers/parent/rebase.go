@@ -26,12 +26,7 @@ func (p *pass) writeStatusAgain(ctx context.Context, desired Desired, conflict e
 		return nil, conflict
 	}
 	p.wroteParent(live)
-	return p.status.Write(ctx, p.source.GroupVersionResource, live, status)
-}
-
-func statusOf(object *unstructured.Unstructured) map[string]any {
-	status, _ := object.Object["status"].(map[string]any)
-	return status
+	return p.status.Write(ctx, p.source.Resource, live, status)
 }
 
 // rebase gives live with what desired changes in base, and false if live has another

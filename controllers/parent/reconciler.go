@@ -13,13 +13,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/apply/schema"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -41,6 +42,9 @@ type Config struct {
 	Revisions *discovery.Resource
 	// Finalizing is the definition's finalizer.
 	Finalizing Finalizing
+	// StatusWithObject has the status of parents without a status subresource written with
+	// the object. Otherwise they have none.
+	StatusWithObject bool
 	// Customize is how the customize hook is asked, or nil if there is none.
 	Customize *Customize
 	// Selector gives what a parent selects: orphans to adopt, or inputs. It is
@@ -92,7 +96,7 @@ type Environment struct {
 	Events   record.EventRecorder
 	// Schemas tells how the API server merges children. If it is nil, or has no answer,
 	// the names of fields are gone by.
-	Schemas *schema.Source
+	Schemas *openapi.Source
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	// Metrics may be nil.
@@ -111,6 +115,7 @@ type Reconciler struct {
 	revisions    *childSource     // nil if nothing is rolled out
 	namespaces   *informer.Handle // nil if no rule looks at their labels
 	rules        []apply.Rule
+	kinds        []schema.GroupVersionKind // of parents and children
 	ahead        *ahead
 	memory       *memory
 	related      *relations
@@ -120,6 +125,7 @@ type Reconciler struct {
 	futile       *futile
 	compared     *apply.Memory
 	standoffs    *standoffs
+	unstored     *unstored
 	status       *StatusWriter
 }
 
@@ -136,7 +142,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
 		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
-		status: NewStatusWriter(env.Client, env.Clock),
+		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {

@@ -58,6 +58,9 @@ type Observed struct {
 	RelatedKinds []schema.GroupVersionKind
 	// Finalizing says that the finalize hook is to be asked, in place of the others.
 	Finalizing bool
+	// BuiltIn says that no CustomResourceDefinition defines the parent's kind. Its status
+	// belongs to another controller: only what a hook names is desired of it.
+	BuiltIn bool
 	// Now is the time of the pass.
 	Now time.Time
 	// UpToDate says whether writing desired would leave an observed child as it is. Nil
@@ -109,7 +112,8 @@ type Desired struct {
 	Keep map[apply.Key]bool
 	// Revisions are the ControllerRevisions that are to be there, each complete.
 	Revisions []*unstructured.Unstructured
-	// Status replaces the parent's status, unless it is nil.
+	// Status replaces the parent's status, unless it is nil. That of a built-in parent has
+	// the fields to set alone, of which null ones are removed.
 	Status map[string]any
 	// StatusMerged says that Status is the observed parent's with changes in it, so that
 	// what others have changed there since must stay.

@@ -31,6 +31,9 @@ type Resource struct {
 	Namespaced bool
 	// HasStatus says that there is a status subresource.
 	HasStatus bool
+	// Custom says that a CustomResourceDefinition defines the resource. Others are built in,
+	// or served by an aggregated API.
+	Custom bool
 }
 
 // NotFoundError says that the API server has no such resource at present.
