@@ -142,14 +142,16 @@ func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error
 }
 
 // noNamespace notes that the pass waits for a child's namespace, and says so. A parent
-// that goes with its own namespace is not told.
+// that goes with its own namespace can have no more children, which is no failure: it
+// would hold up its finalizer, and thereby the namespace.
 func (p *pass) noNamespace(child apply.Key, err error) error {
 	if p.awaits == nil {
 		p.awaits = map[string]bool{}
 	}
 	p.awaits[child.Namespace] = true
 	if child.Namespace == p.parent.GetNamespace() {
-		return &failure{retry: controller.NoNamespace, err: fmt.Errorf("%w: %w", controller.ErrLater, err)}
+		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
+		return nil
 	}
 	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another", err, child.Namespace)
 	return &failure{reason: ReasonApplyFailed, retry: controller.NoNamespace, err: err}
