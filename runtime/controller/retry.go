@@ -58,7 +58,7 @@ var backoffs = [retries]Backoff{
 	HookFailed:  {100 * time.Millisecond, time.Minute},
 	BadResponse: {time.Second, 5 * time.Minute},
 	TimedOut:    {time.Second, 5 * time.Minute},
-	Exhausted:   {10 * time.Second, 1000 * time.Second},
+	Exhausted:   {time.Second, 1000 * time.Second},
 	Repeats:     {30 * time.Second, 1000 * time.Second},
 	Refused:     {100 * time.Millisecond, 5 * time.Minute},
 	Contested:   {5 * time.Second, 5 * time.Minute},

@@ -36,7 +36,7 @@ func TestBackoffs(t *testing.T) {
 		"HookFailed":  {HookFailed, "a webhook that is back is noticed within a minute", [3]time.Duration{100 * ms, 200 * ms, 400 * ms}, 60 * s},
 		"BadResponse": {BadResponse, "nothing tells that a webhook was mended", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
 		"TimedOut":    {TimedOut, "a hook that takes long keeps a worker", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
-		"Exhausted":   {Exhausted, "a limit is met again, mostly", [3]time.Duration{10 * s, 20 * s, 40 * s}, 1000 * s},
+		"Exhausted":   {Exhausted, "a limit is met again, mostly", [3]time.Duration{s, 2 * s, 4 * s}, 1000 * s},
 		"Repeats":     {Repeats, "the same fails in the same way", [3]time.Duration{30 * s, 60 * s, 120 * s}, 1000 * s},
 		"Refused":     {Refused, "nothing tells that a policy was mended", [3]time.Duration{100 * ms, 200 * ms, 400 * ms}, 300 * s},
 		"Contested":   {Contested, "nothing tells that another manager gave in", [3]time.Duration{5 * s, 10 * s, 20 * s}, 300 * s},
