@@ -71,6 +71,7 @@ func (r *Reconciler) Close() {
 		cache.Close()
 	}
 	r.related.close()
+	r.awaited.close()
 }
 
 // WaitForSync returns when all caches are filled, and gives false if ctx ended before.

@@ -14,6 +14,8 @@ import (
 const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
+	ReasonApplyFailed  = "ApplyFailed"
+	ReasonMarkMissing  = "MarkMissing"
 	ReasonHotLoop      = "HotLoop"
 	// ReasonStatusNotStored is that of a status of which the API server drops fields.
 	ReasonStatusNotStored = "StatusNotStored"

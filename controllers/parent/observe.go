@@ -41,6 +41,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	claim.Marked = p.remembering(claim)
 	p.rule = claim
 	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
 	created := p.ahead.createdBy(p.parent.GetUID())
@@ -86,6 +87,7 @@ func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Un
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)
+	p.findStrays(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
 	mine := append(c.owned, c.adopt...)

@@ -44,6 +44,12 @@ type pass struct {
 	rest time.Duration
 	// unapplied are why children were left as they are without asking again.
 	unapplied []error
+	// failed are why writes of children failed, those included that nobody is told of.
+	failed []error
+	// strays are outputs of which nothing tells whose they are.
+	strays []apply.Key
+	// awaits are the namespaces that children could not be created in.
+	awaits map[string]bool
 	// rivals are who last wrote children that are written again and again.
 	rivals map[apply.Key]string
 }
@@ -52,7 +58,7 @@ type pass struct {
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and what else the hooks will see.
 	if err := p.observe(ctx); err != nil {
-		return retryOf(err)
+		return p.again(err, false)
 	}
 	if result, idle := p.memory.idled(p.key, p.stamp); idle {
 		return result, nil
@@ -61,7 +67,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 2. Ask the hooks for the desired state.
 	desired, err := p.ask(ctx)
 	if err != nil {
-		return retryOf(err)
+		return p.again(err, !p.fickle.Load())
 	}
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
@@ -81,10 +87,13 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 		// If no event ever shows what was created, it is to be looked for.
 		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
-	switch {
-	case errors.Is(err, controller.ErrLater):
-		return controller.Result{RequeueAfter: retryAfter(err)}, err
-	case err != nil:
+	if err != nil {
+		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
+		if result.Retry = retryOf(failed, !p.fickle.Load()); errors.Is(err, controller.ErrLater) {
+			result.RequeueAfter = retryAfter(err)
+		} else {
+			result.RequeueAfter = sooner(result.RequeueAfter, retryAfter(failed))
+		}
 		return result, err
 	}
 	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.fickle.Load() && !desired.TimeDependent {
@@ -156,7 +165,7 @@ func together(errs []error) error {
 		}
 	}
 	if len(lasting) > mostErrors {
-		lasting = append(lasting[:mostErrors:mostErrors], fmt.Errorf("and %d more", len(lasting)-mostErrors))
+		lasting = append(lasting[:mostErrors:mostErrors], untold(len(lasting)-mostErrors))
 	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
@@ -179,17 +188,18 @@ func hookError(hook string, err error) error {
 	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
 }
 
-// retryOf says when a pass that a hook ended is made again: when the far side
-// asked for, or else with backoff.
-func retryOf(err error) (controller.Result, error) {
-	return controller.Result{RequeueAfter: retryAfter(err)}, err
+// again says how a pass that made nothing is made again.
+func (p *pass) again(err error, repeatable bool) (controller.Result, error) {
+	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
 }
 
-// retryAfter is the time for which the far side asked, or zero.
-func retryAfter(err error) time.Duration {
-	var e *engines.Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
-	}
-	return 0
+// retryAfter is the time for which the far side asked, or zero: of several, the shortest.
+func retryAfter(err error) (after time.Duration) {
+	leaves(err, func(err error) {
+		var e *engines.Error
+		if errors.As(err, &e) {
+			after = sooner(after, e.RetryAfter)
+		}
+	})
+	return after
 }

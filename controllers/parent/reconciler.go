@@ -121,6 +121,7 @@ type Reconciler struct {
 	related      *relations
 	breaker      *breaker
 	blocked      *blocked
+	awaited      *awaited
 	pace         *pace
 	futile       *futile
 	compared     *apply.Memory
@@ -142,7 +143,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
 		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
-		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
+		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), awaited: newAwaited(env.Pool),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -160,13 +161,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		return controller.Result{}, nil
 	}
 	parent, err := r.syncFinalizer(ctx, parent, source)
-	var result controller.Result
+	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
 		err = ctx.Err() // What was begun is done; nothing else is begun.
 	}
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
 		result, err = p.run(ctx)
+		p.await(ctx)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -183,4 +185,5 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.memory.forget(key)
 	r.pace.forget(key)
 	r.related.forget(key)
+	r.awaited.forget(key)
 }

@@ -35,6 +35,8 @@ type Claim struct {
 	// Marked tells the definition's own children among those that the parent
 	// owns, where others may make children for it too. Nil means all.
 	Marked func(child *unstructured.Unstructured) bool
+	// Mark is what Marked looks for. It is zero where children have none.
+	Mark Mark
 }
 
 // Observed is all that a pass knows of the cluster.

@@ -7,6 +7,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,11 +41,13 @@ type Result struct {
 	// event. Beside ErrLater it is the time until the retry; beside any other
 	// error the retry comes no later, but for a second that it has at least.
 	RequeueAfter time.Duration
+	// Retry is the kind of failure, and looked at beside an error alone.
+	Retry Retry
 }
 
 // Reconciler makes one pass over one key. It is called by several workers at
 // once, never twice at once for one key, and again with growing delay as long
-// as it returns an error.
+// as it returns an error: how long is a matter of Result.Retry.
 type Reconciler interface {
 	Reconcile(ctx context.Context, key Key) (Result, error)
 }
@@ -61,49 +64,38 @@ type Config struct {
 	Reconciler Reconciler
 	// Workers is the number of keys that are reconciled at once; at least one.
 	Workers int
-	// Backoff delays retries: Min after the first error, doubling up to Max.
-	// Zero values mean 5 ms and 1000 s (section 2.8 of the specification).
+	// Backoff delays retries of failures of no known kind: Min after the first
+	// error, doubling up to Max. Zero values mean those of the table of retries.
 	Backoff Backoff
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	Metrics *Metrics
 }
 
-// Backoff bounds the delay before a retry.
-type Backoff struct{ Min, Max time.Duration }
-
 // Controller is one control loop.
 type Controller struct {
-	config Config
-	queue  workqueue.TypedRateLimitingInterface[Key]
-	lanes  *lanes
-	retry  workqueue.TypedRateLimiter[Key]
+	config   Config
+	queue    workqueue.TypedDelayingInterface[Key]
+	lanes    *lanes
+	failures *failures
 }
 
 // New makes a controller, which does nothing until Run.
 func New(config Config) *Controller {
-	if config.Backoff.Min == 0 {
-		config.Backoff.Min = 5 * time.Millisecond
-	}
-	if config.Backoff.Max == 0 {
-		config.Backoff.Max = 1000 * time.Second
-	}
+	config.Backoff.Min = cmp.Or(config.Backoff.Min, backoffs[Unknown].Min)
+	config.Backoff.Max = cmp.Or(config.Backoff.Max, backoffs[Unknown].Max)
 	config.Workers = max(config.Workers, 1)
 	l := newLanes()
 	provider := config.Metrics.queues()
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{
 		Name: config.Name, Clock: config.Clock, Queue: l, MetricsProvider: provider,
 	})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-		Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
-	})
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](config.Backoff.Min, config.Backoff.Max)
 	return &Controller{
-		config: config,
-		lanes:  l,
-		retry:  limiter,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{
-			Name: config.Name, Clock: config.Clock, DelayingQueue: delaying, MetricsProvider: provider,
+		config:   config,
+		lanes:    l,
+		failures: newFailures(config.Backoff),
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
+			Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
 		}),
 	}
 }
@@ -164,17 +156,17 @@ func (c *Controller) next(ctx context.Context) bool {
 // schedule decides when key is looked at again.
 func (c *Controller) schedule(ctx context.Context, key Key, result Result, err error) {
 	if err == nil {
-		c.queue.Forget(key)
+		c.failures.forget(key)
 		if result.RequeueAfter > 0 {
 			c.queue.AddAfter(key, result.RequeueAfter)
 		}
 		return
 	}
-	failures, later := c.retry.NumRequeues(key)+1, errors.Is(err, ErrLater)
+	delay, failures := c.failures.add(key, retryOf(result, err))
+	later := errors.Is(err, ErrLater)
 	if ctx.Err() == nil && (!later || failures > patience) {
 		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", failures)
 	}
-	delay := c.retry.When(key)
 	switch {
 	case result.RequeueAfter > 0 && later:
 		delay = result.RequeueAfter

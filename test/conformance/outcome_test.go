@@ -68,6 +68,8 @@ func (p *play) write(w memcluster.Write) fields {
 		told = append(told, field{"with", p.shown(w.Sent)})
 	case w.Verb == memcluster.Delete:
 		told = append(told, field{"propagation", string(w.Propagation)})
+	case w.Err == nil && w.Before == nil: // A creation by server-side apply.
+		told = append(told, field{"with", p.shown(w.After.Object)})
 	case w.Err == nil && w.After == nil:
 		told = append(told, field{"gone", true})
 	case w.Err == nil && w.Verb != memcluster.UpdateStatus:
