@@ -48,7 +48,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	return &Plan{
 		Hooks: hooks, Settings: spec.DefinitionSettings,
 		Config: parent.Config{
-			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions,
+			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions, OwnRevisions: variant.OwnRevisions,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
 			Customize:  p.customize(hooks, shown),
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {

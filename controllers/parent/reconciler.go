@@ -40,6 +40,9 @@ type Config struct {
 	// Revisions is the resource of ControllerRevisions, or nil if the definition
 	// does not roll updates out.
 	Revisions *discovery.Resource
+	// OwnRevisions picks the definition's own out of the ControllerRevisions of one
+	// parent, for which others may roll out children too. Nil means all.
+	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
 	// Finalizing is the definition's finalizer.
 	Finalizing Finalizing
 	// StatusWithObject has the status of parents without a status subresource written with

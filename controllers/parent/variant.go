@@ -110,7 +110,7 @@ type Desired struct {
 	// Children in the order in which the hook gave them. Each is of a declared
 	// kind and has a name and, where it needs one, a namespace.
 	Children []*unstructured.Unstructured
-	// Keep names observed children that stay as they are, desired or not.
+	// Keep names children that stay as they are, desired or not, there or not.
 	Keep map[apply.Key]bool
 	// Revisions are the ControllerRevisions that are to be there, each complete.
 	Revisions []*unstructured.Unstructured
