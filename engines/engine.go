@@ -168,6 +168,9 @@ type Response struct {
 	// TimeDependent says that the answer may differ for an equal request,
 	// because the program read the clock or is not of this process.
 	TimeDependent bool
+	// Remote says that the answer came from a server, which may run another program by
+	// now though nothing that is known here has changed.
+	Remote bool
 	// Unread are the top-level fields of the request that the program did not look
 	// at, so that it would have answered the same whatever they held. Nil says
 	// nothing: every field may matter.

@@ -77,6 +77,10 @@ func (m *memory) stamp(o Observed, revision string) uint64 {
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)
+	for _, kind := range o.RelatedKinds { // They are shown even where there is no object of them.
+		h.WriteString(kind.String())
+		h.WriteByte(0)
+	}
 	if o.Finalizing {
 		h.WriteByte(1)
 	}

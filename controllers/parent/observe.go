@@ -65,16 +65,17 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	rules, known := p.related.known(p.key, p.parent, p.programs.Revision)
+	rules, expires, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
-		if rules, err = p.customize(ctx); err != nil {
+		if rules, expires, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, p.programs.Revision, rules); err != nil {
+		if err := p.related.set(p.key, p.parent, relation{revision: p.programs.Revision, rules: rules, expires: expires}); err != nil {
 			return err
 		}
 	}
+	p.relatedUntil = expires
 	var err error
 	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(rules)
 	return err
