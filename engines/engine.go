@@ -61,6 +61,14 @@ type Rester interface {
 	Resting() *Error
 }
 
+// Warner is a Program that loaded although something of its source is not as it should
+// be, such as an import of a file that is not there.
+type Warner interface {
+	// Warnings are what an author should know of, each with its place. They are of kind
+	// Invalid, and the same for equal sources.
+	Warnings() []*Error
+}
+
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
 	// Hook is the hook that the program answers, such as "sync".
