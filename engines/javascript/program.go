@@ -11,10 +11,14 @@ import (
 
 // program is the compiled bundle and where in it the hook is. It is shared by all calls.
 type program struct {
-	code       *goja.Program
-	script     *engines.Script
-	candidates []string
+	code     *goja.Program
+	script   *engines.Script
+	wanted   string
+	warnings []*engines.Error
 }
+
+// Warnings are what packages in the tree look for and is not there.
+func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run answers one call in a runtime of its own. Parts of the request that the
 // script gives back untouched are parts of the answer as they are, not copies.
