@@ -27,6 +27,8 @@ type Customize struct {
 	OwnNamespace bool
 	// RefuseUnknown makes unknown fields of the response an error.
 	RefuseUnknown bool
+	// Unwrap is that of ResponseRules.
+	Unwrap string
 	// Find gives a resource by apiVersion and plural.
 	Find func(apiVersion, resource string) (discovery.Resource, error)
 }
@@ -68,7 +70,7 @@ func (p *pass) customize(ctx context.Context) (rules []relatedRule, expires time
 		expires = now.Add(lifetime)
 	}
 	answer := Answer{Call: call, Body: answered.Body, Err: hookError(call.Hook, err)}
-	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true})
+	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap})
 	for i, fields := range response.Maps("relatedResources") {
 		rule, problem := c.rule(fields, p.parent)
 		if problem != "" {

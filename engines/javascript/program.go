@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"github.com/dop251/goja"
@@ -31,11 +32,20 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		}
 		return p.answer(i, i.showRequest(p.request(call)))
 	})
+	p.hint(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}
 	if err == nil {
 		response.Unread = i.request.unread()
 	}
 	return response, err
+}
+
+// hint adds to an error what a function says that expects to be given a context.
+func (p *program) hint(err error) {
+	var e *engines.Error
+	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
+		e.Message += ": the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
+	}
 }
 
 // request is the call's request with the script's parameters.
