@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,27 +58,29 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 	}
 }
 
-// customize asks the hook which related objects it wants for a parent. The answer
-// holds until expires, or until the parent or the scripts change if that is zero.
-func (p *pass) customize(ctx context.Context) (rules []relatedRule, expires time.Time, err error) {
+// customize asks the hook which related objects it wants for a parent.
+func (p *pass) customize(ctx context.Context) (relation, error) {
+	asked := relation{revision: p.programs.Revision}
 	c := p.config.Customize
 	call := Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()
 	answered, err := p.call(ctx, call, now)
 	if lifetime := p.lifetime(answered); lifetime > 0 {
-		expires = now.Add(lifetime)
+		asked.expires = now.Add(lifetime)
 	}
 	answer := Answer{Call: call, Body: answered.Body, Err: hookError(call.Hook, err)}
-	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap})
+	response := ReadResponse(answer, ResponseRules{
+		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
+	})
 	for i, fields := range response.Maps("relatedResources") {
 		rule, problem := c.rule(fields, p.parent)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
 		}
-		rules = append(rules, rule)
+		asked.rules = append(asked.rules, rule)
 	}
-	return rules, expires, response.Err()
+	return asked, response.Err()
 }
 
 // relatedFields is a rule as it is written.

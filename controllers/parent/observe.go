@@ -65,19 +65,19 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	rules, expires, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
+	asked, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
-		if rules, expires, err = p.customize(ctx); err != nil {
+		if asked, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, relation{revision: p.programs.Revision, rules: rules, expires: expires}); err != nil {
+		if err := p.related.set(p.key, p.parent, asked); err != nil {
 			return err
 		}
 	}
-	p.relatedUntil = expires
+	p.relatedUntil = asked.expires
 	var err error
-	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(rules)
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(asked.rules)
 	return err
 }
 

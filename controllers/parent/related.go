@@ -67,21 +67,21 @@ func newRelations(pool *informer.Pool) *relations {
 	}
 }
 
-// known returns what a parent of the same content asked for before and until when that
-// holds, or false if it has to be asked for. The status is no part of the content: an answer
-// must depend on the parent's own fields only.
-func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (rules []relatedRule, expires time.Time, ok bool) {
+// known returns what a parent of the same content asked for before, or false if it has to be
+// asked for anew. The status is no part of the content: an answer must depend on the parent's
+// own fields only.
+func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relation, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
 	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
-		return nil, time.Time{}, false
+		return relation{}, false
 	}
 	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
-		return nil, time.Time{}, false
+		return relation{}, false
 	}
 	known.version = parent.GetResourceVersion()
-	return known.rules, known.expires, true
+	return *known, true
 }
 
 // set notes what a parent asks for, and opens and closes caches accordingly.

@@ -57,19 +57,22 @@ func TestGuide(t *testing.T) {
 		world.CRD(group, "Greeting", "Namespaced"), world.CRD(group, "Page", "Namespaced"), world.CRD(group, "Team", "Namespaced"),
 		world.CRD(group, "Office", "Cluster"), "{apiVersion: v1, kind: Namespace, metadata: {name: hooks}}",
 	}, "\n---\n"))
+	composites, maps := world.Composites, world.Composites.GroupVersion().WithResource("mapcontrollers")
+	definitions := map[string]schema.GroupVersionResource{"greetings": composites, "pages": composites, "teams": maps}
+	t.Cleanup(func() {
+		for name, resource := range definitions {
+			w.Remove(resource, "", name)
+		}
+	})
 	kubectl("apply", "-f", filepath.Join(directory, "greetings", "before.yaml"), "-f", filepath.Join(directory, "pages", "before.yaml"))
 	w.Start()
-	for _, folder := range []string{"greetings", "pages", "teams"} {
-		kubectl("apply", "-k", filepath.Join(directory, folder))
+	for name := range definitions {
+		kubectl("apply", "-k", filepath.Join(directory, name))
 	}
-	for kind, name := range map[string]string{"compositecontrollers": "greetings,pages", "mapcontrollers": "teams"} {
-		for _, name := range strings.Split(name, ",") {
-			resource := schema.GroupVersionResource{Group: "metacontroller.k8s.io", Version: "v1alpha1", Resource: kind}
-			t.Cleanup(func() { w.Remove(resource, "", name) })
-			w.OutsideNamespaces().Must(resource, name, func(o *unstructured.Unstructured) error {
-				return world.Says(w.ConditionOf(o, "Ready"), "True")
-			})
-		}
+	for name, resource := range definitions {
+		w.OutsideNamespaces().Must(resource, name, func(o *unstructured.Unstructured) error {
+			return world.Says(w.ConditionOf(o, "Ready"), "True")
+		})
 	}
 	w.Apply(`
 {apiVersion: ctl.example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {who: world}}
@@ -120,4 +123,62 @@ func TestNameSuffix(t *testing.T) {
 	if !strings.Contains(built, "name: greetings-hooks-") || !strings.Contains(built, "      name: greetings-hooks\n") {
 		t.Errorf("kustomize has learnt to follow the reference: correct docs/migrate.md\n%s", built)
 	}
+}
+
+// TestHooksOfOthers runs hooks as others wrote them: one that needs a package, which a
+// ConfigMap has by items, and one that imports a library that nobody needs.
+func TestHooksOfOthers(t *testing.T) {
+	w := world.New(t)
+	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
+	w.Start()
+	w.Apply(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hooks}
+data:
+  sync.js: |
+    const names = require("@acme/names");
+    module.exports = { default: { sync: ({ parent }) => ({ children: [names.configMap(parent)] }) } };
+  sync.jsonnet: |
+    local k = import 'k.libsonnet';
+    function(request) { children: [] }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: names}
+data:
+  package.json: '{"name": "@acme/names", "exports": {".": "./lib/names.js"}}'
+  names.js: |
+    exports.configMap = ({ metadata: { name } }) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { of: name } });
+`)
+	define := func(name, script, sources string) string {
+		full := w.Namespace + "-" + name
+		w.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %[1]s}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %[2]s/v1, resource: things, labelSelector: {matchLabels: {set: %[3]s}}}
+  childResources: [{apiVersion: v1, resource: configmaps}]
+  scriptSources:
+  - configMap: {namespace: %[4]s, name: hooks}
+%[5]s
+  hooks: {sync: {version: v2, script: {path: %[6]s}}}
+`, full, w.Group, name, w.Namespace, sources, script))
+		t.Cleanup(func() { w.Remove(world.Composites, "", full) })
+		return full
+	}
+	packaged := define("packaged", "sync.js", fmt.Sprintf(`  - configMap:
+      namespace: %s
+      name: names
+      prefix: node_modules/@acme/names
+      items: [{key: package.json, path: package.json}, {key: names.js, path: lib/names.js}]`, w.Namespace))
+	w.MustCondition(packaged, "ScriptsReady", "True", "serves")
+	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {set: packaged}}, spec: {}}`, w.Group))
+	w.Must(world.ConfigMaps, "a", func(*unstructured.Unstructured) error { return nil })
+	lazy := define("lazy", "sync.jsonnet", "")
+	w.MustCondition(lazy, "Ready", "True")
+	w.MustCondition(lazy, "ScriptsReady", "True", "serves, with warnings\n",
+		"ConfigMap "+w.Namespace+`/hooks: sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet": there are sync.js, sync.jsonnet`)
 }
