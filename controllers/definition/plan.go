@@ -174,6 +174,7 @@ func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *pa
 				Definition: shown, Find: p.Find,
 				OwnNamespace:  named.Hook.WireVersion() == v1alpha1.HookV1,
 				RefuseUnknown: named.Hook.ResponseMode() == v1alpha1.ResponseStrict,
+				Unwrap:        parent.UnwrapFor(named.Hook),
 			}
 		}
 	}

@@ -81,6 +81,9 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	default:
 		c.Reason, c.Message = "Loaded", "revision "+state.Loaded+" serves"
+		if state.Warnings != "" {
+			c.Message += ", with warnings\n" + state.Warnings
+		}
 	}
 	if state.NotKept != "" {
 		c.Message += "\nit would not outlive a restart of the host: " + state.NotKept

@@ -65,6 +65,11 @@ func TestScriptsCondition(t *testing.T) {
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotKept: "forbidden"},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves\nit would not outlive a restart of the host: forbidden"},
 		},
+		"Warnings": {
+			reason: "What may go wrong is told while it serves.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", Warnings: "ConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
+			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves, with warnings\nConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
+		},
 		"BrokenEdit": {
 			reason: "So is what goes on serving.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Problems: []scripts.Problem{problem}},

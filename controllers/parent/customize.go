@@ -26,6 +26,8 @@ type Customize struct {
 	OwnNamespace bool
 	// RefuseUnknown makes unknown fields of the response an error.
 	RefuseUnknown bool
+	// Unwrap is that of ResponseRules.
+	Unwrap string
 	// Find gives a resource by apiVersion and plural.
 	Find findFunc
 }
@@ -59,21 +61,28 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 }
 
 // customize asks the hook which related objects it wants for a parent.
-func (p *pass) customize(ctx context.Context) ([]relatedRule, error) {
+func (p *pass) customize(ctx context.Context) (relation, error) {
+	asked := relation{revision: p.programs.Revision}
 	c := p.config.Customize
 	call := Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
-	answer := p.answer(ctx, call)
-	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true})
-	var rules []relatedRule
+	now := p.env.Clock.Now()
+	answered, err := p.call(ctx, call, now)
+	if lifetime := p.lifetime(answered); lifetime > 0 {
+		asked.expires = now.Add(lifetime)
+	}
+	answer := Answer{Call: call, Body: answered.Body, Err: hookError(call.Hook, err)}
+	response := ReadResponse(answer, ResponseRules{
+		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
+	})
 	for i, fields := range response.Maps("relatedResources") {
 		rule, problem := c.rule(fields, p.parent, p.findRelated)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
 		}
-		rules = append(rules, rule)
+		asked.rules = append(asked.rules, rule)
 	}
-	return rules, response.Err()
+	return asked, response.Err()
 }
 
 // relatedFields is a rule as it is written.

@@ -77,7 +77,7 @@ func (m *memory) stamp(o Observed, revision string, schemas uint64) uint64 {
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)
-	for _, kind := range o.RelatedKinds {
+	for _, kind := range o.RelatedKinds { // They are shown even where there is no object of them.
 		h.WriteString(kind.Group)
 		h.WriteByte('/')
 		h.WriteString(kind.Version)

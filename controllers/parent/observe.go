@@ -66,18 +66,19 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	rules, known := p.related.known(p.key, p.parent, p.programs.Revision)
+	asked, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
-		if rules, err = p.customize(ctx); err != nil {
+		if asked, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, p.programs.Revision, rules); err != nil {
+		if err := p.related.set(p.key, p.parent, asked); err != nil {
 			return err
 		}
 	}
+	p.relatedUntil = asked.expires
 	var err error
-	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, rules)
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, asked.rules)
 	return err
 }
 

@@ -35,6 +35,8 @@ type pass struct {
 	mu           sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
 	renew time.Time
+	// relatedUntil is when the customize hook's answer expires, or zero.
+	relatedUntil time.Time
 	// fickle is set once the outcome may differ another time though nothing
 	// that was observed does.
 	fickle atomic.Bool
@@ -61,7 +63,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		return p.again(err, false)
 	}
 	if result, idle := p.memory.idled(p.key, p.stamp); idle {
-		return result, nil
+		return p.untilExpired(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
 	// 2. Ask the hooks for the desired state.
@@ -99,7 +101,16 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.fickle.Load() && !desired.TimeDependent {
 		p.memory.remember(p.key, p.stamp, result)
 	}
-	return result, nil
+	return p.untilExpired(result), nil
+}
+
+// untilExpired is a result with which the parent is looked at when the customize hook's
+// answer expires. It is no part of what is remembered: the answer is renewed in between.
+func (p *pass) untilExpired(result controller.Result) controller.Result {
+	if !p.relatedUntil.IsZero() {
+		result.RequeueAfter = sooner(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+	}
+	return result
 }
 
 // sooner gives the shorter of two times, of which zero means never.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -59,6 +60,7 @@ type relation struct {
 	content  uint64
 	revision string
 	rules    []relatedRule
+	expires  time.Time // zero means never
 }
 
 // place is where a rule stands in the index: a name or a label, in one namespace or in any.
@@ -82,36 +84,38 @@ func newRelations(pool *informer.Pool) *relations {
 	}
 }
 
-// known gives what a parent of the same content asked for before. The status is
-// no part of it: an answer must depend on the parent's own fields only.
-func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string) ([]relatedRule, bool) {
+// known returns what a parent of the same content asked for before, or false if it has to be
+// asked for anew. The status is no part of the content: an answer must depend on the parent's
+// own fields only.
+func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relation, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
-	if known == nil || known.revision != revision {
-		return nil, false
+	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
+		return relation{}, false
 	}
 	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
-		return nil, false
+		return relation{}, false
 	}
 	known.version = parent.GetResourceVersion()
-	return known.rules, true
+	return *known, true
 }
 
 // set notes what a parent asks for, and opens and closes caches accordingly.
-func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, revision string, rules []relatedRule) error {
+func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, asked relation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range rules {
-		if err := r.open(&rules[i]); err != nil {
+	for i := range asked.rules {
+		if err := r.open(&asked.rules[i]); err != nil {
 			return err
 		}
 	}
 	r.drop(key)
 	r.unserved.drop(key)
-	r.parents[key] = &relation{version: parent.GetResourceVersion(), content: contentOf(r.seed, parent), revision: revision, rules: rules}
-	for i := range rules {
-		for _, place := range rules[i].places() {
+	asked.version, asked.content = parent.GetResourceVersion(), contentOf(r.seed, parent)
+	r.parents[key] = &asked
+	for i := range asked.rules {
+		for _, place := range asked.rules[i].places() {
 			if r.index[place] == nil {
 				r.index[place] = map[controller.Key]bool{}
 			}

@@ -22,24 +22,24 @@ type task struct {
 const attempts = 3
 
 // run does the task in a worker, unless the program is parked. Every error is an *engines.Error.
-func (p *Pool) run(ctx context.Context, of *program, t task) (engines.Response, error) {
+func (p *Pool) run(ctx context.Context, of *program, t task) (protocol.Answer, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
-		return engines.Response{}, engines.Ended(ctx)
+		return protocol.Answer{}, engines.Ended(ctx)
 	}
 	if refused := p.breaker.enter(of.name); refused != nil {
 		p.config.Metrics.answered(of.engine, "parked", 0)
-		return engines.Response{}, refused
+		return protocol.Answer{}, refused
 	}
 	ctx, release := context.WithTimeout(ctx, longest)
 	defer release()
-	response, o, err := p.try(ctx, of, t)
+	answer, o, err := p.try(ctx, of, t)
 	p.breaker.left(of.name, o, err)
 	p.config.Metrics.answered(of.engine, result(err), time.Since(began))
 	if err != nil {
-		return response, err
+		return answer, err
 	}
-	return response, nil
+	return answer, nil
 }
 
 func result(err *engines.Error) string {
@@ -50,34 +50,33 @@ func result(err *engines.Error) string {
 }
 
 // try does the task in one worker after another, until one was alive to get it.
-func (p *Pool) try(ctx context.Context, of *program, t task) (engines.Response, outcome, *engines.Error) {
+func (p *Pool) try(ctx context.Context, of *program, t task) (protocol.Answer, outcome, *engines.Error) {
 	var last error
 	home := p.homeOf(t.call.Seed)
 	for range attempts {
 		worker, err := p.take(ctx, t.owner, func(w *process) int { return w.fit(of, home) })
 		if err != nil {
-			return engines.Response{}, untold, unserved(ctx, err)
+			return protocol.Answer{}, untold, unserved(ctx, err)
 		}
-		response, o, err := p.with(ctx, worker, of, t)
+		answer, o, err := p.with(ctx, worker, of, t)
 		if !errors.Is(err, errUnsent) && !errors.Is(err, errMisread) {
-			return response, o, asError(err)
+			return answer, o, asError(err)
 		}
 		last, t.whole = err, true
 	}
-	return engines.Response{}, untold, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
+	return protocol.Answer{}, untold, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
 }
 
 // with does the task in that worker, and gives it back.
-func (p *Pool) with(ctx context.Context, worker *process, of *program, t task) (engines.Response, outcome, error) {
+func (p *Pool) with(ctx context.Context, worker *process, of *program, t task) (protocol.Answer, outcome, error) {
 	defer p.giveBack(worker, t.owner)
 	if t.kind == protocol.KindLoad || !worker.programs.has(of.name) {
 		answer, o, err := worker.load(ctx, of)
 		if err != nil || t.kind == protocol.KindLoad {
-			return answer.Response, o, err
+			return answer, o, err
 		}
 	}
-	answer, o, err := worker.call(ctx, of, t.call, t.whole)
-	return answer.Response, o, err
+	return worker.call(ctx, of, t.call, t.whole)
 }
 
 // asError is err as what it always is, without making a nil pointer an error.

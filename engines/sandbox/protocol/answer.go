@@ -20,6 +20,8 @@ type Answer struct {
 	Misread bool
 	// Kept is how much memory the program takes that was loaded, in bytes.
 	Kept int64
+	// Warnings are those of the program that was loaded.
+	Warnings []*engines.Error
 }
 
 // Append writes it down, but for what the host has of it: the objects. A body that
@@ -40,7 +42,9 @@ func (a Answer) encoded(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e.Bool(a.Spent)
 	e.Bool(a.Misread)
 	e.Int(a.Kept)
+	appendErrors(e, a.Warnings)
 	e.Bool(a.Response.TimeDependent)
+	e.Bool(a.Response.Remote)
 	e.Bool(a.Response.Unread != nil)
 	e.Strings(a.Response.Unread)
 	e.Strings(Cut(a.Response.Logs))
@@ -93,6 +97,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 	if a.Kept, err = d.Int(); err != nil {
 		return a, err
 	}
+	if a.Warnings, err = readErrors(d); err != nil {
+		return a, err
+	}
 	if err := readNotes(d, &a.Response); err != nil {
 		return a, err
 	}
@@ -108,6 +115,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 
 func readNotes(d *wire.Decoder, r *engines.Response) (err error) {
 	if r.TimeDependent, err = d.Bool(); err != nil {
+		return err
+	}
+	if r.Remote, err = d.Bool(); err != nil {
 		return err
 	}
 	knows, err := d.Bool()

@@ -34,6 +34,7 @@ func TestAnswers(t *testing.T) {
 		"error":      {"an error travels whole, with what was logged", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
 		"given up":   {"causes that a caller may ask for travel too", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
 		"of no use":  {"what the host needs to know of the worker", protocol.Answer{Spent: true, Misread: true}},
+		"warnings":   {"a program that loaded may have some", protocol.Answer{Warnings: []*engines.Error{failure, {Message: "m"}}}},
 		"empty body": {"an empty list is not null", protocol.Answer{Response: engines.Response{Body: []any{}}}},
 	}
 	for name, c := range cases {

@@ -62,21 +62,22 @@ func (s *server) guarded(q *question) (answer protocol.Answer, err error) {
 		}
 	}()
 	if q.Kind == protocol.KindLoad {
-		answer.Kept, err = s.load(q)
+		answer.Kept, answer.Warnings, err = s.load(q)
 	} else {
 		answer.Response, err = s.call(q)
 	}
 	return answer, err
 }
 
-// load keeps a program, and gives what it takes of memory.
-func (s *server) load(q *question) (int64, error) {
+// load keeps a program, and gives what it takes of memory and what it warns of.
+func (s *server) load(q *question) (int64, []*engines.Error, error) {
 	load, err := protocol.ReadLoad(q.rest)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	s.programs.drop(load.Drop)
-	return kept(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	bytes, err := kept(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	return bytes, s.programs.warnings(q.Program), err
 }
 
 func (s *server) call(q *question) (engines.Response, error) {
