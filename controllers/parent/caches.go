@@ -69,6 +69,8 @@ func (r *Reconciler) Close() {
 		cache.Close()
 	}
 	r.related.close()
+	r.ahead.close()
+	r.env.Registry.remove(r)
 }
 
 // WaitForSync returns when all caches are filled, and gives false if ctx ended before.

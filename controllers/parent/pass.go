@@ -43,6 +43,12 @@ type pass struct {
 	unapplied []error
 	// rivals are who last wrote children that are written again and again.
 	rivals map[apply.Key]string
+	// desired are the children that the hooks want; the others are made of it and of what
+	// was observed when they are first asked for.
+	desired     []*unstructured.Unstructured
+	around      *circumstances
+	wanted      map[apply.Key]*unstructured.Unstructured
+	wantedNames map[apply.Key]uint64 // by kind
 }
 
 // run is the heart of every controller that this program hosts.
@@ -73,10 +79,6 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
 	if !p.renew.IsZero() {
 		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
-	}
-	if len(p.ahead.createdBy(p.parent.GetUID())) > 0 {
-		// If no event ever shows what was created, it is to be looked for.
-		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
 	switch {
 	case errors.Is(err, controller.ErrLater):
@@ -127,6 +129,7 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 	}
 	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
 	if updated != nil {
+		p.pace.wrote(p.key, p.surroundings()[given])
 		p.wroteParent(updated)
 	}
 	return err

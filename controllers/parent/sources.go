@@ -32,6 +32,8 @@ const gather = 10 * time.Millisecond
 // are. It is called once, before the queue is worked on.
 func (r *Reconciler) Watch(queue Queue) error {
 	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	r.ahead.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.parents {

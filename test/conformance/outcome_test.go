@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,10 +16,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// untilShown is after how long a pass looks for what it made, if the caches do not
-// show it by then. Whether they do at its end is a matter of luck.
-const untilShown = time.Minute + time.Second
-
 // told says what came of a pass.
 func (p *play) told(parent string, result render.Result) fields {
 	outcome := fields{{"pass", parent}, {"writes", p.writes(result.Writes)}}
@@ -29,7 +24,7 @@ func (p *play) told(parent string, result render.Result) fields {
 	} else if status, ok := result.Parent.Object["status"]; ok {
 		outcome = append(outcome, field{"status", status})
 	}
-	if result.RequeueAfter > 0 && result.RequeueAfter != untilShown {
+	if result.RequeueAfter > 0 {
 		outcome = append(outcome, field{"requeue", result.RequeueAfter.String()})
 	}
 	if events := eventsOf(result.Events); len(events) > 0 {
