@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"fmt"
 	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,6 +46,7 @@ func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 func (p *pass) hashGiven() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		h.WriteString(p.programs.Revision)
+		fmt.Fprint(h, p.ending()) // That it is to end is an edit too.
 		parent := p.observed.Parent.Object
 		for _, field := range sortedKeys(parent) {
 			if field != "metadata" && field != "status" {

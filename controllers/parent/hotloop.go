@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -110,7 +111,7 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	switch {
 	case loop.field != existence:
 		return fmt.Sprintf("%s is left alone for %s: its field %s was set to %s %s, and each time %s set it back, the last time to %s",
-			loop.child, loop.rest, loop.Path, loop.To, times, p.rivals[loop.child], loop.From)
+			loop.child, loop.rest, loop.Path, loop.To, times, cmp.Or(p.rivals[loop.child], somebody), loop.From)
 	case loop.child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {
@@ -121,7 +122,7 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	case loop.FieldDiff == creation:
 		return fmt.Sprintf("%s is left alone for %s: it was created %s, and each time %s deleted it: %s", loop.child, loop.rest, times, p.claimantOf(change.Object), apart)
 	default:
-		return fmt.Sprintf("%s is left alone for %s: it was deleted %s, and each time %s created it again: %s", loop.child, loop.rest, times, p.rivals[loop.child], apart)
+		return fmt.Sprintf("%s is left alone for %s: it was deleted %s, and each time %s created it again: %s", loop.child, loop.rest, times, cmp.Or(p.rivals[loop.child], somebody), apart)
 	}
 }
 
@@ -153,10 +154,11 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	if err != nil {
 		return claimant
 	}
-	if manager := newestManager(live, p.config.Managers.Own); manager != "" {
-		return manager
+	manager := newestManager(live, p.config.Managers.Own)
+	if manager == "" && change.Action == apply.ActionDelete && len(live.GetManagedFields()) > 0 {
+		return fmt.Sprintf("another host that writes as %q", ownManager)
 	}
-	return claimant
+	return cmp.Or(manager, claimant)
 }
 
 // newestManager names who wrote last, but for this host and the definition's own manager,
