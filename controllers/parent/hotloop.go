@@ -108,26 +108,30 @@ func (p *pass) loopOf(change apply.Change) (loop *hotLoop) {
 // describeLoop says what goes round in circles, who is the other one, and the way out.
 func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	times := fmt.Sprintf("%d times within %s", undoneOften, undoneWithin)
+	alone := fmt.Sprintf("%s is left alone for %s: ", loop.child, loop.rest)
+	rival := cmp.Or(p.rivals[loop.child], somebody)
 	switch {
 	case loop.field != existence:
-		return fmt.Sprintf("%s is left alone for %s: its field %s was set to %s %s, and each time %s set it back, the last time to %s",
-			loop.child, loop.rest, loop.Path, loop.To, times, cmp.Or(p.rivals[loop.child], somebody), loop.From)
+		return fmt.Sprintf("%sits field %s was set to %s %s, and each time %s set it back, the last time to %s",
+			alone, loop.Path, loop.To, times, rival, loop.From)
 	case loop.child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {
 			names = loop.To
 		}
-		return fmt.Sprintf("no %s is created or deleted for %s: %s one sync deleted what the one before had created, though nothing but children had changed, such as %s: "+
-			"let names depend on what the hook is given, not on the time or on chance", loop.child.Kind.Kind, loop.rest, times, names)
+		return fmt.Sprintf("no %s is created or deleted for %s: %s one sync deleted what the one before had created, "+
+			"though nothing but children had changed, such as %s: let names depend on what the hook is given, not on the time or on chance",
+			loop.child.Kind.Kind, loop.rest, times, names)
 	case loop.FieldDiff == creation:
-		return fmt.Sprintf("%s is left alone for %s: it was created %s, and each time %s deleted it: %s", loop.child, loop.rest, times, p.claimantOf(change.Object), apart)
+		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantOf(change.Object), apart)
 	default:
-		return fmt.Sprintf("%s is left alone for %s: it was deleted %s, and each time %s created it again: %s", loop.child, loop.rest, times, cmp.Or(p.rivals[loop.child], somebody), apart)
+		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, apart)
 	}
 }
 
 // apart is the way out for two who take the same children for their own.
-const apart = "two definitions that select the same parents need different kinds of children; of others the API server's audit log tells who they are"
+const apart = "two definitions that select the same parents need different kinds of children; " +
+	"of others the API server's audit log tells who they are"
 
 // somebody is who nothing is known of.
 const somebody = "somebody else"

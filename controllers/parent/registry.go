@@ -55,7 +55,8 @@ func (g *Registry) claimants(own *Reconciler, parent, child *unstructured.Unstru
 func (r *Reconciler) takes(parent, child *unstructured.Unstructured) bool {
 	source := r.parentSource(parent.GroupVersionKind().GroupKind())
 	kind := child.GroupVersionKind().GroupKind()
-	if source == nil || !r.concerns(source, parent) || !slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind.GroupKind() == kind }) {
+	declared := slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind.GroupKind() == kind })
+	if !declared || source == nil || !r.concerns(source, parent) {
 		return false
 	}
 	claim, err := r.config.Variant.Claim(parent)
