@@ -35,6 +35,7 @@ const lookAgain = 15 * time.Second
 
 // New makes the reconciler and the control loop that it works in.
 func New(config Config) *Reconciler {
+	config.Environment.Registry = parent.NewRegistry()
 	r := &Reconciler{
 		config: config,
 		planner: Planner{

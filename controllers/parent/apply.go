@@ -32,6 +32,8 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
+	p.desired = desired.Children
+	p.detector.begin(p.parent.GetUID())
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),

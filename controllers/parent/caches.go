@@ -72,6 +72,8 @@ func (r *Reconciler) Close() {
 	}
 	r.related.close()
 	r.awaited.close()
+	r.ahead.close()
+	r.env.Registry.remove(r)
 }
 
 // WaitForSync returns when all caches are filled, and gives false if ctx ended before.

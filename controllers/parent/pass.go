@@ -54,6 +54,12 @@ type pass struct {
 	awaits map[string]bool
 	// rivals are who last wrote children that are written again and again.
 	rivals map[apply.Key]string
+	// desired are the children that the hooks want; the others are made of it and of what
+	// was observed when they are first asked for.
+	desired     []*unstructured.Unstructured
+	around      *circumstances
+	wanted      map[apply.Key]*unstructured.Unstructured
+	wantedNames map[apply.Key]uint64 // by kind
 }
 
 // run is the heart of every controller that this program hosts.
@@ -84,10 +90,6 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
 	if !p.renew.IsZero() {
 		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
-	}
-	if len(p.ahead.createdBy(p.parent.GetUID())) > 0 {
-		// If no event ever shows what was created, it is to be looked for.
-		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
@@ -153,6 +155,7 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 		updated, err = p.writeStatusAgain(ctx, desired, err)
 	}
 	if updated != nil {
+		p.pace.wrote(p.key, p.surroundings()[given])
 		p.wroteParent(updated)
 		p.tellUnstored(desired.Status)
 	}

@@ -104,6 +104,8 @@ type Environment struct {
 	Log     logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Registry may be nil: then definitions can't name each other.
+	Registry *Registry
 	// Writes and Calls bound what is under way for one parent at once.
 	Writes, Calls int
 }
@@ -122,7 +124,7 @@ type Reconciler struct {
 	ahead        *ahead
 	memory       *memory
 	related      *relations
-	breaker      *breaker
+	detector     *fightDetector
 	blocked      *blocked
 	awaited      *awaited
 	pace         *pace
@@ -145,7 +147,7 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
+		related: newRelations(env.Pool), detector: newFightDetector(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
 		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), awaited: newAwaited(env.Pool),
 	}
 	r.openCaches()

@@ -33,6 +33,8 @@ const gather = 10 * time.Millisecond
 func (r *Reconciler) Watch(queue Queue) error {
 	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
 	r.awaited.queue = queue
+	r.ahead.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.parents {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
@@ -227,5 +228,36 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 				t.Error("the schema has learnt the field, and it is not sent")
 			}
 		})
+	}
+}
+
+// TestRefusedStatusIsNoLoop has the API server refuse a status more often than it may be written in a minute.
+func TestRefusedStatusIsNoLoop(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	client, asked := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
+	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
+	})
+	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		edited := parent.DeepCopy()
+		edited.SetGeneration(2)
+		return true, edited, nil
+	})
+	events := record.NewFakeRecorder(10)
+	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{
+		env: Environment{Client: client, Events: events}, pace: newPace(clock), memory: newMemory(), status: NewStatusWriter(client, nil, clock),
+	}
+	source := &parentSource{ParentRule: ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	for range 2 * statusWrites {
+		p := &pass{Reconciler: r, source: source, parent: parent, observed: Observed{Parent: parent}}
+		if err := p.writeStatus(t.Context(), Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
+			t.Fatalf("it gives %v", err)
+		}
+	}
+	if asked != 2*statusWrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events told", asked, 2*statusWrites, len(events.Events))
 	}
 }

@@ -17,10 +17,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// untilShown is after how long a pass looks for what it made, if the caches do not
-// show it by then. Whether they do at its end is a matter of luck.
-const untilShown = time.Minute + time.Second
-
 // renewal says whether a pass is made for answers of webhooks that expire, of which those
 // of scripts know nothing: see TestCustomizeIsRenewed.
 func (p *play) renewal(after time.Duration) bool {
@@ -35,7 +31,7 @@ func (p *play) told(parent string, result render.Result) fields {
 	} else if status, ok := result.Parent.Object["status"]; ok {
 		outcome = append(outcome, field{"status", status})
 	}
-	if result.RequeueAfter > 0 && result.RequeueAfter != untilShown && !p.renewal(result.RequeueAfter) {
+	if result.RequeueAfter > 0 && !p.renewal(result.RequeueAfter) {
 		outcome = append(outcome, field{"requeue", result.RequeueAfter.String()})
 	}
 	if events := eventsOf(result.Events); len(events) > 0 {
