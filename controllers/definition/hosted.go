@@ -18,6 +18,8 @@ type hosted struct {
 	next    *instance // is of a newer spec, and waits for its scripts
 	// former have been replaced and still hold parents that are to be let go.
 	former []former
+	// removed warns of resources that the spec before the running one had.
+	removed []warning
 	// told is what the last events said, so that each thing is said once.
 	told told
 	// object is the definition as it was last seen, for events about its end.
@@ -78,6 +80,7 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 // runs have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
+		h.noteRemoved()
 		h.former = append(h.former, replaced(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)

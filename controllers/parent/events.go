@@ -15,6 +15,7 @@ const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
 	ReasonHotLoop      = "HotLoop"
+	ReasonNotFinalized = "NotFinalized"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made

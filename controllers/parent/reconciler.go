@@ -119,6 +119,7 @@ type Reconciler struct {
 	futile       *futile
 	compared     *apply.Memory
 	standoffs    *standoffs
+	unfinalized  *unfinalized
 	status       *StatusWriter
 }
 
@@ -135,7 +136,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
 		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
-		status: NewStatusWriter(env.Client, env.Clock),
+		status: NewStatusWriter(env.Client, env.Clock), unfinalized: newUnfinalized(env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -156,7 +157,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	var result controller.Result
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
-		result, err = p.run(ctx)
+		if result, err = p.run(ctx); err == nil {
+			result = p.awaitFinalized(result)
+		}
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -173,4 +176,5 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.memory.forget(key)
 	r.pace.forget(key)
 	r.related.forget(key)
+	r.unfinalized.forget(key)
 }
