@@ -72,6 +72,19 @@ func typed(definition map[string]any) *v1alpha1.CompositeController {
 // parents have ControllerRevisions.
 func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
 
+// Unchecked returns the rules for children of kinds that have a status and are updated
+// a few at a time without a look at it.
+func (v *Variant) Unchecked() []parent.ChildRule {
+	var unchecked []parent.ChildRule
+	for _, rule := range v.config.Children {
+		strategy := v.rolling[rule.Kind.GroupKind()]
+		if strategy != nil && rule.HasStatus && len(strategy.StatusChecks.Conditions) == 0 {
+			unchecked = append(unchecked, rule)
+		}
+	}
+	return unchecked
+}
+
 // rolls says whether the observed parent has a rollout: children are not managed
 // for one that is being deleted and that no finalizer of ours holds back.
 func (v *Variant) rolls(observed parent.Observed) bool {

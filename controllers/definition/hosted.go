@@ -20,6 +20,8 @@ type hosted struct {
 	next    *instance // is of a newer spec, and waits for its scripts
 	// former have been replaced and still hold parents that are to be let go.
 	former []former
+	// removed warns of resources that the spec before the running one had.
+	removed []warning
 	// told is what the last events said, so that each thing is said once.
 	told told
 	// seen is the spec that was seen last, and since when it was first seen.
@@ -86,6 +88,7 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 // runs, or its schemas, have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
+		h.noteRemoved()
 		h.former = append(h.former, replaced(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)

@@ -36,6 +36,9 @@ type Plan struct {
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
 
+	// unchecked are the rules for children that are rolled out whether healthy or not.
+	unchecked []parent.ChildRule
+
 	uid        types.UID
 	generation int64
 	name, kind string

@@ -19,6 +19,7 @@ const (
 	ReasonHotLoop      = "HotLoop"
 	// ReasonStatusNotStored is that of a status of which the API server drops fields.
 	ReasonStatusNotStored = "StatusNotStored"
+	ReasonNotFinalized    = "NotFinalized"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made

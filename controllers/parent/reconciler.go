@@ -132,6 +132,7 @@ type Reconciler struct {
 	compared     *apply.Memory
 	standoffs    *standoffs
 	unstored     *unstored
+	unfinalized  *unfinalized
 	status       *StatusWriter
 }
 
@@ -149,6 +150,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
 		related: newRelations(env.Pool), detector: newFightDetector(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
 		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), awaited: newAwaited(env.Pool),
+		unfinalized: newUnfinalized(env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -172,7 +174,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
-		result, err = p.run(ctx)
+		if result, err = p.run(ctx); err == nil {
+			result = p.awaitFinalized(result)
+		}
 		p.await(ctx)
 	}
 	if errors.Is(err, errGone) {
@@ -191,4 +195,5 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.pace.forget(key)
 	r.related.forget(key)
 	r.awaited.forget(key)
+	r.unfinalized.forget(key)
 }

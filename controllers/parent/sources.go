@@ -68,19 +68,6 @@ func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 	}
 }
 
-// Parents counts the objects that the definition looks after.
-func (r *Reconciler) Parents() int {
-	count := 0
-	for i := range r.parents {
-		for _, parent := range r.parents[i].cache.List() {
-			if r.concerns(&r.parents[i], parent) {
-				count++
-			}
-		}
-	}
-	return count
-}
-
 func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 	for i := range r.parents {
 		if r.parents[i].Kind.GroupKind() == kind {
