@@ -23,12 +23,11 @@ export const sync = ({related}) => ({children: [], status: {
 // failures is how often passes of a definition have failed.
 func (w *scene) failures(definition string) float64 { return w.Passes(definition, "error") }
 
-// mustFail waits until backoff has grown to more than limit.
+// mustFail waits until the next retry is further away than limit.
 func (w *scene) mustFail(definition string, limit time.Duration) {
 	w.T.Helper()
-	before, next := w.failures(definition), 5*time.Millisecond
-	failures := 1.0
-	for ; next < 2*limit; next *= 2 {
+	before, next, failures := w.failures(definition), 5*time.Millisecond, 1.0
+	for ; next < limit; next *= 2 {
 		failures++
 	}
 	cluster.Eventually(w.T, 3*time.Minute, func() error {
