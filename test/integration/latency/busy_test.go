@@ -132,3 +132,39 @@ func TestBusyParent(t *testing.T) {
 		w.eventually(w.things(), "busy", absent)
 	})
 }
+
+// A map's status, which counts inputs and outputs, gets through to a parent in whose status somebody else writes all the
+// time, and both stay.
+func TestBusyMapStatus(t *testing.T) {
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+		w.thing("busy", "")
+		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
+		w.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: MapController
+metadata: {name: %[1]s}
+spec:
+  parentResource: {apiVersion: %[2]s/v1, resource: things}
+  inputResources: [{apiVersion: %[2]s/v1, resource: gizmos}]
+  outputResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  hooks:
+    map: {script: {engine: JavaScript, inline: "export const map = () => ({outputs: []})"}}`, w.Namespace, w.Group))
+		t.Cleanup(func() { w.Remove(world.Composites.GroupVersion().WithResource("mapcontrollers"), "", w.Namespace) })
+		counts := func(want int64) {
+			t.Helper()
+			w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {
+				inputs, _, _ := unstructured.NestedInt64(o.Object, "status", "inputs", "gizmos", "total")
+				if _, beats, _ := unstructured.NestedInt64(o.Object, "status", "beat"); inputs != want || !beats {
+					return fmt.Errorf("the status is %v, want %d inputs and what somebody else keeps there", o.Object["status"], want)
+				}
+				return nil
+			})
+		}
+		for n := range int64(3) {
+			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gizmo, metadata: {name: g%d, labels: {thing: busy}}}", w.Group, n))
+			counts(n + 1)
+		}
+	})
+}

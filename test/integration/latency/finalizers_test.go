@@ -48,22 +48,37 @@ func (w *scene) manyThings(prefix string, count int) {
 	}
 }
 
+// decorators is the resource of DecoratorControllers.
+var decorators = world.Composites.GroupVersion().WithResource("decoratorcontrollers")
+
 // A definition is deleted in the midst of putting its finalizer on many parents. What was sent and not answered was done
-// all the same, and the caches do not show it.
+// all the same, and the caches do not show it. It is a decorator without a status, so that the finalizer is the only
+// write: a conflict would have them looked at again.
 func TestDefinitionDeletedWhileFinalizersAreAdded(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		w := newScene(t, lag, "--workers=10")
 		w.manyThings("thing", 150)
 		w.slow(lag, delayproxy.Rule{Verbs: []string{"patch"}, Resources: []string{"things"}, Reply: 300 * time.Millisecond})
-		w.apply(w.Namespace, finalizing, []string{"sync", "finalize"}, "")
-		finalizer := finalizerOf(w.Namespace)
+		w.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: %[1]s}
+spec:
+  resources: [{apiVersion: %[2]s/v1, resource: things}]
+  hooks:
+    sync: {version: v2, script: {engine: JavaScript, inline: %[3]s}}
+    finalize: {version: v2, script: {engine: JavaScript, inline: %[3]s}}`, w.Namespace, w.Group, world.Quote(`
+export const sync = () => ({});
+export const finalize = () => ({finalized: false});`)))
+		t.Cleanup(func() { w.Remove(decorators, "", w.Namespace) })
+		finalizer := v1alpha1.FinalizerOf(v1alpha1.DecoratorControllerKind, w.Namespace)
 		cluster.Eventually(t, patience, func() error {
 			if held := len(w.held(finalizer)); held < 40 {
 				return fmt.Errorf("only %d parents are held", held)
 			}
 			return nil
 		})
-		w.Remove(world.Composites, "", w.Namespace)
+		w.Remove(decorators, "", w.Namespace)
 		w.MustEvent(w.Namespace, "Stopped") // After that nobody takes anything off.
 		if held := w.held(finalizer); len(held) > 0 {
 			t.Errorf("%d parents are held by a definition that is gone: %q", len(held), held)

@@ -71,13 +71,6 @@ func (w *scene) things() schema.GroupVersionResource {
 // until it runs.
 func (w *scene) define(name, script string, hooks []string, more string) {
 	w.T.Helper()
-	w.apply(name, script, hooks, more)
-	w.MustCondition(name, "Ready", "True")
-}
-
-// apply is define without waiting.
-func (w *scene) apply(name, script string, hooks []string, more string) {
-	w.T.Helper()
 	var lines []string
 	for _, hook := range hooks {
 		lines = append(lines, fmt.Sprintf("    %s: {version: v2, script: {engine: JavaScript, inline: %s}}", hook, world.Quote(script)))
@@ -91,6 +84,7 @@ spec:
   hooks:
 %s
 %s`, name, w.Group, strings.Join(lines, "\n"), world.Indent(more)))
+	w.MustCondition(name, "Ready", "True")
 }
 
 // thing creates a Thing that selects the label thing=<name>.

@@ -23,12 +23,11 @@ export const sync = ({related}) => ({children: [], status: {
 // failures is how often passes of a definition have failed.
 func (w *scene) failures(definition string) float64 { return w.Passes(definition, "error") }
 
-// mustFail waits until backoff has grown to more than limit.
-func (w *scene) mustFail(definition string, limit time.Duration) {
+// mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
+func (w *scene) mustFail(definition string, before float64, limit time.Duration) {
 	w.T.Helper()
-	before, next := w.failures(definition), 5*time.Millisecond
-	failures := 1.0
-	for ; next < 2*limit; next *= 2 {
+	next, failures := 5*time.Millisecond, 1.0
+	for ; next < limit; next *= 2 {
 		failures++
 	}
 	cluster.Eventually(w.T, 3*time.Minute, func() error {
@@ -44,6 +43,7 @@ func TestRelatedResourceComesLate(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		w := newScene(t, lag)
 		w.define(w.Namespace, related, []string{"sync", "customize"}, "")
+		before := w.failures(w.Namespace)
 		w.thing("asker", "")
 		// The definition's event, the list of a cache by a watch, and time for a slow machine.
 		limit := 2*lag + 3*time.Second
@@ -60,11 +60,12 @@ func TestRelatedResourceComesLate(t *testing.T) {
 		}
 		for _, name := range []string{"first", "second"} {
 			w.MustEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
-			w.mustFail(w.Namespace, limit)
+			w.mustFail(w.Namespace, before, limit)
 			w.Apply(world.CRD(w.Group, "Gadget", "Namespaced"))
 			said("none")
 			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gadget, metadata: {name: %s}}", w.Group, name))
 			said(name)
+			before = w.failures(w.Namespace)
 			w.Remove(world.CRDs, "", "gadgets."+w.Group)
 			w.OutsideNamespaces().Gone(world.CRDs, "gadgets."+w.Group, "")
 		}
