@@ -64,7 +64,7 @@ func TestRelatedCaches(t *testing.T) {
 	key := controller.Key{Name: "asker"}
 	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "asker", "resourceVersion": "1"}}}
 	rules := []relatedRule{{resource: gadgets, selector: labels.Everything()}}
-	if err := r.set(key, parent, "", rules); err != nil {
+	if err := r.set(key, parent, relation{revision: "", rules: rules}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.collect(key, rules); !errors.Is(err, controller.ErrLater) {
@@ -84,13 +84,13 @@ func TestRelatedCaches(t *testing.T) {
 		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
 	}
 	r.resourcesChanged(find)
-	if _, known := r.known(key, parent, ""); !known || len(woken) > 0 {
+	if _, known := r.known(key, parent, "", time.Now()); !known || len(woken) > 0 {
 		t.Errorf("a change of other resources has %d parents looked at again", len(woken))
 	}
 	served = false
 	r.resourcesChanged(find)
 	must(key)
-	if _, known := r.known(key, parent, ""); known {
+	if _, known := r.known(key, parent, "", time.Now()); known {
 		t.Error("the hook is not asked again though the resource has gone")
 	}
 	cluster.Eventually(t, 20*time.Second, func() error {
