@@ -46,6 +46,8 @@ type Change struct {
 	// Leaves is the manager of server-side apply that lets go of the object with an
 	// update, or empty.
 	Leaves string
+	// renewed says that Observed was read for this very change.
+	renewed bool
 }
 
 // Adopt makes owner the controller of observed.

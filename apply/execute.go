@@ -17,6 +17,12 @@ type Options struct {
 	Parallel int
 	// FieldManager names the writer in managedFields. Empty leaves it to the API server.
 	FieldManager string
+	// Renew makes a change anew for the same object as it is now, if the API server says
+	// that it is no longer as it was observed: read just now, in full. It returns nil if
+	// there is nothing to change, or the object is no longer the writer's. The change is
+	// then tried once more. It is called by several goroutines. If Renew is nil, such a
+	// change fails.
+	Renew func(change Change, live *unstructured.Unstructured) (*Change, error)
 }
 
 // Execute writes changes and returns an outcome for each, in the order of changes.
@@ -26,7 +32,9 @@ type Options struct {
 // that before everything else, and all this is deleted in reverse. Within such a
 // phase, changes are begun in their order and run in parallel. A change that fails
 // does not stop the others, except that nothing else is done to an object that
-// could not be adopted. When ctx ends, no further change is begun.
+// could not be adopted. When ctx ends, no further change is begun; those that are
+// under way end as the client's own timeout has it, since nobody knows of a request that
+// is given up whether the API server has done it.
 func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o Options) []Outcome {
 	e := execution{
 		client:   client,
@@ -74,7 +82,7 @@ func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			o.Object, o.Err = e.write(ctx, o.Change)
+			o.Change, o.Object, o.Err = e.write(ctx, o.Change)
 		})
 	}
 	all.Wait()
@@ -89,23 +97,29 @@ func (e *execution) remember() {
 	}
 }
 
-// write does one change. A panic on the way is an error of this change alone.
-func (e *execution) write(ctx context.Context, c Change) (object *unstructured.Unstructured, err error) {
+// write does one change, and returns it as it was made anew if it was. A panic on the way
+// is an error of this change alone.
+func (e *execution) write(ctx context.Context, given Change) (written Change, object *unstructured.Unstructured, err error) {
+	written = given
 	defer func() {
 		if r := recover(); r != nil {
-			object, err = nil, fmt.Errorf("%s: %s: panic: %v\n%s", c.Key, verb(c.Action), r, debug.Stack())
+			object, err = nil, fmt.Errorf("%s: %s: panic: %v\n%s", given.Key, verb(given.Action), r, debug.Stack())
 		}
 	}()
-	if c, err = e.afterAdoption(c); err == nil {
+	c, err := e.afterAdoption(given)
+	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
-		object, err = e.request(ctx, c)
+		c, object, err = e.perform(context.WithoutCancel(ctx), c)
+	}
+	if c.renewed {
+		written = c
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), err)
+		return written, nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), err)
 	}
-	return object, nil
+	return written, object, nil
 }
 
 // afterAdoption returns the change as it is to be written now that its object has
@@ -121,6 +135,8 @@ func (e *execution) afterAdoption(c Change) (Change, error) {
 		return c, nil
 	case adoption.Err != nil:
 		return c, fmt.Errorf("not adopted: %w", adoption.Err)
+	case adoption.Change.renewed:
+		return e.renew(c, adoption.Object) // It was adopted in a version that c knows nothing of.
 	case c.Action == ActionDelete, c.Action == ActionRecreate:
 		c.Observed = adoption.Object
 		return c, nil

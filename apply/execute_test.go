@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -303,6 +304,9 @@ func TestClassify(t *testing.T) {
 		"None":        {reason: "no error is no failure"},
 		"Conflict":    {reason: "somebody else was faster", err: apierrors.NewConflict(pods, "a", errBoom), want: Stale},
 		"NotFound":    {reason: "somebody else deleted it", err: apierrors.NewNotFound(pods, "a"), want: Stale},
+		"NoNamespace": {reason: "there is no place for it", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"), want: NoNamespace},
+		"NoKind":      {reason: "its kind is no longer served", err: apierrors.NewGenericServerResponse(404, "POST", pods, "", "", 0, true), want: Stale},
+		"Terminating": {reason: "its place is on its way out", err: terminating(pods), want: NoNamespace},
 		"Exists":      {reason: "somebody else has it", err: apierrors.NewAlreadyExists(pods, "a"), want: Taken},
 		"Invalid":     {reason: "it is wrong", err: apierrors.NewInvalid(podRule.Kind.GroupKind(), "a", nil), want: Refused},
 		"Forbidden":   {reason: "we may not", err: apierrors.NewForbidden(pods, "a", errBoom), want: Refused},
@@ -325,6 +329,13 @@ func TestClassify(t *testing.T) {
 			}
 		})
 	}
+}
+
+// terminating is what a creation is answered in a namespace that is being deleted.
+func terminating(resource schema.GroupResource) error {
+	err := apierrors.NewForbidden(resource, "a", errBoom)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace"}}
+	return err
 }
 
 func TestNoEffect(t *testing.T) {

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -43,6 +44,9 @@ const (
 	// Contested: other managers hold fields with other values, and they are not to be
 	// taken from them. Conflicts tells which. It lasts until somebody gives in.
 	Contested Failure = "Contested"
+	// NoNamespace: the namespace to create the object in is not there, or is being
+	// deleted, of which Terminating tells. It lasts until the namespace changes.
+	NoNamespace Failure = "NoNamespace"
 	// Refused: the API server will not have it and, unless something changes, never will.
 	Refused Failure = "Refused"
 	// Unavailable: the API server could not be asked or had no time. Try again.
@@ -58,6 +62,8 @@ func Classify(err error) Failure {
 		return Contested
 	case untyped(err):
 		return Refused
+	case missing(err), Terminating(err):
+		return NoNamespace
 	case apierrors.IsAlreadyExists(err):
 		return Taken
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
@@ -67,6 +73,22 @@ func Classify(err error) Failure {
 	default:
 		return Unavailable
 	}
+}
+
+// missing reports whether the API server looked for a namespace and did not find it. That
+// an object or a resource is not there is another matter.
+func missing(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces"
+}
+
+// Terminating reports whether a creation was refused because its namespace is being deleted.
+func Terminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // refused reports whether the API server judged the request and not the moment:

@@ -30,7 +30,7 @@ func (e *execution) request(ctx context.Context, c Change) (*unstructured.Unstru
 		object, err := e.patch(ctx, r, c, released(c.Observed, c.Owner.UID))
 		return object, unlessGone(err)
 	default:
-		return nil, unlessGone(r.Delete(ctx, c.Key.Name, deleteOptions(c.Observed)))
+		return nil, unlessGone(r.Delete(ctx, c.Key.Name, c.deleteOptions()))
 	}
 }
 
@@ -56,14 +56,16 @@ func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Ch
 	return r.Patch(ctx, c.Key.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: e.options.FieldManager})
 }
 
-// deleteOptions delete this very object, if it is still as it was observed, and, behind
-// it, what it owns. In another version it may belong to somebody else by now.
-func deleteOptions(observed *unstructured.Unstructured) metav1.DeleteOptions {
-	uid, version, propagation := observed.GetUID(), observed.GetResourceVersion(), metav1.DeletePropagationBackground
-	return metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-		PropagationPolicy: &propagation,
+// deleteOptions delete this very object and, behind it, what it owns. As long as only the
+// cache tells whose it is, it must be as it was observed: in another version it may have
+// been given to somebody else. Of an object that was just read for it, any version will do.
+func (c Change) deleteOptions() metav1.DeleteOptions {
+	uid, version, propagation := c.Observed.GetUID(), c.Observed.GetResourceVersion(), metav1.DeletePropagationBackground
+	preconditions := &metav1.Preconditions{UID: &uid}
+	if !c.renewed {
+		preconditions.ResourceVersion = &version
 	}
+	return metav1.DeleteOptions{Preconditions: preconditions, PropagationPolicy: &propagation}
 }
 
 // unlessGone passes on an error, unless it says that the object is not there.

@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +82,7 @@ func asObserved(ctx context.Context, r dynamic.ResourceInterface, c Change) (*un
 		return nil, err
 	}
 	if live.GetUID() != c.Observed.GetUID() || live.GetResourceVersion() != c.Object.GetResourceVersion() {
-		return nil, apierrors.NewConflict(c.Resource.GroupResource(), c.Key.Name, fmt.Errorf("the object has changed since it was observed"))
+		return nil, apierrors.NewConflict(c.Resource.GroupResource(), c.Key.Name, errChanged)
 	}
 	return live, nil
 }

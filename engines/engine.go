@@ -61,6 +61,14 @@ type Rester interface {
 	Resting() *Error
 }
 
+// Warner is a Program that loaded although something of its source is not as it should
+// be, such as an import of a file that is not there.
+type Warner interface {
+	// Warnings are what an author should know of, each with its place. They are of kind
+	// Invalid, and the same for equal sources.
+	Warnings() []*Error
+}
+
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
 	// Hook is the hook that the program answers, such as "sync".
@@ -168,6 +176,9 @@ type Response struct {
 	// TimeDependent says that the answer may differ for an equal request,
 	// because the program read the clock or is not of this process.
 	TimeDependent bool
+	// Remote says that the answer came from a server, which may run another program by
+	// now though nothing that is known here has changed.
+	Remote bool
 	// Unread are the top-level fields of the request that the program did not look
 	// at, so that it would have answered the same whatever they held. Nil says
 	// nothing: every field may matter.

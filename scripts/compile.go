@@ -104,6 +104,21 @@ func guarded(ctx context.Context, engine engines.Engine, source engines.Source) 
 	return engine.Compile(ctx, source)
 }
 
+// warnings says what the programs of a revision warn of, each with whose file it is about.
+func (d *draft) warnings(r *Revision) string {
+	var all []Problem
+	for name, program := range r.Programs {
+		w, ok := program.(engines.Warner)
+		if !ok {
+			continue
+		}
+		for _, warning := range w.Warnings() {
+			all = append(all, Problem{Origin: d.originOf(warning, name), Err: warning})
+		}
+	}
+	return State{}.withProblems(all).Message()
+}
+
 // originOf says whose problem an error is: that of the file it points to or, failing that, of the hook.
 func (d *draft) originOf(err error, hook string) Origin {
 	var e *engines.Error

@@ -16,6 +16,15 @@ type fakeEngine struct {
 	deaf     chan struct{} // closed to let go of what does not listen to its context
 }
 
+// Warnings are one for a text that begins with odd.
+func (p fakeProgram) Warnings() []*engines.Error {
+	entry := p.source.Script.Path
+	if text := p.source.Script.Files[entry]; strings.HasPrefix(text, "odd") {
+		return []*engines.Error{{Kind: engines.Invalid, Location: engines.Location{File: entry, Line: 1}, Message: text}}
+	}
+	return nil
+}
+
 // fakeProgram remembers what it was compiled from.
 type fakeProgram struct{ source engines.Source }
 

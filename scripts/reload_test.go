@@ -30,6 +30,7 @@ func TestReload(t *testing.T) {
 		Text     string // of the sync hook that serves
 		Settled  bool   // what serves is what the sources hold
 		Message  string
+		Warnings string
 		Compiled int64
 		Changes  int // calls of changed
 	}
@@ -74,6 +75,16 @@ func TestReload(t *testing.T) {
 			reason: "what does not load leaves the last good revision, and is compiled once",
 			before: sync("1"), spec: from("one"), steps: []step{sync("bad"), label},
 			want: want{Text: "1", Message: "ConfigMap a/one: sync.fake:1:4: bad", Compiled: 2, Changes: 2},
+		},
+		"Warned": {
+			reason: "what loads with a warning serves, with the place in its own source",
+			before: sync("1"), spec: from("one"), steps: []step{sync("odd")},
+			want: want{Text: "odd", Settled: true, Warnings: "ConfigMap a/one: sync.fake:1: odd", Compiled: 2, Changes: 2},
+		},
+		"WarnedBefore": {
+			reason: "what goes on serving is not warned of beside an error",
+			before: sync("odd"), spec: from("one"), steps: []step{sync("bad")},
+			want: want{Text: "odd", Message: "ConfigMap a/one: sync.fake:1:4: bad", Compiled: 2, Changes: 2},
 		},
 		"Mended": {
 			reason: "an edit that loads ends the problem",
@@ -148,7 +159,7 @@ func TestReload(t *testing.T) {
 				w.play(tc.spec, tc.steps...)
 				state := w.tree.State()
 				got := want{
-					Text: w.text(), Settled: state.Loaded == state.Desired, Message: state.Message(),
+					Text: w.text(), Settled: state.Loaded == state.Desired, Message: state.Message(), Warnings: state.Warnings,
 					Compiled: w.engine.compiled.Load(), Changes: len(w.changes),
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -38,6 +38,9 @@ type State struct {
 	From string
 	// NoEarlier is why no kept revision serves in place of Desired, or empty.
 	NoEarlier string
+	// Warnings are what is not as it should be with Loaded, which serves all the same: a
+	// line each, at most five, sorted, or empty.
+	Warnings string
 	// NotKept is why Loaded would not outlive this process, or empty.
 	NotKept string
 }
@@ -110,7 +113,7 @@ func (s State) Message() string {
 // Equal says whether both tell the same.
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
-		s.From == o.From && s.NoEarlier == o.NoEarlier && s.NotKept == o.NotKept
+		s.From == o.From && s.NoEarlier == o.NoEarlier && s.Warnings == o.Warnings && s.NotKept == o.NotKept
 }
 
 // withProblems tells what several hooks have in common once, and no more than can be read.

@@ -139,17 +139,17 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 	d := assemble(t.spec, t.read(), t.library.Engines)
 	switch {
 	case len(d.problems) > 0:
-		t.publish(ctx, t.lastGood(ctx), "", d.problems)
+		t.publish(ctx, t.lastGood(ctx), State{}.withProblems(d.problems))
 	case !d.pending:
 		content := fingerprintOf(d.files, t.hooks)
 		before := t.Current()
 		revision, problems := t.revision(ctx, d, content)
 		if problems != nil {
-			t.publish(ctx, t.lastGood(ctx), content.id(), problems)
+			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 			return
 		}
 		t.earlier = earlier{}
-		t.publish(ctx, revision, content.id(), nil)
+		t.publish(ctx, revision, State{Desired: content.id(), Warnings: d.warnings(revision)})
 		if t.archivist != nil {
 			t.archivist.offer(content.id(), d.sourced())
 		}
@@ -192,12 +192,13 @@ func (t *Tree) build(ctx context.Context, d *draft, content fingerprint) (*Revis
 	return &Revision{ID: content.id(), Programs: programs, content: content}, nil
 }
 
-// publish swaps in what was loaded, and tells if anything has changed.
-func (t *Tree) publish(ctx context.Context, r *Revision, desired string, problems []Problem) {
+// publish swaps in what was loaded, and tells if anything has changed. next is what there
+// is to say of the sources.
+func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if ctx.Err() != nil {
 		return
 	}
-	next := State{Loaded: r.id(), Desired: desired, From: t.earlier.from, NoEarlier: t.earlier.none}.withProblems(problems)
+	next.Loaded, next.From, next.NoEarlier = r.id(), t.earlier.from, t.earlier.none
 	t.mu.Lock()
 	next.NotKept = t.state.NotKept
 	same := t.state.Equal(next)
@@ -207,10 +208,10 @@ func (t *Tree) publish(ctx context.Context, r *Revision, desired string, problem
 	if same {
 		return
 	}
-	if len(problems) > 0 {
+	if len(next.Problems) > 0 {
 		t.library.Metrics.failed(t.spec.Definition)
 	}
-	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired, "problems", next.Message())
+	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired, "problems", next.Message(), "warnings", next.Warnings)
 	t.changed()
 }
 

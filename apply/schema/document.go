@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,7 +50,7 @@ func parse(text []byte) (*document, error) {
 	c := compiler{schemas: openAPI.Components.Schemas, named: d.named}
 	for name := range c.schemas {
 		for _, kind := range c.kinds(name) {
-			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), name: name, document: d}
+			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), name: name, document: d, digest: digestOf(c.schemas[name])}
 		}
 	}
 	if c.err != nil {
@@ -57,6 +59,22 @@ func parse(text []byte) (*document, error) {
 	c.finish()
 	return d, nil
 }
+
+// keep has d go on with those kinds of an earlier document that are as they were, so that
+// only what has changed is another.
+func (d *document) keep(earlier *document) {
+	if earlier == nil {
+		return
+	}
+	for name, kind := range d.kinds {
+		if before := earlier.kinds[name]; before != nil && before.digest == kind.digest && reflect.DeepEqual(before.Root, kind.Root) {
+			d.kinds[name] = before
+		}
+	}
+}
+
+// digestOf stands for the text of a definition, but for those that it refers to.
+func digestOf(text []byte) [sha256.Size]byte { return sha256.Sum256(text) }
 
 // compiler makes nodes of definitions.
 type compiler struct {

@@ -3,12 +3,16 @@
 // unknown fields are dropped. It reads this from the API server's OpenAPI documents,
 // one for each group and version, and keeps what matters here in a small form.
 //
-// What it gives never changes and is used by many goroutines at once. A document that
-// has changed makes new values, so that whoever remembers something about a schema can
+// What it gives never changes and is used by many goroutines at once. A schema that
+// has changed is a new value, so that whoever remembers something about a schema can
 // go by its address.
 package schema
 
-import "sigs.k8s.io/structured-merge-diff/v6/typed"
+import (
+	"crypto/sha256"
+
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
 
 // Kind is the schema of the objects of one kind in one version.
 type Kind struct {
@@ -17,6 +21,7 @@ type Kind struct {
 
 	name     string // of its definition
 	document *document
+	digest   [sha256.Size]byte // of the text of its definition
 }
 
 // Type gives the same schema to structured-merge-diff, for objects that are unstructured.

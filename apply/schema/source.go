@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ type Config struct {
 	Interval time.Duration
 	// Timeout is how long it may take to answer.
 	Timeout time.Duration
-	Clock   clock.PassiveClock
+	Clock   clock.Clock
 	Log     logr.Logger
 }
 
@@ -38,10 +39,16 @@ type Source struct {
 	// fetching is held by whoever talks to the API server.
 	fetching sync.Mutex
 
+	// changed wakes Run.
+	changed   chan struct{}
+	listeners []func()
+
 	mu        sync.RWMutex
 	index     index
 	documents map[schema.GroupVersion]*fetched
+	given     map[schema.GroupVersionKind]given
 	checks    []time.Time // when the index is to be asked for
+	looks     []time.Time // when Run looks for what has changed
 	retry     backoff     // of the index
 }
 
@@ -60,7 +67,10 @@ type backoff struct {
 
 // New makes a Source that knows nothing yet.
 func New(config Config) *Source {
-	return &Source{config: config, documents: map[schema.GroupVersion]*fetched{}, checks: []time.Time{{}}}
+	return &Source{
+		config: config, changed: make(chan struct{}, 1),
+		documents: map[schema.GroupVersion]*fetched{}, given: map[schema.GroupVersionKind]given{}, checks: []time.Time{{}},
+	}
 }
 
 // For gives the schema of a kind, or nil if the API server has none or can't be asked
@@ -70,14 +80,10 @@ func (s *Source) For(ctx context.Context, kind schema.GroupVersionKind) *Kind {
 	if s == nil {
 		return nil
 	}
-	known, fresh := s.known(kind.GroupVersion())
-	if !fresh {
-		known = s.refresh(ctx, kind.GroupVersion(), known)
+	if known, fresh := s.known(kind.GroupVersion()); !fresh {
+		s.refresh(ctx, kind.GroupVersion(), known)
 	}
-	if known == nil {
-		return nil
-	}
-	return known.kinds[kind]
+	return s.give(kind)
 }
 
 // Changed says that the API server may have other schemas than before, as when a
@@ -89,6 +95,11 @@ func (s *Source) Changed() {
 	s.checks = nil
 	for _, after := range lookAgain {
 		s.checks = append(s.checks, now.Add(after))
+	}
+	s.looks = slices.Clone(s.checks)
+	select {
+	case s.changed <- struct{}{}:
+	default: // Run has yet to wake up for an earlier one.
 	}
 }
 
@@ -122,23 +133,20 @@ func (s *Source) indexDue(now time.Time) bool {
 
 // refresh asks the API server for what is out of date. Whoever has an older schema
 // goes on with that while another goroutine asks.
-func (s *Source) refresh(ctx context.Context, gv schema.GroupVersion, old *document) *document {
+func (s *Source) refresh(ctx context.Context, gv schema.GroupVersion, old *document) {
 	if old == nil {
 		s.fetching.Lock()
 	} else if !s.fetching.TryLock() {
-		return old
+		return
 	}
 	defer s.fetching.Unlock()
-	known, fresh := s.known(gv)
-	if fresh {
-		return known // Another goroutine has asked meanwhile.
+	if _, fresh := s.known(gv); fresh {
+		return // Another goroutine has asked meanwhile.
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	s.refreshIndex(ctx)
 	s.refreshDocument(ctx, gv)
-	known, _ = s.known(gv)
-	return known
 }
 
 // refreshIndex asks for the index, if it is time to.
@@ -190,6 +198,9 @@ func (s *Source) refreshDocument(ctx context.Context, gv schema.GroupVersion) {
 		next.retry.failed(s.config.Clock.Now(), s.config.Interval)
 		s.config.Log.Error(err, "schemas may be out of date", "apiVersion", gv.String())
 	} else {
+		if have != nil {
+			document.keep(have.document)
+		}
 		next = fetched{url: url, document: document}
 	}
 	s.mu.Lock()

@@ -66,23 +66,23 @@ func thing(group string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"}
 }
 
-func newSource(hash map[string]string) (*Source, *server, *testclock.FakePassiveClock) {
+func newSource(hash map[string]string) (*Source, *server, *testclock.FakeClock) {
 	s := &server{hash: hash, fails: map[string]error{}}
-	clock := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return New(Config{API: s, Interval: time.Hour, Timeout: time.Second, Clock: clock, Log: logr.Discard()}), s, clock
 }
 
 // moment is what happens, what schema there is then, and what was asked for it.
 type moment struct {
 	what  string
-	do    func(s *Source, api *server, clock *testclock.FakePassiveClock)
+	do    func(s *Source, api *server, clock *testclock.FakeClock)
 	group string // "a" if empty
 	want  string // the field of the schema, or "none"
 	asked []string
 }
 
-func pass(d time.Duration) func(*Source, *server, *testclock.FakePassiveClock) {
-	return func(_ *Source, _ *server, clock *testclock.FakePassiveClock) { clock.SetTime(clock.Now().Add(d)) }
+func pass(d time.Duration) func(*Source, *server, *testclock.FakeClock) {
+	return func(_ *Source, _ *server, clock *testclock.FakeClock) { clock.SetTime(clock.Now().Add(d)) }
 }
 
 func TestSource(t *testing.T) {
@@ -105,7 +105,7 @@ func TestSource(t *testing.T) {
 				{what: "first", want: "1", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=1"}},
 				{what: "soon", do: pass(59 * time.Minute), want: "1"},
 				{what: "later", do: pass(time.Minute), want: "1", asked: []string{anIndex}},
-				{what: "changed", do: func(s *Source, api *server, clock *testclock.FakePassiveClock) {
+				{what: "changed", do: func(s *Source, api *server, clock *testclock.FakeClock) {
 					api.hash["apis/a/v1"] = "2"
 					pass(time.Hour)(s, api, clock)
 				}, want: "2", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=2"}},
@@ -115,9 +115,9 @@ func TestSource(t *testing.T) {
 			reason: "after a change the index is looked at more than once, as the API server is slow to tell",
 			moments: []moment{
 				{what: "first", want: "1", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=1"}},
-				{what: "changed", do: func(s *Source, _ *server, _ *testclock.FakePassiveClock) { s.Changed() }, want: "1", asked: []string{anIndex}},
+				{what: "changed", do: func(s *Source, _ *server, _ *testclock.FakeClock) { s.Changed() }, want: "1", asked: []string{anIndex}},
 				{what: "at once", want: "1"},
-				{what: "a second later", do: func(s *Source, api *server, clock *testclock.FakePassiveClock) {
+				{what: "a second later", do: func(s *Source, api *server, clock *testclock.FakeClock) {
 					api.hash["apis/a/v1"] = "2"
 					pass(time.Second)(s, api, clock)
 				}, want: "2", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=2"}},
@@ -132,7 +132,7 @@ func TestSource(t *testing.T) {
 				{what: "at once", want: "none"},
 				{what: "still fails", do: pass(5 * time.Second), want: "none", asked: []string{anIndex}},
 				{what: "waits longer", do: pass(5 * time.Second), want: "none"},
-				{what: "works", do: func(s *Source, api *server, clock *testclock.FakePassiveClock) {
+				{what: "works", do: func(s *Source, api *server, clock *testclock.FakeClock) {
 					fail(anIndex, nil)(s, api, clock)
 					pass(5*time.Second)(s, api, clock)
 				}, want: "1", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=1"}},
@@ -144,11 +144,11 @@ func TestSource(t *testing.T) {
 				{what: "fails", do: fail("/openapi/v3/apis/a/v1", errBoom), want: "none", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=1"}},
 				{what: "another group", group: "b", want: "7", asked: []string{"/openapi/v3/apis/b/v1?hash=7"}},
 				{what: "at once", want: "none"},
-				{what: "works", do: func(s *Source, api *server, clock *testclock.FakePassiveClock) {
+				{what: "works", do: func(s *Source, api *server, clock *testclock.FakeClock) {
 					fail("/openapi/v3/apis/a/v1", nil)(s, api, clock)
 					pass(5*time.Second)(s, api, clock)
 				}, want: "1", asked: []string{"/openapi/v3/apis/a/v1?hash=1"}},
-				{what: "changed and fails", do: func(s *Source, api *server, clock *testclock.FakePassiveClock) {
+				{what: "changed and fails", do: func(s *Source, api *server, clock *testclock.FakeClock) {
 					api.hash["apis/a/v1"] = "2"
 					fail("/openapi/v3/apis/a/v1", errBoom)(s, api, clock)
 					s.Changed()
@@ -160,7 +160,7 @@ func TestSource(t *testing.T) {
 			reason: "a group that is gone has no schemas",
 			moments: []moment{
 				{what: "first", want: "1", asked: []string{anIndex, "/openapi/v3/apis/a/v1?hash=1"}},
-				{what: "gone", do: func(s *Source, api *server, _ *testclock.FakePassiveClock) {
+				{what: "gone", do: func(s *Source, api *server, _ *testclock.FakeClock) {
 					delete(api.hash, "apis/a/v1")
 					s.Changed()
 				}, want: "none", asked: []string{anIndex}},
@@ -188,8 +188,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-func fail(path string, err error) func(*Source, *server, *testclock.FakePassiveClock) {
-	return func(_ *Source, api *server, _ *testclock.FakePassiveClock) { api.fails[path] = err }
+func fail(path string, err error) func(*Source, *server, *testclock.FakeClock) {
+	return func(_ *Source, api *server, _ *testclock.FakeClock) { api.fails[path] = err }
 }
 
 // fieldOf gives the field by which the documents of a server are told apart.

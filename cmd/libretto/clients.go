@@ -15,10 +15,11 @@ const requestTimeout = time.Minute
 
 // clients are the clients for the API server.
 type clients struct {
-	unbounded dynamic.Interface // Without a timeout, because watches last.
-	bounded   dynamic.Interface // With a timeout, for reconciles.
-	typed     kubernetes.Interface
-	metadata  metadata.Interface
+	unbounded       dynamic.Interface // Without a timeout, because watches last.
+	bounded         dynamic.Interface // With a timeout, for reconciles.
+	typed           kubernetes.Interface
+	metadata        metadata.Interface // Without a timeout, because watches last.
+	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
 }
 
 // newClients returns clients for config. The bounded one has the given timeout.
@@ -29,8 +30,11 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	boundedClient, boundedErr := dynamic.NewForConfig(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
-	if err := errors.Join(err, boundedErr, typedErr, metadataErr); err != nil {
+	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
+	if err := errors.Join(err, boundedErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
-	return &clients{unbounded: unbounded, bounded: boundedClient, typed: typed, metadata: metadataClient}, nil
+	return &clients{
+		unbounded: unbounded, bounded: boundedClient, typed: typed, metadata: metadataClient, boundedMetadata: boundedMetadata,
+	}, nil
 }

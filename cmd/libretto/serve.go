@@ -120,7 +120,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: clients.bounded, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 		},
 		Discovery: resources,
@@ -138,6 +138,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,
 	})
 	p.setCheck(definitions.Synced)
+	go schemas.Run(ctx)
 	if err := resources.Start(ctx); err != nil {
 		return err
 	}

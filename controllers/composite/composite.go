@@ -37,6 +37,8 @@ type Variant struct {
 	sync, finalize hook
 	// finalizer is what the finalize hook holds parents back by, or empty.
 	finalizer string
+	// label is what tells the definition's ControllerRevisions.
+	label string
 	// rolling are the strategies of the kinds that are updated a few at a time.
 	rolling map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy
 	paths   [][]string
@@ -50,24 +52,38 @@ func New(config Config) *Variant {
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
 		children: parent.NewPlacement("children", config.Children),
 		sync:     newHook(v1alpha1.SyncHook, hooks.Sync, len(config.Children) > 0),
+		label:    typed(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
 		paths:    splitPaths(config.Spec.RevisionFields()),
 	}
 	if hooks.Finalize != nil {
 		v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize, len(config.Children) > 0)
-		v.finalizer = finalizerOf(config.Definition)
+		v.finalizer = typed(config.Definition).Finalizer()
 	}
 	return v
 }
 
-func finalizerOf(definition map[string]any) string {
-	named := v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
-	return named.Finalizer()
+// typed returns a CompositeController that has the definition's name and nothing else.
+func typed(definition map[string]any) *v1alpha1.CompositeController {
+	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
 }
 
 // Rolling says that children of some kind are updated a few at a time, so that
 // parents have ControllerRevisions.
 func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
+
+// Unchecked returns the rules for children of kinds that have a status and are updated
+// a few at a time without a look at it.
+func (v *Variant) Unchecked() []parent.ChildRule {
+	var unchecked []parent.ChildRule
+	for _, rule := range v.config.Children {
+		strategy := v.rolling[rule.Kind.GroupKind()]
+		if strategy != nil && rule.HasStatus && len(strategy.StatusChecks.Conditions) == 0 {
+			unchecked = append(unchecked, rule)
+		}
+	}
+	return unchecked
+}
 
 // rolls says whether the observed parent has a rollout: children are not managed
 // for one that is being deleted and that no finalizer of ours holds back.

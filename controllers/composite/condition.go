@@ -23,12 +23,21 @@ type condition struct{ status, reason, message string }
 func (r *rollout) told() condition {
 	switch {
 	case len(r.moved) > 0:
-		return condition{"False", reasonProgressing, "updating " + named(r.moved)}
+		return condition{"False", reasonProgressing, "updating " + named(r.moved) + r.withheld()}
 	case r.wait == nil:
 		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.latest.name}
 	default:
-		return condition{"False", reasonWaiting, r.wait.String()}
+		return condition{"False", reasonWaiting, r.wait.String() + r.withheld()}
 	}
+}
+
+// withheld names the members that are missing on purpose, with the way out.
+func (r *rollout) withheld() string {
+	if len(r.unmade) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not made: %s, as %s and the hook wants no such child for an earlier ControllerRevision: "+
+		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", named(r.unmade), heldBack(r.unmade[0]))
 }
 
 // named lists the children, but for those that are too many.

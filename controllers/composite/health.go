@@ -17,7 +17,7 @@ const troubleStale = "is not updated yet"
 func (m *member) assess(latest *revision) {
 	m.trouble = m.absence(m.holder == latest)
 	m.middle = m.trouble != ""
-	if m.trouble == "" && (m.holder == latest || heldBack(m) == "") {
+	if m.trouble == "" && !m.unmade && (m.holder == latest || heldBack(m) == "") {
 		m.trouble = m.illness()
 		m.middle = m.trouble != "" && m.holder == latest
 	}
@@ -27,6 +27,8 @@ func (m *member) assess(latest *revision) {
 // wants it, or nothing.
 func (m *member) absence(latest bool) string {
 	switch {
+	case m.unmade:
+		return ""
 	case m.observed == nil:
 		return "is missing"
 	case m.observed.GetDeletionTimestamp() != nil:

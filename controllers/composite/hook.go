@@ -53,15 +53,23 @@ func (v *Variant) read(answer parent.Answer, observed parent.Observed, finish pa
 	response := parent.ReadResponse(answer, v.asked(observed).response)
 	desired := parent.Desired{
 		Children:           v.children.Objects(response, observed.Parent, finish),
-		Status:             withGeneration(response.Map("status"), observed.Parent),
+		Status:             statusFor(observed, response.Map("status")),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
 	}
 	return desired, response.Err()
 }
 
-// withGeneration gives a copy of the status with the generation that the answer
-// was made for.
-func withGeneration(status map[string]any, p *unstructured.Unstructured) map[string]any {
-	return parent.With(status, map[string]any{"observedGeneration": p.GetGeneration()})
+// statusFor returns a copy of the hook's status with the generation that the answer was made
+// for. A built-in parent has another controller, to which that field belongs: its status is
+// what the hook names, or nil.
+func statusFor(observed parent.Observed, given map[string]any) map[string]any {
+	switch {
+	case !observed.BuiltIn:
+		return parent.With(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
+	case given == nil:
+		return nil
+	default:
+		return parent.With(given, nil)
+	}
 }

@@ -22,6 +22,8 @@ type member struct {
 	observed *unstructured.Unstructured // nil if it is missing
 	latest   *unstructured.Unstructured // as the latest revision wants it
 	old      *unstructured.Unstructured // as an old holder wants it; nil if it doesn't
+	// unmade says that it is missing and is not to be made in this pass.
+	unmade bool
 	// fresh says that the observed child is as the latest revision wants it, kept
 	// that it is as an old holder does.
 	fresh, kept bool
@@ -32,8 +34,8 @@ type member struct {
 	middle bool
 }
 
-// members gives the children of the latest answer that are rolled out, in the
-// order of the hook.
+// members returns the children of the latest answer that are rolled out, in the
+// order in which their strategies reach them.
 func (v *Variant) members(observed parent.Observed, h *history, wanted []*unstructured.Unstructured) []*member {
 	seen := map[apply.Key]*unstructured.Unstructured{}
 	for _, child := range observed.Children {
@@ -48,8 +50,25 @@ func (v *Variant) members(observed parent.Observed, h *history, wanted []*unstru
 			})
 		}
 	}
+	reverse(members)
 	setBounds(members)
 	return members
+}
+
+// reverse turns round the members of each strategy that asks for it, in the places
+// that they have among the others.
+func reverse(members []*member) {
+	places := map[*v1alpha1.ChildUpdateStrategy][]int{}
+	for i, m := range members {
+		if m.strategy.Order == v1alpha1.RolloutReverse {
+			places[m.strategy] = append(places[m.strategy], i)
+		}
+	}
+	for _, at := range places {
+		for i, j := 0, len(at)-1; i < j; i, j = i+1, j-1 {
+			members[at[i]], members[at[j]] = members[at[j]], members[at[i]]
+		}
+	}
 }
 
 // setBounds tells each member what its strategy makes of the number of members
@@ -67,11 +86,15 @@ func setBounds(members []*member) {
 	}
 }
 
-// setVersions tells the members of old revisions what these want them to be. What
-// the parent's selector would not match by now is as good as not wanted.
-func (v *Variant) setVersions(p *unstructured.Unstructured, members []*member, wanted map[*revision][]*unstructured.Unstructured) {
+// versions are the children as old revisions want them, by revision.
+type versions map[*revision]map[apply.Key]*unstructured.Unstructured
+
+// setVersions tells the members of old revisions what these want them to be, and
+// returns all that these want. What the parent's selector would not match by now is
+// as good as not wanted.
+func (v *Variant) setVersions(p *unstructured.Unstructured, members []*member, wanted map[*revision][]*unstructured.Unstructured) versions {
 	finish := v.selected(p)
-	versions := map[*revision]map[apply.Key]*unstructured.Unstructured{}
+	versions := versions{}
 	for r, children := range wanted {
 		versions[r] = map[apply.Key]*unstructured.Unstructured{}
 		for _, child := range children {
@@ -83,4 +106,5 @@ func (v *Variant) setVersions(p *unstructured.Unstructured, members []*member, w
 	for _, m := range members {
 		m.old = versions[m.holder][m.key]
 	}
+	return versions
 }

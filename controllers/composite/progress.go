@@ -72,6 +72,9 @@ func (r *rollout) tell(desired *parent.Desired, h *history, observed parent.Obse
 	left := told.overdue(r.deadline(), since, observed.Now)
 	desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, left)
 	desired.TimeDependent = left > 0
+	if observed.BuiltIn && desired.Status["conditions"] == nil {
+		return // The conditions are another controller's, unless the hook takes them on.
+	}
 	withUpdated(desired.Status, told, updatedBefore(observed.Parent), since, observed.Now)
 }
 

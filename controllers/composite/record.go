@@ -27,7 +27,7 @@ func (v *Variant) records(observed parent.Observed, h *history, r *rollout) ([]*
 			idle++
 		}
 		if len(held) > 0 || idle <= v.config.Spec.RevisionLimit() {
-			old = append(old, rev.record(held))
+			old = append(old, rev.record(held, v.label))
 		}
 	}
 	slices.Reverse(old)
@@ -45,12 +45,19 @@ func (r *rollout) heldBy(rev *revision) []childID {
 	return held
 }
 
-// record gives the stored revision with other children, or as it is.
-func (r *revision) record(held []childID) *unstructured.Unstructured {
+// record returns the stored revision with other children, and then with the
+// definition's label, or as it is.
+func (r *revision) record(held []childID, label string) *unstructured.Unstructured {
 	if sameClaims(held, r.claims) {
 		return r.stored
 	}
+	set := r.stored.GetLabels()
+	if set == nil {
+		set = map[string]string{}
+	}
+	set[v1alpha1.CompositeLabel] = label
 	changed := parent.WithMetadata(r.stored)
+	changed.SetLabels(set)
 	setClaims(changed, held)
 	return changed
 }
@@ -60,7 +67,7 @@ func (v *Variant) latestRecord(observed parent.Observed, h *history, r *rollout)
 	if h.latest.stored == nil {
 		return v.newRecord(observed.Parent, h.latest, held)
 	}
-	record := h.latest.record(held)
+	record := h.latest.record(held, v.label)
 	if len(r.moved) > 0 {
 		record = stamped(record, observed.Now)
 	}
@@ -96,6 +103,7 @@ func (v *Variant) newRecord(p *unstructured.Unstructured, r *revision, held []ch
 	set := satisfying(claim.Selector, templateLabels(p))
 	set[v1alpha1.RevisionGroupLabel] = v.config.Parent.Group
 	set[v1alpha1.RevisionResourceLabel] = v.config.Parent.GroupVersionResource.Resource
+	set[v1alpha1.CompositeLabel] = v.label
 	record.SetLabels(set)
 	record.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
 	setClaims(record, held)

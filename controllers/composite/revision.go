@@ -78,13 +78,14 @@ func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any
 	return &revision{name: name, patch: patch, number: number + 1}, err
 }
 
-// revisionName is made as in section 0 of the specification.
+// revisionName is made as in section 0 of the specification, but for the name of the
+// definition, so that two of them have revisions of their own for one state.
 func (v *Variant) revisionName(p *unstructured.Unstructured, patch map[string]any) (string, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return "", fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
 	}
 	prefix := v.config.Parent.GroupVersionResource.Resource + "." + cmp.Or(v.config.Parent.Group, "core")
-	hash := sha1.Sum(append([]byte(p.GetUID()), text...))
+	hash := sha1.Sum(slices.Concat([]byte(p.GetUID()), text, []byte(v.label)))
 	return fmt.Sprintf("%s-%x", prefix[:min(len(prefix), maxRevisionPrefix)], hash), nil
 }

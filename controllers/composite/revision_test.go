@@ -85,12 +85,12 @@ func TestRevisionName(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := &Variant{config: Config{Parent: discovery.Resource{GroupVersionResource: schema.GroupVersionResource{Group: tc.group, Resource: tc.plural}}}}
+			v := &Variant{label: "one", config: Config{Parent: discovery.Resource{GroupVersionResource: schema.GroupVersionResource{Group: tc.group, Resource: tc.plural}}}}
 			got, err := v.revisionName(&unstructured.Unstructured{Object: parse(t, `{metadata: {uid: u1}}`)}, parse(t, `{spec: {b: 1, a: "<"}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			hash := sha1.Sum([]byte(`u1{"spec":{"a":"\u003c","b":1}}`))
+			hash := sha1.Sum([]byte(`u1{"spec":{"a":"\u003c","b":1}}one`))
 			if want := fmt.Sprintf("%s%x", tc.want, hash); got != want || len(got) > 253 {
 				t.Errorf("%s\nname %q, want %q", tc.reason, got, want)
 			}
@@ -116,12 +116,12 @@ func TestRevisionLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web", "uid": "u1"}, "spec": parse(t, tc.spec)}}
 			v := variant(v1alpha1.HookV2, tc.generate)
-			v.config.Parent, v.config.RevisionNamespace = sets, "host"
+			v.config.Parent, v.config.RevisionNamespace, v.label = sets, "host", "one"
 			got, err := v.newRecord(p, &revision{name: "r", patch: map[string]any{}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tc.want[v1alpha1.RevisionGroupLabel], tc.want[v1alpha1.RevisionResourceLabel] = "test.example", "sets"
+			tc.want[v1alpha1.RevisionGroupLabel], tc.want[v1alpha1.RevisionResourceLabel], tc.want[v1alpha1.CompositeLabel] = "test.example", "sets", "one"
 			if diff := cmp.Diff(tc.want, got.GetLabels()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
@@ -188,13 +188,14 @@ func TestNewRevision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hash := sha1.Sum([]byte(`u1{"spec":{"template":{"image":"v1"}}}`))
+			hash := sha1.Sum([]byte(`u1{"spec":{"template":{"image":"v1"}}}sets`))
 			want := []map[string]any{{
 				"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "ControllerRevision",
 				"metadata": map[string]any{
 					"name": fmt.Sprintf("sets.test.example-%x", hash), "namespace": tc.namespace,
 					"labels": map[string]any{
 						"controller-uid": "u1", "metacontroller.k8s.io/apiGroup": "test.example", "metacontroller.k8s.io/resource": "sets",
+						"metacontroller.k8s.io/composite-controller": "sets",
 					},
 					"annotations": map[string]any{"metacontroller.k8s.io/revision": "1"},
 				},
@@ -222,6 +223,7 @@ func TestTakeOver(t *testing.T) {
 	w := newWorld(t, bothInNamespace, "{method: RollingRecreate}", "a")
 	w.pass(t)
 	delete(w.revisions[0].Object["metadata"].(map[string]any), "annotations")
+	unlabel(w.revisions[0])
 	name := w.revisions[0].GetName()
 	w.parent.Object["status"] = map[string]any{"seen": "v1", "observedGeneration": int64(1), "conditions": []any{map[string]any{
 		"type": "Updated", "status": "True", "reason": "OnLatestRevision", "message": "latest ControllerRevision: " + name,

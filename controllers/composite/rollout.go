@@ -5,7 +5,8 @@ package composite
 // their own revision does. In each pass some are moved to the latest one:
 //
 //   - those that it would leave as they are;
-//   - those that are missing and that no old revision would make;
+//   - those that are missing, that no old revision would make and that nothing
+//     holds back;
 //   - in the order of the hook, others, so long as fewer members are down than the
 //     strategy of the next one allows.
 //
@@ -19,13 +20,21 @@ package composite
 // want it any more, stays as it is until it is moved. metacontroller updates it
 // at once. It is there when rolling updates begin, when somebody has deleted a
 // ControllerRevision, and when not all of them could be written.
+//
+// A child that was never there is made as the latest, unless it is held back while
+// others of its kind are of old revisions: then it is made as the newest of these
+// that wants it, or not at all before it is free.
 type rollout struct {
-	latest  *revision
-	members []*member
+	latest   *revision
+	history  *history
+	versions versions
+	members  []*member
 	// middle and down count the members that are so.
 	middle, down int
 	// moved are the members whose update begins with this pass.
 	moved []*member
+	// unmade are the members that are missing and are not made in this pass.
+	unmade []*member
 	// wait is why the first member that is not of the latest revision is not, or
 	// nil if there is none.
 	wait *wait
@@ -50,13 +59,19 @@ func (r *rollout) run() {
 	}
 }
 
-// settle moves what can be moved without an update.
+// settle moves what can be moved without an update, and then decides of which
+// revision new members are made: it may have moved the last of an old one.
 func (r *rollout) settle() {
+	var added []*member
 	for _, m := range r.members {
-		if m.fresh || m.old == nil && m.observed == nil {
+		switch {
+		case m.fresh:
 			m.holder = r.latest
+		case m.old == nil && m.observed == nil && m.holder != r.latest:
+			added = append(added, m)
 		}
 	}
+	r.enlist(added)
 }
 
 func (r *rollout) assess() {

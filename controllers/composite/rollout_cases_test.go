@@ -253,10 +253,6 @@ func paceCases() map[string]rolloutCase {
 			reason: "Those before them do not.", strategy: "partition: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
-		"PartitionNew": {
-			reason: "A new child is made as the latest, wherever it stands.", strategy: "partition: 3", revisions: []string{"v1: a b"}, children: "a=v1 b=v1",
-			want: "a=v1 b=v1 c=v2", told: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2: c", "v1: a b ="},
-		},
 		"PartitionMissing": {
 			reason: "One that is lost comes back as it was.", strategy: "partition: 3", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1",
 			want: "a=v1 b=v1 c=v1", told: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
@@ -404,6 +400,15 @@ func recordCases() map[string]rolloutCase {
 				rolled[0].UpdateStrategy, rolled[1].UpdateStrategy = rolled[1].UpdateStrategy, rolled[0].UpdateStrategy
 			},
 			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: =", "v1:"},
+		},
+		"OtherVersions": {
+			reason: "Revisions without our label, such as metacontroller's, get it when something else is to be written.", revisions: []string{"v1: b c", "v2: a", "v0:"}, children: "a=v2 b=v1 c=v1",
+			edit: func(w *world) {
+				for _, r := range w.revisions {
+					unlabel(r)
+				}
+			},
+			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c", "v0: ="},
 		},
 		"BadPatch": {
 			reason: "A revision that can't be read is named.", revisions: []string{"v1: a b c"},

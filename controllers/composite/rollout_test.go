@@ -230,7 +230,7 @@ const (
 
 func rolloutCases() map[string]rolloutCase {
 	all := map[string]rolloutCase{}
-	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), paceCases(), answerCases(), recordCases()} {
+	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), paceCases(), scaleCases(), reverseCases(), answerCases(), recordCases()} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {
 				panic(fmt.Sprintf("%s is there twice", name))

@@ -114,3 +114,48 @@ func finish(t *testing.T, w *world) {
 		t.Errorf("in the end the condition is %q", got)
 	}
 }
+
+// TestPausedSimulation scales a paused rollout up and down at random, with a host that is
+// killed after any number of writes: while one child stays that is of the old revision, no
+// other is of the new one.
+func TestPausedSimulation(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for seed := range uint64(50) {
+		w := newWorld(t, bothInNamespace, "{method: RollingRecreate, paused: true}", names[:3]...)
+		random := rand.New(rand.NewPCG(seed, 2))
+		for w.pass(t) > 0 {
+			w.settle()
+		}
+		w.turn("v2")
+		for range 60 {
+			if random.IntN(4) == 0 {
+				others := names[1:]
+				random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+				w.want(names[:1+random.IntN(len(names))]...)
+			}
+			o := w.observed()
+			d, err := w.decide(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records, rest := w.writes(t, o, d)
+			random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+			writes := append(records, rest...)
+			for _, write := range writes[:random.IntN(len(writes)+1)] {
+				write()
+			}
+			if random.IntN(2) == 0 {
+				w.settle()
+			}
+			if got := images(w.children); strings.Contains(got, "v2") {
+				t.Fatalf("seed %d: while paused, the children are %s: %q", seed, got, recorded(w.revisions))
+			}
+		}
+		w.config.Spec.ChildResources[0].UpdateStrategy.Paused = nil
+		for range 40 {
+			w.pass(t)
+			w.settle()
+		}
+		finish(t, w)
+	}
+}

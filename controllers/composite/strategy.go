@@ -45,7 +45,8 @@ func unavailable(s *v1alpha1.ChildUpdateStrategy, wanted int) int {
 	return max(n, 1)
 }
 
-// partition is how many of the wanted children, from the last, keep their revision.
+// partition is how many of the wanted children, from the one that is reached last,
+// keep their revision.
 func partition(s *v1alpha1.ChildUpdateStrategy) int {
 	if s.Partition == nil {
 		return 0

@@ -21,8 +21,8 @@ func (v *Variant) rollOut(observed parent.Observed, answers []parent.Answer) (pa
 	if err != nil {
 		return parent.Desired{}, err
 	}
-	r := &rollout{latest: h.latest, members: v.members(observed, h, desired.Children)}
-	v.setVersions(observed.Parent, r.members, wanted)
+	r := &rollout{latest: h.latest, history: h, members: v.members(observed, h, desired.Children)}
+	r.versions = v.setVersions(observed.Parent, r.members, wanted)
 	if err := compare(r.members, h.latest, observed.UpToDate); err != nil {
 		return parent.Desired{}, err
 	}
@@ -82,8 +82,8 @@ func (m *member) like(desired *unstructured.Unstructured, upToDate func(observed
 	return upToDate(m.observed, desired)
 }
 
-// place puts the versions of old revisions where the latest one's stood. A child
-// that is there and of which there is no such version stays as it is.
+// place puts the versions of old revisions where the latest one's stood. A child of
+// which there is no such version stays as it is, there or not.
 func (r *rollout) place(desired *parent.Desired) {
 	at := make(map[apply.Key]int, len(desired.Children))
 	for i, child := range desired.Children {

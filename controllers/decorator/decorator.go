@@ -75,7 +75,7 @@ func (v *Variant) asked(observed parent.Observed) *hook {
 // Claim tells attachments by their owner and the marker (section 3.4 of the
 // specification). A decorator neither adopts nor releases.
 func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
-	return parent.Claim{Marked: v.marks}, nil
+	return parent.Claim{Marked: v.marks, Mark: parent.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: v.name}}, nil
 }
 
 // Calls asks the sync hook, or the finalize hook (section 2.3 of the specification).

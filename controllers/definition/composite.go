@@ -46,9 +46,9 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, err
 	}
 	return &Plan{
-		Hooks: hooks, Settings: spec.DefinitionSettings,
+		Hooks: hooks, Settings: spec.DefinitionSettings, unchecked: variant.Unchecked(),
 		Config: parent.Config{
-			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions,
+			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions, OwnRevisions: variant.OwnRevisions,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
 			Customize:  p.customize(hooks, shown),
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {

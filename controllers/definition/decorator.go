@@ -45,7 +45,7 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 			Variant: decorator.New(decorator.Config{Definition: shown, Spec: *spec, Attachments: attachments}),
 			Parents: parents, Children: attachments,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil, AppliesLast: true},
-			Customize:  p.customize(hooks, shown),
+			Customize:  p.customize(hooks, shown), StatusWithObject: true,
 		},
 	}, nil
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -18,8 +20,16 @@ type hosted struct {
 	next    *instance // is of a newer spec, and waits for its scripts
 	// former have been replaced and still hold parents that are to be let go.
 	former []former
+	// removed warns of resources that the spec before the running one had.
+	removed []warning
 	// told is what the last events said, so that each thing is said once.
 	told told
+	// seen is the spec that was seen last, and since when it was first seen.
+	seen  spec
+	since time.Time
+	// status is what this host last had to tell, or nil. It is on the object, unless the
+	// schema has no room for it.
+	status *v1alpha1.DefinitionStatus
 	// object is the definition as it was last seen, for events about its end.
 	object *unstructured.Unstructured
 }
@@ -75,14 +85,15 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 
 // advance lets the next instance take over once its scripts have loaded and its
 // credentials are there, and syncs all parents again when those of the one that
-// runs have changed.
+// runs, or its schemas, have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
 	if h.next.ready() {
+		h.noteRemoved()
 		h.former = append(h.former, replaced(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		h.running.revision, h.running.rotation = h.running.hooks.revision(), h.running.hooks.rotation()
-		r.config.ScriptMetrics.Serves(key.String(), h.running.revision)
+		h.running.with = h.running.inputs()
+		r.config.ScriptMetrics.Serves(key.String(), h.running.with.revision)
 		r.config.Host.Start(key.String(), h.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
@@ -90,19 +101,19 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 	if h.running == nil {
 		return
 	}
-	revision, rotation := h.running.hooks.revision(), h.running.hooks.rotation()
-	if revision == h.running.revision && rotation == h.running.rotation {
+	now := h.running.inputs()
+	if now == h.running.with {
 		return
 	}
-	h.running.revision, h.running.rotation = revision, rotation
-	r.config.ScriptMetrics.Serves(key.String(), revision)
+	h.running.with = now
+	r.config.ScriptMetrics.Serves(key.String(), now.revision)
 	h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
 }
 
-// remove stops what runs for a definition that is gone, or is no longer this
-// host's. With a definition that is gone its finalizers go too, as nobody else
-// would take them off.
-func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) error {
+// remove stops what runs for a definition that is gone, if object is nil, or is no
+// longer this host's, which it tells. With a definition that is gone its finalizers go too,
+// as nobody else would take them off.
+func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *unstructured.Unstructured) error {
 	r.mu.Lock()
 	h := r.hosted[key]
 	r.mu.Unlock()
@@ -112,13 +123,18 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, gone bool) 
 	h.next.close()
 	h.next = nil
 	r.config.Host.Stop(key.String())
-	if gone {
+	if object == nil {
 		if err := errors.Join(r.retire(ctx, h), r.release(ctx, h)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
 	h.dismiss()
 	r.stop(key, h)
+	if object != nil {
+		if err := r.writeNotHosted(ctx, object, h); err != nil {
+			return err
+		}
+	}
 	r.mu.Lock()
 	delete(r.hosted, key)
 	r.mu.Unlock()

@@ -22,11 +22,22 @@ type instance struct {
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
-	revision   string // of the scripts that all parents were last synced with
-	rotation   int    // of the credentials that they were last synced with
+	with       inputs // that all parents were last synced with
 	synced     atomic.Bool
 	changed    func()
 	log        logr.Logger
+}
+
+// inputs are what is not an object and, if it changes, has all parents synced again.
+type inputs struct {
+	revision string // of the scripts
+	rotation int    // of the credentials
+	schemas  uint64 // how often those of parents and children have changed
+}
+
+// inputs returns what there is at present.
+func (i *instance) inputs() inputs {
+	return inputs{i.hooks.revision(), i.hooks.rotation(), i.reconciler.SchemaChanges()}
 }
 
 // loopName names the control loop of a definition in metrics, as metacontroller

@@ -48,6 +48,19 @@ func (r *Reconciler) resourcesChanged() {
 	for kind, resource := range definitionKinds {
 		r.follow(kind, resource)
 	}
+	r.enqueueAll()
+}
+
+// schemasChanged looks at every definition again: at those of parents and children, and at
+// its own, by which its status is stored.
+func (r *Reconciler) schemasChanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.enqueueAll()
+}
+
+// enqueueAll enqueues every definition. The caller holds mu.
+func (r *Reconciler) enqueueAll() {
 	for kind, cache := range r.kinds {
 		for _, object := range cache.List() {
 			r.queue.Enqueue(keyOf(kind, object))
@@ -69,6 +82,9 @@ func (r *Reconciler) follow(kind, resource string) {
 	case err == nil && cache == nil:
 		cache = r.config.Environment.Pool.Open(found.GroupVersionResource)
 		r.kinds[kind] = cache
+		if !found.HasStatus {
+			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource", "kind", kind)
+		}
 		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(keyOf(kind, e.Object())) }); err != nil {
 			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)
 		}

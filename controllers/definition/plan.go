@@ -36,6 +36,9 @@ type Plan struct {
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
 
+	// unchecked are the rules for children that are rolled out whether healthy or not.
+	unchecked []parent.ChildRule
+
 	uid        types.UID
 	generation int64
 	name, kind string
@@ -174,6 +177,7 @@ func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *pa
 				Definition: shown, Find: p.Find,
 				OwnNamespace:  named.Hook.WireVersion() == v1alpha1.HookV1,
 				RefuseUnknown: named.Hook.ResponseMode() == v1alpha1.ResponseStrict,
+				Unwrap:        parent.UnwrapFor(named.Hook),
 			}
 		}
 	}

@@ -35,13 +35,14 @@ const lookAgain = 15 * time.Second
 
 // New makes the reconciler and the control loop that it works in.
 func New(config Config) *Reconciler {
+	config.Environment.Registry = parent.NewRegistry()
 	r := &Reconciler{
 		config: config,
 		planner: Planner{
 			Find: config.Discovery.Find, RevisionNamespace: config.Namespace,
 			Strategy: config.ApplyStrategy, FieldManager: config.FieldManager,
 		},
-		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Clock),
+		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
 		hosted: map[controller.Key]*hosted{},
 	}
@@ -51,14 +52,18 @@ func New(config Config) *Reconciler {
 		Backoff: controller.Backoff{Min: 50 * time.Millisecond, Max: 30 * time.Second},
 	})
 	config.Discovery.Listen(r.resourcesChanged)
+	config.Environment.Schemas.Listen(r.schemasChanged)
 	return r
 }
 
 // Run hosts definitions until ctx ends, and returns when all of them have stopped.
 func (r *Reconciler) Run(ctx context.Context) {
 	r.resourcesChanged()
+	var search sync.WaitGroup
+	search.Go(func() { r.releaseAbandoned(ctx) })
 	r.queue.Run(ctx)
 	r.config.Host.Wait()
+	search.Wait()
 }
 
 // Reconcile makes one pass over one definition.
@@ -66,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	// 1. Observe the definition and what runs for it.
 	object := r.find(key)
 	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
-		return controller.Result{}, r.remove(ctx, key, object == nil)
+		return controller.Result{}, r.remove(ctx, key, object)
 	}
 	h := r.hostedFor(key)
 	h.object = object
@@ -79,9 +84,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.refused(key, h)
 	}
 	r.advance(key, object, h)
+	if h.running != nil {
+		h.running.reconciler.ResourcesChanged()
+	}
 	retired := r.retire(ctx, h)
 	// 4. Tell, in the status and by events.
 	view := r.view(h, refusal)
 	r.tell(object, h, view)
-	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, view))
+	if wait := h.untold(object, view.settled(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, retired
+	}
+	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
 }

@@ -28,7 +28,7 @@ func (r *Reconciler) release(ctx context.Context, h *hosted) error {
 			config.Parents = append(config.Parents, parent.ParentRule{Resource: resource})
 		}
 	}
-	return parent.ReleaseListed(ctx, config, r.config.Environment)
+	return parent.Release(ctx, config, r.config.Environment)
 }
 
 // holds gives the finalizer of a definition that has a finalize hook, and the

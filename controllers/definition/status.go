@@ -1,14 +1,11 @@
 package definition
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -21,7 +18,7 @@ type view struct {
 	revision   string
 	idle       bool // nothing runs, so that the revision that served last is left in the status
 	parents    *int32
-	warning    string // about the resources, or ""
+	warnings   []warning
 	problems   scripts.State
 	// credentials says what is wrong with those of the newest spec, or is empty.
 	credentials string
@@ -31,7 +28,8 @@ type view struct {
 
 // told is what the last events said.
 type told struct {
-	accepted, problems, revision, warning, credentials, resting string
+	accepted, problems, revision, credentials, resting string
+	warnings                                           []warning
 	// versions are those of the scripts' ConfigMaps, so that only those are told
 	// of a new revision that were changed.
 	versions map[types.UID]string
@@ -52,7 +50,7 @@ func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
 	}
 	if h.running != nil {
 		v.revision, v.resting = h.running.hooks.revision(), h.running.hooks.resting()
-		v.warning = h.running.plan.warning()
+		v.warnings = h.warnings()
 		if h.running.synced.Load() {
 			count := int32(h.running.reconciler.Parents())
 			v.parents = &count
@@ -84,6 +82,9 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	default:
 		c.Reason, c.Message = "Loaded", "revision "+state.Loaded+" serves"
+		if state.Warnings != "" {
+			c.Message += ", with warnings\n" + state.Warnings
+		}
 	}
 	if state.NotKept != "" {
 		c.Message += "\nit would not outlive a restart of the host: " + state.NotKept
@@ -136,65 +137,21 @@ func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
 		c.Reason, c.Message = scriptResting, v.resting
 	case v.credentials != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, credentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
-	case v.warning != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "NoStatusSubresource", v.warning
+		if len(v.warnings) > 0 {
+			c.Message += "\n" + linesOf(v.warnings)
+		}
+	case len(v.warnings) > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].reason, linesOf(v.warnings)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Running", "parents are synced"
 	}
 	return c
 }
 
-// warning names the parent resources whose status can't be written, in the
-// words that metacontroller's users look for (section 3.2 of the specification).
-// A decorator need not have anything to say there.
-func (p *Plan) warning() string {
-	if p.kind == v1alpha1.DecoratorControllerKind {
-		return ""
-	}
-	for _, rule := range p.Config.Parents {
-		if !rule.HasStatus {
-			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written", rule.GroupResource())
-		}
-	}
-	return ""
-}
-
-// writeStatus writes what has changed of the definition's status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, v view) error {
-	status := storedStatus(object)
-	status.ObservedGeneration = object.GetGeneration()
-	status.Parents = v.parents
-	if !v.idle {
-		status.ScriptRevision = v.revision
-	}
-	for _, condition := range v.conditions {
-		condition.ObservedGeneration = object.GetGeneration()
-		meta.SetStatusCondition(&status.Conditions, condition)
-	}
-	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		return fmt.Errorf("status: %w", err)
-	}
-	resource := v1alpha1.GroupVersion.WithResource(definitionKinds[object.GetKind()])
-	_, err = r.status.Write(ctx, resource, object, desired)
-	return err
-}
-
-// storedStatus is the status that an object has, or an empty one for what is none.
-func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
-	current := struct {
-		Status v1alpha1.DefinitionStatus `json:"status"`
-	}{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"status": object.Object["status"]}, &current); err != nil {
-		return v1alpha1.DefinitionStatus{}
-	}
-	return current.Status
-}
-
 // tell sends an event for everything that is new since the last ones.
 func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) {
 	before := h.told
-	now := told{problems: v.problems.Message(), revision: v.revision, warning: v.warning, credentials: v.credentials, resting: v.resting, versions: before.versions}
+	now := told{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
 	}
@@ -211,9 +168,7 @@ func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) 
 	if now.resting != "" && now.resting != before.resting {
 		r.event(object, corev1.EventTypeWarning, scriptResting, now.resting)
 	}
-	if now.warning != "" && now.warning != before.warning {
-		r.event(object, corev1.EventTypeWarning, "NoStatusSubresource", now.warning)
-	}
+	r.tellWarnings(object, before.warnings, now.warnings)
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {

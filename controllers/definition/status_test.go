@@ -65,6 +65,11 @@ func TestScriptsCondition(t *testing.T) {
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotKept: "forbidden"},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves\nit would not outlive a restart of the host: forbidden"},
 		},
+		"Warnings": {
+			reason: "What may go wrong is told while it serves.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", Warnings: "ConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
+			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves, with warnings\nConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
+		},
 		"BrokenEdit": {
 			reason: "So is what goes on serving.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Problems: []scripts.Problem{problem}},
@@ -90,24 +95,25 @@ func TestReadyCondition(t *testing.T) {
 		reason      string
 		hosted      *hosted
 		refusal     *Refusal
-		warning     string
+		warnings    []warning
 		credentials string
 		resting     string
 		want        string
 	}{
-		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, "", "", "", "False NotAccepted"},
-		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, "", "", "", "False ScriptsNotReady"},
-		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, "", "", "", "False Starting"},
-		"Running":         {"All is well.", &hosted{running: synced}, nil, "", "", "", "True Running"},
-		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, "no status", "", "", "True NoStatusSubresource"},
-		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &hosted{running: synced}, nil, "", "no Secret", "", "True CredentialsNotReady"},
-		"Resting":         {"A script that is not called syncs nothing.", &hosted{running: synced}, nil, "", "", "sync hook: not called", "False ScriptResting"},
-		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, "", "", "", "False EarlierSpecServes"},
-		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, "", "", "", "False EarlierSpecServes"},
+		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, nil, "", "", "False NotAccepted"},
+		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, nil, "", "", "False ScriptsNotReady"},
+		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, nil, "", "", "False Starting"},
+		"Running":         {"All is well.", &hosted{running: synced}, nil, nil, "", "", "True Running"},
+		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
+		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &hosted{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
+		"Several":         {"The first of several is the reason.", &hosted{running: synced}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
+		"Resting":         {"A script that is not called syncs nothing.", &hosted{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
+		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
+		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, nil, "", "", "False EarlierSpecServes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.hosted, tc.refusal, view{warning: tc.warning, credentials: tc.credentials, resting: tc.resting})
+			c := readyCondition(tc.hosted, tc.refusal, view{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

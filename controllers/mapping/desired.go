@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -31,8 +32,22 @@ func (v *Variant) settled(observed parent.Observed, verdicts []*verdict) parent.
 			}
 		}
 	}
-	desired.Status = v.status(observed, nil, len(desired.Problems) == 0)
+	v.keepLost(observed, &desired)
+	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
 	return desired
+}
+
+// keepLost leaves alone the outputs of which nothing tells the input, and that no input
+// wants, and tells of them: they may be those of an input whose hook has failed.
+func (v *Variant) keepLost(observed parent.Observed, desired *parent.Desired) {
+	wanted := keysOf(desired.Children)
+	for _, output := range lost(observed) {
+		if key := apply.KeyOf(output); !wanted[key] {
+			desired.Keep[key] = true
+			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
+				"it is kept: put the label back, or delete the object", parent.ReasonMarkMissing, key, v1alpha1.MapKey))
+		}
+	}
 }
 
 // ownersOf decides to which group each output belongs: to the one that has it,

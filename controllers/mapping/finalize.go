@@ -15,6 +15,7 @@ func (v *Variant) finalized(observed parent.Observed, answer parent.Answer) (par
 	desired := parent.Desired{
 		Children:           v.outputs.Objects(response, observed.Parent, v.marked(observed)),
 		Status:             v.status(observed, response.Map("status"), true),
+		StatusMerged:       true,
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
 	}

@@ -32,6 +32,9 @@ func groups(observed parent.Observed) []*group {
 		add(&group{key: key, label: key.label(), input: input})
 	}
 	for _, output := range observed.Children {
+		if labelOf(output) == "" {
+			continue // See lost.
+		}
 		g := byLabel[labelOf(output)]
 		if g == nil {
 			g = add(&group{key: keyOn(output), label: labelOf(output)})
@@ -42,6 +45,17 @@ func groups(observed parent.Observed) []*group {
 		}
 	}
 	return all
+}
+
+// lost gives the outputs of which nothing tells which input they were made of.
+func lost(observed parent.Observed) []*unstructured.Unstructured {
+	var outputs []*unstructured.Unstructured
+	for _, output := range observed.Children {
+		if labelOf(output) == "" {
+			outputs = append(outputs, output)
+		}
+	}
+	return outputs
 }
 
 // keysOf gives the identities of objects, as a set.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 )
@@ -38,10 +39,16 @@ func (k mapKey) namespace() string {
 	return parts[2]
 }
 
-// labelOf is the label of the map key on an output.
+// labelOf is the label of the map key on an output. For one that has lost it, it is that of
+// the annotation, or the one that it was last applied with, or else "".
 func labelOf(output *unstructured.Unstructured) string {
-	value, _, _ := unstructured.NestedString(output.Object, "metadata", "labels", v1alpha1.MapKey)
-	return value
+	if value, _, _ := unstructured.NestedString(output.Object, "metadata", "labels", v1alpha1.MapKey); value != "" {
+		return value
+	}
+	if text, _, _ := unstructured.NestedString(output.Object, "metadata", "annotations", v1alpha1.MapKey); text != "" {
+		return mapKey(text).label()
+	}
+	return apply.LastLabel(output, v1alpha1.MapKey)
 }
 
 // keyOn is the map key on an output: the annotation, if it is that of the label,

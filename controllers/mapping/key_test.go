@@ -77,7 +77,8 @@ func TestClaim(t *testing.T) {
 		"Own":       {"An output has the map key and the definition's name.", `{metadata: {labels: {metacontroller.k8s.io/map-key: abc}, annotations: {metacontroller.k8s.io/map-controller: copies}}}`, true},
 		"OfAnother": {"Another map's output for the same parent is none of ours.", `{metadata: {labels: {metacontroller.k8s.io/map-key: abc}, annotations: {metacontroller.k8s.io/map-controller: other}}}`, false},
 		"NoName":    {"The map key alone is not enough.", `{metadata: {labels: {metacontroller.k8s.io/map-key: abc}}}`, false},
-		"NoKey":     {"What has no map key is no output.", `{metadata: {annotations: {metacontroller.k8s.io/map-controller: copies, metacontroller.k8s.io/map-key: /Node//n1}}}`, false},
+		"NoLabel":   {"An output that has lost its label is known by its annotation.", `{metadata: {annotations: {metacontroller.k8s.io/map-controller: copies, metacontroller.k8s.io/map-key: /Node//n1}}}`, true},
+		"NoKey":     {"What has no map key is no output.", `{metadata: {annotations: {metacontroller.k8s.io/map-controller: copies}}}`, false},
 		"EmptyKey":  {"An empty map key is none.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ""}, annotations: {metacontroller.k8s.io/map-controller: copies}}}`, false},
 		"Unmarked":  {"A composite's child is no output.", `{metadata: {labels: {app: web}}}`, false},
 	}

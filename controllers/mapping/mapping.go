@@ -59,7 +59,7 @@ func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *paren
 // Claim tells outputs by their owner and the marks on them. A map neither adopts
 // nor releases.
 func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
-	return parent.Claim{Marked: v.marks}, nil
+	return parent.Claim{Marked: v.marks, Mark: parent.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
 }
 
 // Calls asks the map hook about each input, and the tombstone hook about each
@@ -82,7 +82,7 @@ func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (pa
 	case observed.Finalizing && v.finalize != nil:
 		return v.finalized(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
-		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true)}, nil
+		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
 	return v.settled(observed, v.verdicts(observed, answers)), nil
 }

@@ -11,8 +11,12 @@ import (
 // status holds: other fields, and the counters of other resources, may be those
 // of another definition. While a parent is let go its inputs no longer count,
 // and what was last said of them stays. The generation is only said to have been
-// observed if all went well.
+// observed if all went well. A built-in parent has no fields for any of this, and its
+// generation is another controller's to tell: its status is what the hook names, or nil.
 func (v *Variant) status(observed parent.Observed, given map[string]any, well bool) map[string]any {
+	if observed.BuiltIn {
+		return given
+	}
 	status := parent.With(observed.Parent.Object["status"], given)
 	if !observed.Finalizing && !observed.Deleting() {
 		status["inputs"] = parent.With(status["inputs"], counters(v.inputNames, observed.Inputs, false))

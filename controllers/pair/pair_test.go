@@ -99,6 +99,34 @@ func TestFallbackPassesOnWhenToComeBack(t *testing.T) {
 	}
 }
 
+// TestFallbackTellsWhoAnswered shows that what a webhook answered in place of a script is
+// known to come from a server, and what the script answered is not.
+func TestFallbackTellsWhoAnswered(t *testing.T) {
+	server := remote{says{body: "webhook"}}
+	for reason, c := range map[string]struct {
+		first Timed
+		want  bool
+	}{
+		"the script answers":      {timed(says{body: "script"}), false},
+		"it has not loaded":       {Timed{}, true},
+		"it goes over its limits": {timed(fails(engines.Exhausted)), true},
+	} {
+		response, err := (*Pairs)(nil).WithFallback(hook, c.first, timed(server)).Run(t.Context(), engines.Call{})
+		if err != nil || response.Remote != c.want {
+			t.Errorf("%s: remote is %v (error %v), want %v", reason, response.Remote, err, c.want)
+		}
+	}
+}
+
+// remote answers as a server does.
+type remote struct{ says }
+
+func (r remote) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response, err := r.says.Run(ctx, call)
+	response.Remote = true
+	return response, err
+}
+
 func TestNobodyStepsInAfterTheCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,7 +1,6 @@
 package parent
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -19,16 +18,23 @@ import (
 // that comes and goes while a watch is down is never seen.
 const aheadFor = time.Minute
 
+// expireEvery is how often what no event confirms is looked through, if there is any.
+const expireEvery = aheadFor / 4
+
 // ahead holds what this process has written and the caches don't show yet, so
 // that a pass never sees a state older than its own writes and never writes
 // anything twice.
 type ahead struct {
-	clock   clock.PassiveClock
-	mu      sync.Mutex
-	writes  map[apply.Key]written
-	created map[types.UID]map[apply.Key]bool // by owner
-	ended   map[types.UID]time.Time          // objects whose end was seen lately
-	purged  time.Time
+	clock clock.Clock
+	// unconfirmed is called for a created object that no event has shown in time.
+	unconfirmed func(created *unstructured.Unstructured)
+	done        chan struct{}
+	close       func() // ends the wait for what has yet to expire
+	mu          sync.Mutex
+	writes      map[apply.Key]written
+	created     map[types.UID]map[apply.Key]bool  // by owner
+	ended       *generations[types.UID, struct{}] // objects whose end was seen lately
+	waiting     bool                              // for the next expire
 }
 
 // written is one object as it is after a write.
@@ -42,9 +48,12 @@ type written struct {
 	at     time.Time
 }
 
-func newAhead(clock clock.PassiveClock) *ahead {
+func newAhead(clock clock.Clock) *ahead {
+	done := make(chan struct{})
 	return &ahead{
-		clock: clock, writes: map[apply.Key]written{}, created: map[types.UID]map[apply.Key]bool{}, ended: map[types.UID]time.Time{}, purged: clock.Now(),
+		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, done: done, close: sync.OnceFunc(func() { close(done) }),
+		writes: map[apply.Key]written{}, created: map[types.UID]map[apply.Key]bool{},
+		ended: newGenerations[types.UID, struct{}](aheadFor, clock.Now()),
 	}
 }
 
@@ -67,13 +76,13 @@ func (a *ahead) note(w written, created bool) {
 	w.at = a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.purge(w.at)
-	if _, over := a.ended[w.object.GetUID()]; over {
+	if _, over := a.ended.get(w.object.GetUID()); over {
 		return // It came and went before the answer to the write was read.
 	}
 	created = created || a.created[w.owner][key]
 	a.drop(key)
 	a.writes[key] = w
+	a.expireLater()
 	if !created {
 		return
 	}
@@ -144,7 +153,9 @@ func (a *ahead) seen(event informer.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if event.New == nil {
-		a.ended[object.GetUID()] = a.clock.Now()
+		a.ended.turn(a.clock.Now())
+		a.ended.put(object.GetUID(), struct{}{})
+		a.expireLater()
 	}
 	w, ok := a.writes[key]
 	switch {
@@ -166,18 +177,48 @@ func newer(a, b *unstructured.Unstructured) bool {
 
 func (a *ahead) expired(w written) bool { return a.clock.Since(w.at) > aheadFor }
 
-// purge drops what has expired, now and then.
-func (a *ahead) purge(now time.Time) {
-	if now.Sub(a.purged) < aheadFor {
+// expireLater has expire called in a while, unless it will be anyway.
+func (a *ahead) expireLater() {
+	if a.waiting {
 		return
 	}
-	a.purged = now
-	for key, w := range a.writes {
-		if a.expired(w) {
-			a.drop(key)
+	a.waiting = true
+	timer := a.clock.NewTimer(expireEvery)
+	go func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			a.expire()
+		case <-a.done:
 		}
+	}()
+}
+
+// expire drops what has expired, and reports the creations among it.
+func (a *ahead) expire() {
+	for _, created := range a.dropExpired() {
+		a.unconfirmed(created)
 	}
-	maps.DeleteFunc(a.ended, func(_ types.UID, at time.Time) bool { return now.Sub(at) > aheadFor })
+}
+
+func (a *ahead) dropExpired() (created []*unstructured.Unstructured) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended.turn(a.clock.Now())
+	for key, w := range a.writes {
+		if !a.expired(w) {
+			continue
+		}
+		if a.created[w.owner][key] {
+			created = append(created, w.object)
+		}
+		a.drop(key)
+	}
+	a.waiting = false
+	if len(a.writes) > 0 || a.ended.len() > 0 {
+		a.expireLater()
+	}
+	return created
 }
 
 func (a *ahead) drop(key apply.Key) {

@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestAheadOfAnUpdate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			a := newAhead(clocktesting.NewFakeClock(time.Unix(0, 0)))
 			a.wrote("p-uid", object("c", version("12")), false)
 			a.wrote("p-uid", object("c", version("13")), false)
 			for _, e := range tc.events {
@@ -52,7 +53,7 @@ func TestAheadOfAnUpdate(t *testing.T) {
 }
 
 func TestAheadOfACreation(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	a := newAhead(clock)
 	a.wrote("p-uid", object("c", version("5")), true)
 	a.wrote("p-uid", object("c", version("6")), false)
@@ -80,7 +81,7 @@ func TestAheadOfACreation(t *testing.T) {
 }
 
 func TestAheadOfAnObjectThatIsGone(t *testing.T) {
-	a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	a := newAhead(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	a.seen(informer.Event{New: object("c")})
 	a.seen(informer.Event{Old: object("c")})
 	a.wrote("p-uid", object("c"), true)
@@ -90,7 +91,7 @@ func TestAheadOfAnObjectThatIsGone(t *testing.T) {
 }
 
 func TestAheadOfADeletion(t *testing.T) {
-	a := newAhead(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	a := newAhead(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	cached := object("c")
 	a.deleted("p-uid", cached)
 	a.seen(informer.Event{New: cached})
@@ -107,16 +108,53 @@ func TestAheadOfADeletion(t *testing.T) {
 	}
 }
 
+// What is no longer of use is forgotten though nothing is written and no event comes.
 func TestAheadForgets(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	a := newAhead(clock)
+	defer a.close()
 	for _, name := range []string{"a", "b", "c"} {
 		a.wrote("p-uid", object(name), true)
 		a.seen(informer.Event{Old: object("gone" + name)})
 	}
-	clock.SetTime(clock.Now().Add(2 * aheadFor))
-	a.wrote("p-uid", object("d"), true)
-	if len(a.writes) != 1 || len(a.created["p-uid"]) != 1 || len(a.ended) != 0 {
-		t.Errorf("%d writes, %d creations and %d ends are remembered, want the last write only", len(a.writes), len(a.created["p-uid"]), len(a.ended))
+	count := func() int {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.writes) + len(a.created["p-uid"]) + a.ended.len()
+	}
+	if got := count(); got != 9 {
+		t.Fatalf("%d things are remembered, want 3 writes, 3 creations and 3 ends", got)
+	}
+	passes(t, clock, func() bool { return count() == 0 })
+	passes(t, clock, func() bool { return !clock.HasWaiters() })
+}
+
+// A creation that no event shows is reported once, one that was shown is not.
+func TestAheadReportsWhatNoEventShows(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	a := newAhead(clock)
+	defer a.close()
+	reported := make(chan string, 10)
+	a.unconfirmed = func(o *unstructured.Unstructured) { reported <- o.GetName() }
+	for _, name := range []string{"shown", "lost"} {
+		a.wrote("p-uid", object(name), true)
+	}
+	a.wrote("p-uid", object("updated"), false)
+	a.seen(informer.Event{New: object("shown")})
+	passes(t, clock, func() bool { return len(reported) > 0 })
+	passes(t, clock, func() bool { return !clock.HasWaiters() })
+	if got := <-reported; got != "lost" || len(reported) > 0 {
+		t.Errorf("%s was reported and %d more, want lost only", got, len(reported))
+	}
+}
+
+// passes lets time go by until done, which it must be within ten seconds of real time.
+func passes(t *testing.T, clock *clocktesting.FakeClock, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing came of it")
+		}
+		clock.Step(time.Second)
 	}
 }

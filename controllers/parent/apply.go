@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if !p.manages(p.observed, desired) {
 		return nil
 	}
+	p.tellStrays(desired)
 	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
 		if err := p.confirmAlive(ctx); err != nil {
 			return err
@@ -30,6 +32,8 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err := p.writeRevisions(ctx, desired); err != nil {
 		return err
 	}
+	p.desired = desired.Children
+	p.detector.begin(p.parent.GetUID())
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
@@ -38,7 +42,7 @@ func (p *pass) apply(ctx context.Context, desired Desired) error {
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...))
+	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...), p.renewChild(desired))
 	return together(append(p.unapplied, failed))
 }
 
@@ -51,6 +55,10 @@ func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
 	}
 	return rules
 }
+
+// SchemaChanges returns how often the schemas of the definition's parents and children have
+// changed, as far as they are known. It costs no request.
+func (r *Reconciler) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
 
 // except gives the objects that are not to be kept as they are.
 func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
@@ -66,17 +74,19 @@ func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*un
 	return others
 }
 
-// execute writes changes and gives what went wrong with any of them.
-func (p *pass) execute(ctx context.Context, changes []apply.Change) error {
+// execute writes changes and gives what went wrong with any of them. renew is
+// apply.Options.Renew.
+func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	p.wrote = true
-	var errs []error
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager}) {
+	changes, errs := p.placed(changes)
+	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}) {
 		p.note(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}
+	p.failed = append(p.failed, errs...)
 	return together(errs)
 }
 
@@ -150,7 +160,7 @@ func (p *pass) note(outcome apply.Outcome) {
 // explain makes of a failed write an error that says what to do, and of one that
 // met a newer version a reason to come back.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
-	switch apply.Classify(outcome.Err) {
+	switch f := apply.Classify(outcome.Err); f {
 	case apply.None:
 		return nil
 	case apply.Stale:
@@ -159,8 +169,13 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		return p.explainExisting(ctx, outcome.Change)
 	case apply.Contested:
 		return contested(outcome)
+	case apply.NoNamespace:
+		if outcome.Change.Action != apply.ActionCreate {
+			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // A Namespace itself is gone.
+		}
+		return p.noNamespace(outcome.Change.Key, outcome.Err)
 	default:
-		return fmt.Errorf("ApplyFailed: %w", outcome.Err)
+		return &failure{reason: ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
 	}
 }
 
@@ -171,25 +186,58 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
 	p.blocked.add(change.Key, p.key)
+	why, passes := p.standsInTheWay(live)
+	if passes {
+		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
+	}
+	err = &failure{reason: ReasonAlreadyOwned, retry: controller.Taken, err: fmt.Errorf("%s %s", change.Key, why)}
+	p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonAlreadyOwned, err.Error())
+	return err
+}
+
+// standsInTheWay says why an object that exists is not the parent's child, and whether
+// that passes by itself.
+func (p *pass) standsInTheWay(live *unstructured.Unstructured) (why string, passes bool) {
 	owner := informer.ControllerOf(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%s: %w: one of that name is still being deleted", change.Key, controller.ErrLater)
+		return "one of that name is still being deleted", true
 	case owner == nil && p.rule.Selector == nil:
-		err = fmt.Errorf("AlreadyOwned: %s exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", change.Key)
+		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
 	case owner == nil:
-		err = fmt.Errorf("AlreadyOwned: %s exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", change.Key)
+		return "exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", false
 	case owner.UID == p.parent.GetUID() && p.rule.Marked != nil && !p.rule.Marked(live):
-		err = fmt.Errorf("AlreadyOwned: %s exists and another definition made it for the same parent: let the hook choose another name", change.Key)
+		return p.unmarked(live), false
 	case owner.UID == p.parent.GetUID():
-		return fmt.Errorf("%s: %w: the cache does not show it yet", change.Key, controller.ErrLater)
-	case owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName():
-		return fmt.Errorf("%s: %w: it belongs to an earlier parent of that name, and waits for the garbage collector", change.Key, controller.ErrLater)
+		return "the cache does not show it yet", true
+	case p.isEarlier(owner):
+		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
-		err = fmt.Errorf("AlreadyOwned: %s exists and belongs to %s %s: let the hook choose another name, or delete the object", change.Key, owner.Kind, owner.Name)
+		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.named(owner)), false
 	}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonAlreadyOwned, err.Error())
-	return err
+}
+
+// isEarlier reports whether an owner is of the parent's kind, in whatever version, and
+// name, so that it can only be one that was there before it.
+func (p *pass) isEarlier(owner *metav1.OwnerReference) bool {
+	return groupOf(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
+}
+
+// named names an owner, with its group where the kind alone might be taken for the parent's.
+func (p *pass) named(owner *metav1.OwnerReference) string {
+	if owner.Kind == p.source.Kind.Kind && groupOf(owner) != p.source.Kind.Group {
+		return fmt.Sprintf("%s %s of %s", owner.Kind, owner.Name, owner.APIVersion)
+	}
+	return owner.Kind + " " + owner.Name
+}
+
+// groupOf is the API group of an owner's kind.
+func groupOf(owner *metav1.OwnerReference) string {
+	group, _, found := strings.Cut(owner.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
 }
 
 // resourceOf gives the endpoint of an observed object.

@@ -99,7 +99,7 @@ func (p *pass) call(ctx context.Context, call Call, now time.Time) (response eng
 	if r, ok := program.(engines.Rester); ok && err != nil && r.Resting() != nil {
 		p.config.Changed()
 	}
-	if response.TimeDependent {
+	if response.TimeDependent && call.Hook != customizeHook { // Its answer is asked for anew when it expires.
 		p.fickle.Store(true)
 	}
 	for _, line := range response.Logs {
@@ -125,7 +125,7 @@ func (p *pass) told(hook string, timeout time.Duration, err error) error {
 }
 
 // expiry is when an answer is no longer used again: when it asked for, and for
-// one that may differ by itself at the next resync.
+// one that may differ by itself when its lifetime is over.
 func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	var expires time.Time
 	sooner := func(d time.Duration) {
@@ -141,8 +141,23 @@ func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 			sooner(time.Duration(after * float64(time.Second)))
 		}
 	}
-	if response.TimeDependent {
-		sooner(p.config.ResyncPeriod / 2)
-	}
+	sooner(p.lifetime(response))
 	return expires
+}
+
+// remoteLifetime is how long a server's answer is used again at the most, as metacontroller
+// has it (section 2.4 of the specification): no revision tells of a server that was replaced.
+const remoteLifetime = 20 * time.Minute
+
+// lifetime is how long an answer may be used again, or zero for one that does not change by
+// itself. Parents whose answers came together are given times that are up to a tenth apart.
+func (p *pass) lifetime(response engines.Response) time.Duration {
+	var most time.Duration
+	if response.Remote {
+		most = remoteLifetime
+	}
+	if response.TimeDependent {
+		most = sooner(most, p.config.ResyncPeriod)
+	}
+	return spread(p.parent.GetUID(), most)
 }

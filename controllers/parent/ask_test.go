@@ -3,6 +3,7 @@ package parent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -97,5 +99,43 @@ func TestRestIsTold(t *testing.T) {
 		if changes != told {
 			t.Errorf("a script of which %v is said is told %d times, want %d", program.resting, changes, told)
 		}
+	}
+}
+
+func TestLifetime(t *testing.T) {
+	remote, script := engines.Response{TimeDependent: true, Remote: true}, engines.Response{TimeDependent: true}
+	cases := map[string]struct {
+		reason   string
+		response engines.Response
+		period   time.Duration
+		most     time.Duration
+	}{
+		"Script":       {"A script answers the same until it is edited.", engines.Response{}, time.Minute, 0},
+		"Clock":        {"One that reads the clock may not.", script, time.Minute, time.Minute},
+		"ClockForever": {"It is asked no more often than the definition wants.", script, 0, 0},
+		"Webhook":      {"A server may have been replaced.", remote, 0, 20 * time.Minute},
+		"Sooner":       {"A definition may want to know sooner.", remote, time.Minute, time.Minute},
+		"NotLater":     {"But not later.", remote, time.Hour, 20 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			seconds := map[time.Duration]int{}
+			for n := range 1000 {
+				parent := &unstructured.Unstructured{Object: map[string]any{}}
+				parent.SetUID(types.UID(fmt.Sprintf("6f1a7c3e-%04d", n)))
+				p := &pass{Reconciler: &Reconciler{config: Config{ResyncPeriod: tc.period}}, parent: parent}
+				got := p.lifetime(tc.response)
+				if got > tc.most || got < tc.most*9/10 {
+					t.Fatalf("lifetime %s, want from nine tenths of %s to all of it", got, tc.most)
+				}
+				seconds[got.Truncate(time.Second)]++
+			}
+			for second, parents := range seconds {
+				if tc.most == 20*time.Minute && parents > 50 {
+					t.Errorf("%d of 1000 parents ask in one second, after %s", parents, second)
+				}
+			}
+		})
 	}
 }

@@ -22,9 +22,11 @@ type childSource struct {
 // openCaches opens the caches of all resources of the definition.
 func (r *Reconciler) openCaches() {
 	for _, rule := range r.config.Parents {
+		r.kinds = append(r.kinds, rule.Kind)
 		r.parents = append(r.parents, parentSource{ParentRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
 	}
 	for _, rule := range r.config.Children {
+		r.kinds = append(r.kinds, rule.Kind)
 		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
 		r.rules = append(r.rules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
@@ -69,6 +71,9 @@ func (r *Reconciler) Close() {
 		cache.Close()
 	}
 	r.related.close()
+	r.awaited.close()
+	r.ahead.close()
+	r.env.Registry.remove(r)
 }
 
 // WaitForSync returns when all caches are filled, and gives false if ctx ended before.

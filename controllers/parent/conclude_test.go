@@ -37,3 +37,20 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 		})
 	}
 }
+
+// What was created and not shown yet is no reason to come back to an idle parent again and again.
+func TestConcludeDoesNotRememberWhatIsUnconfirmed(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	key := controller.Key{Name: "p"}
+	p := &pass{key: key, parent: object("p"), Reconciler: &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}}
+	defer p.ahead.close()
+	p.ahead.wrote(p.parent.GetUID(), object("c"), true)
+	result, err := p.conclude(Desired{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remembered, idle := p.memory.idled(key, p.stamp)
+	if !idle || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
+		t.Errorf("idle: %v, comes back after %s and then every %s, want an idle pass that never does", idle, result.RequeueAfter, remembered.RequeueAfter)
+	}
+}

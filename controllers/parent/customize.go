@@ -26,9 +26,13 @@ type Customize struct {
 	OwnNamespace bool
 	// RefuseUnknown makes unknown fields of the response an error.
 	RefuseUnknown bool
+	// Unwrap is that of ResponseRules.
+	Unwrap string
 	// Find gives a resource by apiVersion and plural.
-	Find func(apiVersion, resource string) (discovery.Resource, error)
+	Find findFunc
 }
+
+type findFunc func(apiVersion, resource string) (discovery.Resource, error)
 
 // relatedRule is one rule of a customize answer: objects of a resource, by name
 // or by label, in one namespace, in those that a selector matches, or in all.
@@ -57,21 +61,28 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 }
 
 // customize asks the hook which related objects it wants for a parent.
-func (p *pass) customize(ctx context.Context) ([]relatedRule, error) {
+func (p *pass) customize(ctx context.Context) (relation, error) {
+	asked := relation{revision: p.programs.Revision}
 	c := p.config.Customize
 	call := Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
-	answer := p.answer(ctx, call)
-	response := ReadResponse(answer, ResponseRules{Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true})
-	var rules []relatedRule
+	now := p.env.Clock.Now()
+	answered, err := p.call(ctx, call, now)
+	if lifetime := p.lifetime(answered); lifetime > 0 {
+		asked.expires = now.Add(lifetime)
+	}
+	answer := Answer{Call: call, Body: answered.Body, Err: hookError(call.Hook, err)}
+	response := ReadResponse(answer, ResponseRules{
+		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
+	})
 	for i, fields := range response.Maps("relatedResources") {
-		rule, problem := c.rule(fields, p.parent)
+		rule, problem := c.rule(fields, p.parent, p.findRelated)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
 		}
-		rules = append(rules, rule)
+		asked.rules = append(asked.rules, rule)
 	}
-	return rules, response.Err()
+	return asked, response.Err()
 }
 
 // relatedFields is a rule as it is written.
@@ -86,12 +97,12 @@ type relatedFields struct {
 
 // rule reads one rule and checks it against the table of section 1.5 of the
 // specification. The second result is what is wrong, or "".
-func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured) (relatedRule, string) {
+func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
 	var f relatedFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
 		return relatedRule{}, err.Error()
 	}
-	resource, err := c.Find(f.APIVersion, f.Resource)
+	resource, err := find(f.APIVersion, f.Resource)
 	if err != nil {
 		return relatedRule{}, err.Error()
 	}

@@ -14,7 +14,12 @@ import (
 const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
+	ReasonApplyFailed  = "ApplyFailed"
+	ReasonMarkMissing  = "MarkMissing"
 	ReasonHotLoop      = "HotLoop"
+	// ReasonStatusNotStored is that of a status of which the API server drops fields.
+	ReasonStatusNotStored = "StatusNotStored"
+	ReasonNotFinalized    = "NotFinalized"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made

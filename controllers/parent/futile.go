@@ -8,7 +8,7 @@ import (
 
 // futile remembers updates that left a child as it was, because the API server
 // drops or rewrites all that was to change, and what it dropped of others, so that
-// this is not sent again as long as the child and what is wanted of it stay the same.
+// this is not sent again as long as the child, what is wanted of it and the schema stay the same.
 type futile struct {
 	mu      sync.Mutex
 	updates map[apply.Key]apply.Change
@@ -24,7 +24,7 @@ func (f *futile) is(change apply.Change) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	earlier, ok := f.updates[change.Key]
-	return ok && earlier.Object.GetUID() == change.Object.GetUID() && change.Repeats(earlier)
+	return ok && earlier.Schema == change.Schema && earlier.Object.GetUID() == change.Object.GetUID() && change.Repeats(earlier)
 }
 
 // forget drops what is known of a child that is gone.

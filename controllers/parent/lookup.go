@@ -12,9 +12,10 @@ import (
 )
 
 // collect gives the objects that the rules ask for, each once, and their kinds.
-func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
+func (r *relations) collect(key controller.Key, rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.unfilled.drop(key)
 	var objects []*unstructured.Unstructured
 	var kinds []schema.GroupVersionKind
 	seen := map[types.UID]bool{}
@@ -22,6 +23,10 @@ func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, 
 		rule := &rules[i]
 		if !slices.Contains(kinds, rule.resource.Kind) {
 			kinds = append(kinds, rule.resource.Kind)
+		}
+		if unfilled, ok := r.unfilledFor(rule); ok {
+			r.unfilled.add(unfilled, key)
+			return nil, nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
 		found, err := r.find(rule)
 		if err != nil {
@@ -38,12 +43,22 @@ func (r *relations) collect(rules []relatedRule) ([]*unstructured.Unstructured, 
 	return objects, kinds, nil
 }
 
-// find looks one rule up.
+// unfilledFor gives the first resource whose cache a rule has to wait for, and whether there is any.
+func (r *relations) unfilledFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
+	gvr := rule.resource.GroupVersionResource
+	switch cache := r.caches[gvr]; {
+	case cache == nil || !cache.HasSynced():
+		return gvr, true
+	case rule.namespaces != nil && !r.namespaces.HasSynced():
+		return namespaceResource, true
+	default:
+		return gvr, false
+	}
+}
+
+// find looks one rule up, all of whose caches are filled.
 func (r *relations) find(rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	cache := r.caches[rule.resource.GroupVersionResource]
-	if cache == nil || !cache.HasSynced() || rule.namespaces != nil && !r.namespaces.HasSynced() {
-		return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, rule.resource.GroupVersionResource.Resource)
-	}
 	switch {
 	case rule.names != nil:
 		return r.named(cache, rule)

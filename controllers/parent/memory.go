@@ -56,9 +56,9 @@ func newMemory() *memory {
 	return &memory{seed: maphash.MakeSeed(), idle: map[controller.Key]idle{}, said: map[controller.Key]map[subject]said{}}
 }
 
-// stamp stands for all that a pass sees: the identities and versions of the
-// objects and the revision of the scripts.
-func (m *memory) stamp(o Observed, revision string) uint64 {
+// stamp stands for all that a pass goes by: the identities and versions of the objects, the
+// revision of the scripts, and how often the schemas have changed (docs/design/idle.md).
+func (m *memory) stamp(o Observed, revision string, schemas uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	h.WriteString(revision)
@@ -77,6 +77,15 @@ func (m *memory) stamp(o Observed, revision string) uint64 {
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)
+	for _, kind := range o.RelatedKinds { // They are shown even where there is no object of them.
+		h.WriteString(kind.Group)
+		h.WriteByte('/')
+		h.WriteString(kind.Version)
+		h.WriteByte('/')
+		h.WriteString(kind.Kind)
+		h.WriteByte(0)
+	}
+	maphash.WriteComparable(&h, schemas)
 	if o.Finalizing {
 		h.WriteByte(1)
 	}

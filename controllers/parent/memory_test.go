@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -28,12 +29,18 @@ func TestStamp(t *testing.T) {
 		"OtherRole":     {"It counts whether an object is a child or is related.", Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
 		"Release":       {"A child to release counts, though no hook is shown it.", Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
 		"Finalizing":    {"It counts which hook is asked.", Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
+		"Revisions":     {"A ControllerRevision counts.", Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))}, "r", false},
+		"Inputs":        {"So does an input.", Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false},
+		"RelatedKinds":  {"A kind that the customize hook asks for is shown, though there be no object of it.", Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r", false},
 		"Script":        {"A new revision of the scripts counts.", base, "r2", false},
 	}
 	for name, tc := range cases {
-		if same := m.stamp(tc.observed, tc.revision) == m.stamp(base, "r"); same != tc.same {
+		if same := m.stamp(tc.observed, tc.revision, 0) == m.stamp(base, "r", 0); same != tc.same {
 			t.Errorf("%s: %s", name, tc.reason)
 		}
+	}
+	if m.stamp(base, "r", 1) == m.stamp(base, "r", 0) {
+		t.Error("A schema that has changed counts.")
 	}
 }
 

@@ -2,27 +2,132 @@ package parent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // writeMetadata sets the labels and annotations that the hooks want on the
 // parent, and takes the finalizer off if the finalize hook is done with it. It
 // comes last: without the finalizer a parent that is being deleted is gone.
 func (p *pass) writeMetadata(ctx context.Context, desired Desired) error {
-	metadata := map[string]any{}
-	addDifference(metadata, "labels", p.parent.GetLabels(), desired.Labels)
-	addDifference(metadata, "annotations", p.parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.observed.Finalizing && p.held(p.parent) {
-		metadata["finalizers"] = without(p.parent.GetFinalizers(), p.config.Finalizing.Name)
-	}
-	if len(metadata) == 0 {
+	asked := p.parent
+	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
 	}
-	updated, err := p.patchMetadata(ctx, p.parent, p.source, metadata)
+	updated, err := p.patchMetadata(ctx, asked, p.source, func(parent *unstructured.Unstructured) (map[string]any, error) {
+		if !sameSpec(asked, parent) {
+			return nil, fmt.Errorf("metadata: %w: the hooks have not seen the parent's newest spec", controller.ErrLater)
+		}
+		return p.metadataPatch(parent, desired), nil
+	})
 	if err != nil {
 		return err
 	}
 	p.parent, p.wrote = updated, true
 	return nil
+}
+
+// metadataPatch gives what is to be merged into a parent's metadata for it to be as desired.
+func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired Desired) map[string]any {
+	metadata := map[string]any{}
+	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
+	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)
+	if desired.Finalized && p.observed.Finalizing && p.held(parent) && p.finalizing(parent, p.source) {
+		metadata["finalizers"] = without(parent.GetFinalizers(), p.config.Finalizing.Name)
+	}
+	return metadata
+}
+
+// patchMetadata merges what wanted gives into the parent's metadata, if the parent is
+// still the version at hand. If it is not, it is read and wanted asked once more, so that
+// somebody who changes the parent often does not keep others from it. The parent may be
+// as it should be then.
+func (r *Reconciler) patchMetadata(
+	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
+) (*unstructured.Unstructured, error) {
+	updated, err := r.mergeMetadata(ctx, parent, source, wanted)
+	if !apierrors.IsConflict(err) {
+		return updated, err
+	}
+	live, getErr := r.live(ctx, parent, source)
+	if getErr != nil {
+		return nil, getErr
+	}
+	return r.mergeMetadata(ctx, live, source, wanted)
+}
+
+// mergeMetadata is patchMetadata for just the version at hand. A request that is under
+// way ends before the pass does, even if ctx ends: it may have been done.
+func (r *Reconciler) mergeMetadata(
+	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
+) (*unstructured.Unstructured, error) {
+	metadata, err := wanted(parent)
+	if err != nil {
+		return nil, err
+	}
+	if len(metadata) == 0 {
+		return parent, nil
+	}
+	metadata["uid"], metadata["resourceVersion"] = parent.GetUID(), parent.GetResourceVersion()
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	updated, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).
+		Patch(context.WithoutCancel(ctx), parent.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errGone
+	case apierrors.IsConflict(err):
+		return nil, fmt.Errorf("metadata: %w: %w", controller.ErrLater, err)
+	case err != nil:
+		return nil, fmt.Errorf("ApplyFailed: metadata: %w", err)
+	}
+	updated.SetManagedFields(nil)
+	r.ahead.wrote(parent.GetUID(), updated, false)
+	return updated, nil
+}
+
+// live reads a parent that is no longer the version at hand. One that is being deleted
+// since is another matter, which the pass knows nothing of.
+func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
+	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).Get(ctx, parent.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && live.GetUID() != parent.GetUID():
+		return nil, errGone
+	case err != nil:
+		return nil, fmt.Errorf("looking at the parent after a conflict: %w: %w", controller.ErrLater, err)
+	case (live.GetDeletionTimestamp() == nil) != (parent.GetDeletionTimestamp() == nil):
+		return nil, fmt.Errorf("%w: the parent is being deleted, and the hooks have not seen that", controller.ErrLater)
+	}
+	live.SetManagedFields(nil)
+	r.ahead.wrote(parent.GetUID(), live, false)
+	return live, nil
+}
+
+// sameSpec reports whether two versions of an object differ in nothing but metadata and status.
+func sameSpec(a, b *unstructured.Unstructured) bool {
+	rest := func(object *unstructured.Unstructured) map[string]any {
+		fields := maps.Clone(object.Object)
+		delete(fields, "metadata")
+		delete(fields, "status")
+		return fields
+	}
+	return a == b || apply.Equal(rest(a), rest(b))
 }
 
 // addDifference adds to a merge patch what has to change for current to have the

@@ -44,7 +44,37 @@ func plainMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
 		return ".metadata.namespace: must be a string, but is " + kindOf(metadata["namespace"])
 	}
-	return cmp.Or(plainEntries("labels", metadata, false), plainEntries("annotations", metadata, true))
+	return cmp.Or(plainEntries("labels", metadata, false), plainEntries("annotations", metadata, true), plainOwners(metadata))
+}
+
+// plainOwners finds what is no owner reference.
+func plainOwners(metadata map[string]any) string {
+	const path = ".metadata.ownerReferences"
+	references, ok := metadata["ownerReferences"].([]any)
+	if !ok && metadata["ownerReferences"] != nil {
+		return path + ": must be a list, but is " + kindOf(metadata["ownerReferences"])
+	}
+	for i, reference := range references {
+		if _, ok := reference.(map[string]any); !ok {
+			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, kindOf(reference))
+		}
+	}
+	return ""
+}
+
+// otherController finds an owner reference by which an object would have another controller
+// than its parent. What was given back as it was observed has the parent's.
+func otherController(object, parent *unstructured.Unstructured) string {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	references, _ := metadata["ownerReferences"].([]any)
+	for i, item := range references {
+		reference, _ := item.(map[string]any)
+		if reference["controller"] == true && reference["uid"] != string(parent.GetUID()) {
+			return fmt.Sprintf(".metadata.ownerReferences[%d]: makes %v %v the controller, which the parent %s is: leave the reference or its controller: true out",
+				i, reference["kind"], reference["name"], parent.GetName())
+		}
+	}
+	return ""
 }
 
 // plainEntries finds what is no string in a map of strings, the first by its key.

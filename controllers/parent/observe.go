@@ -41,8 +41,9 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	claim.Marked = p.remembering(claim)
 	p.rule = claim
-	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), Now: p.env.Clock.Now(), UpToDate: p.upToDate}
+	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
 	created := p.ahead.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
@@ -56,7 +57,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err := p.observeRelated(ctx); err != nil {
 		return err
 	}
-	p.stamp = p.memory.stamp(p.observed, p.programs.Revision)
+	p.stamp = p.memory.stamp(p.observed, p.programs.Revision, p.SchemaChanges())
 	return nil
 }
 
@@ -65,18 +66,19 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	rules, known := p.related.known(p.key, p.parent, p.programs.Revision)
+	asked, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
-		if rules, err = p.customize(ctx); err != nil {
+		if asked, err = p.customize(ctx); err != nil {
 			return err
 		}
-		if err := p.related.set(p.key, p.parent, p.programs.Revision, rules); err != nil {
+		if err := p.related.set(p.key, p.parent, asked); err != nil {
 			return err
 		}
 	}
+	p.relatedUntil = asked.expires
 	var err error
-	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(rules)
+	p.observed.Related, p.observed.RelatedKinds, err = p.related.collect(p.key, asked.rules)
 	return err
 }
 
@@ -86,6 +88,7 @@ func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Un
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)
+	p.findStrays(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
 	mine := append(c.owned, c.adopt...)

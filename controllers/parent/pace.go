@@ -26,35 +26,50 @@ type pace struct {
 	windows map[controller.Key]*window
 }
 
-// window is the time since a parent's first write by one revision of the scripts,
-// and the writes in it.
+// window is the time since a parent's first write, and the writes in it since the last
+// edit of the parent or the scripts.
 type window struct {
-	revision string
-	since    time.Time
-	writes   int
+	since         time.Time
+	given         uint64 // a hash of the parent's content and the scripts
+	writes, edits int
+	told          bool
 }
 
 func newPace(clock clock.PassiveClock) *pace {
 	return &pace{clock: clock, windows: map[controller.Key]*window{}}
 }
 
-// wait gives how long the next write has to wait, or zero. first says that it is
-// the first one that does in its window. An edit of the scripts begins a new one: that
-// they answer otherwise since is no fault of theirs.
-func (p *pace) wait(key controller.Key, revision string) (wait time.Duration, first bool) {
+// wait returns how long the next write has to wait, or zero. first says that nothing
+// was told of it yet. An edit of the parent or of the scripts lets it go on: that the hook
+// answers otherwise since is no fault of it. What is edited all the time changes by itself.
+func (p *pace) wait(key controller.Key, given uint64) (wait time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := p.windows[key]
-	now := p.clock.Now()
-	if w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow {
-		w = &window{revision: revision, since: now}
-		p.windows[key] = w
-	}
-	w.writes++
-	if w.writes <= statusWrites {
+	w := p.window(key, given)
+	if w.writes < statusWrites {
 		return 0, false
 	}
-	return w.since.Add(statusWindow).Sub(now), w.writes == statusWrites+1
+	first, w.told = !w.told, true
+	return w.since.Add(statusWindow).Sub(p.clock.Now()), first
+}
+
+// wrote counts a write, which the API server has accepted.
+func (p *pace) wrote(key controller.Key, given uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.window(key, given).writes++
+}
+
+func (p *pace) window(key controller.Key, given uint64) *window {
+	w, now := p.windows[key], p.clock.Now()
+	switch {
+	case w == nil || now.Sub(w.since) >= statusWindow:
+		w = &window{since: now, given: given}
+		p.windows[key] = w
+	case w.given != given && w.edits < fickleAfter:
+		w.given, w.writes, w.edits, w.told = given, 0, w.edits+1, false
+	}
+	return w
 }
 
 func (p *pace) forget(key controller.Key) {
@@ -65,7 +80,7 @@ func (p *pace) forget(key controller.Key) {
 
 // waitForPace says that the status has to wait, and tells so on the parent.
 func (p *pass) waitForPace() bool {
-	wait, first := p.pace.wait(p.key, p.programs.Revision)
+	wait, first := p.pace.wait(p.key, p.surroundings()[given])
 	if wait == 0 {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -29,9 +30,13 @@ type pass struct {
 	stamp    uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
 	adoptRevisions []*unstructured.Unstructured
-	mu             sync.Mutex
+	// revisionRule is by which the parent owns ControllerRevisions.
+	revisionRule Claim
+	mu           sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
 	renew time.Time
+	// relatedUntil is when the customize hook's answer expires, or zero.
+	relatedUntil time.Time
 	// fickle is set once the outcome may differ another time though nothing
 	// that was observed does.
 	fickle atomic.Bool
@@ -41,24 +46,36 @@ type pass struct {
 	rest time.Duration
 	// unapplied are why children were left as they are without asking again.
 	unapplied []error
+	// failed are why writes of children failed, those included that nobody is told of.
+	failed []error
+	// strays are outputs of which nothing tells whose they are.
+	strays []apply.Key
+	// awaits are the namespaces that children could not be created in.
+	awaits map[string]bool
 	// rivals are who last wrote children that are written again and again.
 	rivals map[apply.Key]string
+	// desired are the children that the hooks want; the others are made of it and of what
+	// was observed when they are first asked for.
+	desired     []*unstructured.Unstructured
+	around      *circumstances
+	wanted      map[apply.Key]*unstructured.Unstructured
+	wantedNames map[apply.Key]uint64 // by kind
 }
 
 // run is the heart of every controller that this program hosts.
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and what else the hooks will see.
 	if err := p.observe(ctx); err != nil {
-		return retryOf(err)
+		return p.again(err, false)
 	}
 	if result, idle := p.memory.idled(p.key, p.stamp); idle {
-		return result, nil
+		return p.untilExpired(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
 	// 2. Ask the hooks for the desired state.
 	desired, err := p.ask(ctx)
 	if err != nil {
-		return retryOf(err)
+		return p.again(err, !p.fickle.Load())
 	}
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
@@ -74,20 +91,28 @@ func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
 	if !p.renew.IsZero() {
 		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
-	if len(p.ahead.createdBy(p.parent.GetUID())) > 0 {
-		// If no event ever shows what was created, it is to be looked for.
-		result.RequeueAfter = sooner(result.RequeueAfter, aheadFor+time.Second)
-	}
-	switch {
-	case errors.Is(err, controller.ErrLater):
-		return controller.Result{RequeueAfter: retryAfter(err)}, err
-	case err != nil:
+	if err != nil {
+		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
+		if result.Retry = retryOf(failed, !p.fickle.Load()); errors.Is(err, controller.ErrLater) {
+			result.RequeueAfter = retryAfter(err)
+		} else {
+			result.RequeueAfter = sooner(result.RequeueAfter, retryAfter(failed))
+		}
 		return result, err
 	}
 	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.fickle.Load() && !desired.TimeDependent {
 		p.memory.remember(p.key, p.stamp, result)
 	}
-	return result, nil
+	return p.untilExpired(result), nil
+}
+
+// untilExpired is a result with which the parent is looked at when the customize hook's
+// answer expires. It is no part of what is remembered: the answer is renewed in between.
+func (p *pass) untilExpired(result controller.Result) controller.Result {
+	if !p.relatedUntil.IsZero() {
+		result.RequeueAfter = sooner(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+	}
+	return result
 }
 
 // sooner gives the shorter of two times, of which zero means never.
@@ -117,17 +142,22 @@ func (p *pass) writeParent(ctx context.Context, desired Desired, applied bool) e
 	return errors.Join(status, p.writeMetadata(ctx, desired))
 }
 
-// writeStatus replaces the parent's status by the desired one if it differs.
+// writeStatus makes the parent's status the desired one if it differs.
 func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
-	if desired.Status == nil || !p.source.HasStatus {
+	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
 	}
-	if p.status.Stored(p.parent, desired.Status) || p.waitForPace() {
+	if p.status.Stored(p.source.Resource, p.parent, desired.Status) || p.waitForPace() {
 		return nil
 	}
-	updated, err := p.status.Write(ctx, p.source.GroupVersionResource, p.parent, desired.Status)
+	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
+	if apierrors.IsConflict(err) {
+		updated, err = p.writeStatusAgain(ctx, desired, err)
+	}
 	if updated != nil {
+		p.pace.wrote(p.key, p.surroundings()[given])
 		p.wroteParent(updated)
+		p.tellUnstored(desired.Status)
 	}
 	return err
 }
@@ -149,7 +179,7 @@ func together(errs []error) error {
 		}
 	}
 	if len(lasting) > mostErrors {
-		lasting = append(lasting[:mostErrors:mostErrors], fmt.Errorf("and %d more", len(lasting)-mostErrors))
+		lasting = append(lasting[:mostErrors:mostErrors], untold(len(lasting)-mostErrors))
 	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
@@ -172,17 +202,18 @@ func hookError(hook string, err error) error {
 	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
 }
 
-// retryOf says when a pass that a hook ended is made again: when the far side
-// asked for, or else with backoff.
-func retryOf(err error) (controller.Result, error) {
-	return controller.Result{RequeueAfter: retryAfter(err)}, err
+// again says how a pass that made nothing is made again.
+func (p *pass) again(err error, repeatable bool) (controller.Result, error) {
+	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
 }
 
-// retryAfter is the time for which the far side asked, or zero.
-func retryAfter(err error) time.Duration {
-	var e *engines.Error
-	if errors.As(err, &e) {
-		return e.RetryAfter
-	}
-	return 0
+// retryAfter is the time for which the far side asked, or zero: of several, the shortest.
+func retryAfter(err error) (after time.Duration) {
+	leaves(err, func(err error) {
+		var e *engines.Error
+		if errors.As(err, &e) {
+			after = sooner(after, e.RetryAfter)
+		}
+	})
+	return after
 }

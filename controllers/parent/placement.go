@@ -54,6 +54,10 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 	objects := make([]*unstructured.Unstructured, len(listed))
 	seen := map[apply.Key]int{}
 	for i, object := range listed {
+		if problem := otherController(object, parent); problem != "" {
+			response.Fail("%s[%d]%s", p.field, i, problem)
+			return nil
+		}
 		object, problem := p.place(parent, object, finish)
 		if problem != "" {
 			response.Fail("%s[%d]: %s", p.field, i, problem)

@@ -13,12 +13,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/apply/schema"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -38,8 +40,14 @@ type Config struct {
 	// Revisions is the resource of ControllerRevisions, or nil if the definition
 	// does not roll updates out.
 	Revisions *discovery.Resource
+	// OwnRevisions picks the definition's own out of the ControllerRevisions of one
+	// parent, for which others may roll out children too. Nil means all.
+	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
 	// Finalizing is the definition's finalizer.
 	Finalizing Finalizing
+	// StatusWithObject has the status of parents without a status subresource written with
+	// the object. Otherwise they have none.
+	StatusWithObject bool
 	// Customize is how the customize hook is asked, or nil if there is none.
 	Customize *Customize
 	// Selector gives what a parent selects: orphans to adopt, or inputs. It is
@@ -84,15 +92,20 @@ type ChildRule struct {
 // Environment is what all definitions of a process share.
 type Environment struct {
 	Client dynamic.Interface
-	Pool   *informer.Pool
-	Events record.EventRecorder
+	// Metadata lists and patches the objects that are let go of with a definition. It is
+	// needed by Release alone.
+	Metadata metadata.Interface
+	Pool     *informer.Pool
+	Events   record.EventRecorder
 	// Schemas tells how the API server merges children. If it is nil, or has no answer,
 	// the names of fields are gone by.
-	Schemas *schema.Source
+	Schemas *openapi.Source
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Registry may be nil: then definitions can't name each other.
+	Registry *Registry
 	// Writes and Calls bound what is under way for one parent at once.
 	Writes, Calls int
 }
@@ -107,15 +120,19 @@ type Reconciler struct {
 	revisions    *childSource     // nil if nothing is rolled out
 	namespaces   *informer.Handle // nil if no rule looks at their labels
 	rules        []apply.Rule
+	kinds        []schema.GroupVersionKind // of parents and children
 	ahead        *ahead
 	memory       *memory
 	related      *relations
-	breaker      *breaker
+	detector     *fightDetector
 	blocked      *blocked
+	awaited      *awaited
 	pace         *pace
 	futile       *futile
 	compared     *apply.Memory
 	standoffs    *standoffs
+	unstored     *unstored
+	unfinalized  *unfinalized
 	status       *StatusWriter
 }
 
@@ -131,8 +148,9 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
 		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), breaker: newBreaker(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
-		status: NewStatusWriter(env.Client, env.Clock),
+		related: newRelations(env.Pool), detector: newFightDetector(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
+		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), awaited: newAwaited(env.Pool),
+		unfinalized: newUnfinalized(env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -150,10 +168,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		return controller.Result{}, nil
 	}
 	parent, err := r.syncFinalizer(ctx, parent, source)
-	var result controller.Result
+	result := controller.Result{Retry: retryOf(err, false)}
+	if err == nil {
+		err = ctx.Err() // What was begun is done; nothing else is begun.
+	}
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
-		result, err = p.run(ctx)
+		if result, err = p.run(ctx); err == nil {
+			result = p.awaitFinalized(result)
+		}
+		p.await(ctx)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -170,4 +194,6 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.memory.forget(key)
 	r.pace.forget(key)
 	r.related.forget(key)
+	r.awaited.forget(key)
+	r.unfinalized.forget(key)
 }

@@ -1,10 +1,12 @@
 package parent
 
 import (
+	"context"
 	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -29,12 +32,25 @@ type relations struct {
 	parents    map[controller.Key]*relation
 	index      map[place]map[controller.Key]bool
 	namespaces *informer.Handle // once a rule selects namespaces
+	unserved   waiting[resourceName]
+	unfilled   waiting[schema.GroupVersionResource]
+
+	life context.Context // ends when all is let go of
+	end  context.CancelFunc
 }
 
 // relatedCache is a cache and the number of rules that need it.
 type relatedCache struct {
 	*informer.Handle
-	rules int
+	resource discovery.Resource
+	rules    int
+	cancel   context.CancelFunc // of who waits for it to be filled
+}
+
+// close lets go of the cache. Its watchers may be waiting for a lock that the caller holds.
+func (c *relatedCache) close() {
+	c.cancel()
+	go c.Close()
 }
 
 // relation is what one parent asks for, and the content and the revision of the
@@ -44,6 +60,7 @@ type relation struct {
 	content  uint64
 	revision string
 	rules    []relatedRule
+	expires  time.Time // zero means never
 }
 
 // place is where a rule stands in the index: a name or a label, in one namespace or in any.
@@ -57,7 +74,9 @@ type place struct {
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelations(pool *informer.Pool) *relations {
+	life, end := context.WithCancel(context.Background())
 	return &relations{
+		life: life, end: end, unserved: waiting[resourceName]{}, unfilled: waiting[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relation{},
@@ -65,35 +84,38 @@ func newRelations(pool *informer.Pool) *relations {
 	}
 }
 
-// known gives what a parent of the same content asked for before. The status is
-// no part of it: an answer must depend on the parent's own fields only.
-func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string) ([]relatedRule, bool) {
+// known returns what a parent of the same content asked for before, or false if it has to be
+// asked for anew. The status is no part of the content: an answer must depend on the parent's
+// own fields only.
+func (r *relations) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relation, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
-	if known == nil || known.revision != revision {
-		return nil, false
+	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
+		return relation{}, false
 	}
 	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
-		return nil, false
+		return relation{}, false
 	}
 	known.version = parent.GetResourceVersion()
-	return known.rules, true
+	return *known, true
 }
 
 // set notes what a parent asks for, and opens and closes caches accordingly.
-func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, revision string, rules []relatedRule) error {
+func (r *relations) set(key controller.Key, parent *unstructured.Unstructured, asked relation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range rules {
-		if err := r.open(&rules[i]); err != nil {
+	for i := range asked.rules {
+		if err := r.open(&asked.rules[i]); err != nil {
 			return err
 		}
 	}
 	r.drop(key)
-	r.parents[key] = &relation{version: parent.GetResourceVersion(), content: contentOf(r.seed, parent), revision: revision, rules: rules}
-	for i := range rules {
-		for _, place := range rules[i].places() {
+	r.unserved.drop(key)
+	asked.version, asked.content = parent.GetResourceVersion(), contentOf(r.seed, parent)
+	r.parents[key] = &asked
+	for i := range asked.rules {
+		for _, place := range asked.rules[i].places() {
 			if r.index[place] == nil {
 				r.index[place] = map[controller.Key]bool{}
 			}
@@ -108,6 +130,8 @@ func (r *relations) forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
+	r.unserved.drop(key)
+	r.unfilled.drop(key)
 }
 
 // err says why some related resource can't be read at present, or nil.
@@ -129,6 +153,7 @@ func (r *relations) close() {
 	r.caches = map[schema.GroupVersionResource]*relatedCache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
+	r.end()
 	for _, cache := range caches {
 		cache.Close()
 	}
@@ -141,8 +166,10 @@ func (r *relations) open(rule *relatedRule) error {
 	gvr := rule.resource.GroupVersionResource
 	cache := r.caches[gvr]
 	if cache == nil {
-		cache = &relatedCache{Handle: r.pool.Open(gvr)}
+		ctx, cancel := context.WithCancel(r.life)
+		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
+		go r.wakeWhenFilled(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
 		}
@@ -152,6 +179,7 @@ func (r *relations) open(rule *relatedRule) error {
 		return nil
 	}
 	r.namespaces = r.pool.Open(namespaceResource)
+	go r.wakeWhenFilled(r.life, namespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }
 
@@ -172,7 +200,7 @@ func (r *relations) drop(key controller.Key) {
 		if cache := r.caches[gvr]; cache != nil {
 			if cache.rules--; cache.rules == 0 {
 				delete(r.caches, gvr)
-				go cache.Close() // Its watchers may be waiting for the lock that is held here.
+				cache.close()
 			}
 		}
 	}

@@ -29,6 +29,9 @@ type ResponseRules struct {
 	// AllowAbsentList takes an absent list for an empty one. It is for those who
 	// wrote responseUnMarshallMode: loose out.
 	AllowAbsentList bool
+	// Unwrap says what helps against a response within {status, body}, or is empty if
+	// such an answer is read like any other.
+	Unwrap string
 }
 
 // RulesOf are those of a hook of the definition (section 2.5 of the specification),
@@ -39,6 +42,21 @@ func RulesOf(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 		Fields:          fields,
 		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
 		AllowAbsentList: hook.MayOmitList() || !makes,
+		Unwrap:          UnwrapFor(hook),
+	}
+}
+
+// UnwrapFor says how a hook that answers {status, body}, as functions behind an HTTP server
+// do, is made to answer the response itself.
+func UnwrapFor(hook *v1alpha1.Hook) string {
+	const bodyAlone = "return what is in its body, and nothing around it"
+	switch {
+	case hook.Serving() != v1alpha1.ScriptBackend:
+		return "let the server send what is in its body, and the status as that of HTTP"
+	case hook.Script.MayBeHTTPContext() && hook.Script.CallSignature() == v1alpha1.RequestSignature:
+		return "set script.signature of this hook to HTTPContext, or " + bodyAlone
+	default:
+		return bodyAlone
 	}
 }
 
@@ -54,8 +72,22 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 		r.Fail("the hook answered %s where an object with %s is needed", kindOf(answer.Body), list(rules.Fields))
 	}
 	r.fields = fields
+	if rules.Unwrap != "" && r.wrapped() {
+		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(sortedKeys(fields)), rules.Unwrap)
+	}
 	return r
 }
+
+// wrapped says whether an answer is what a function behind an HTTP server gives back. No
+// response has a number for its status, or a body.
+func (r *Response) wrapped() bool {
+	if _, ok := r.fields["body"]; !ok || slices.Contains(r.rules.Fields, "body") {
+		return false
+	}
+	return isNumber(r.fields["status"]) || isNumber(r.fields["statusCode"])
+}
+
+func isNumber(value any) bool { return kindOf(value) == kindOf(int64(0)) }
 
 // Err gives the first thing that was wrong, or nil. It is asked for when all
 // fields have been read.

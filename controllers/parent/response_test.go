@@ -6,8 +6,31 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/engines"
 )
+
+func TestUnwrapFor(t *testing.T) {
+	webhook := &v1alpha1.Webhook{}
+	const body = "return what is in its body, and nothing around it"
+	cases := map[string]struct {
+		reason string
+		hook   v1alpha1.Hook
+		want   string
+	}{
+		"JavaScript": {"The language has a setting for it.", v1alpha1.Hook{Script: &v1alpha1.Script{Path: "a.ts"}}, "set script.signature of this hook to HTTPContext, or " + body},
+		"Inline":     {"However it is told.", v1alpha1.Hook{Script: &v1alpha1.Script{Inline: "1", Engine: "JavaScript"}}, "set script.signature of this hook to HTTPContext, or " + body},
+		"Set":        {"It takes off one layer.", v1alpha1.Hook{Script: &v1alpha1.Script{Path: "a.js", Signature: "HTTPContext"}}, body},
+		"Jsonnet":    {"Others have not.", v1alpha1.Hook{Script: &v1alpha1.Script{Path: "a.jsonnet"}}, body},
+		"Webhook":    {"A server is mended there.", v1alpha1.Hook{Webhook: webhook}, "let the server send what is in its body, and the status as that of HTTP"},
+		"Shadow":     {"Who serves counts.", v1alpha1.Hook{Webhook: webhook, Script: &v1alpha1.Script{Path: "a.js"}, Shadow: "Script"}, "let the server send what is in its body, and the status as that of HTTP"},
+	}
+	for name, tc := range cases {
+		if got := UnwrapFor(&tc.hook); got != tc.want {
+			t.Errorf("%s: %s\nwant %q\ngot  %q", name, tc.reason, tc.want, got)
+		}
+	}
+}
 
 func TestResponse(t *testing.T) {
 	cases := map[string]struct {
@@ -37,6 +60,9 @@ func TestResponse(t *testing.T) {
 		"NumberLabel":    {"Labels are strings, or all of them would be lost.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"a":1}}}]}`, `children[0].metadata.labels["a"]: must be a string, but is a number`},
 		"Second":         {"The place of the wrong child is told.", ResponseRules{}, `{"children":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}},5]}`, "children[1]: must be an object, but is a number"},
 		"StatusList":     {"The status is an object.", ResponseRules{}, `{"children":[],"status":[]}`, "status: must be an object, but is a list"},
+		"Wrapped":        {"A response within one of HTTP is told.", ResponseRules{Unwrap: "do so"}, `{"status":200,"body":{"children":[]}}`, "the hook answered {body, status}, which holds the response in its body: do so"},
+		"WrappedGateway": {"Some call the status so, whatever the mode.", ResponseRules{Unwrap: "do so", AllowAbsentList: true}, `{"statusCode":200,"headers":{},"body":"{}"}`, "the hook answered {body, headers, statusCode}, which holds the response in its body: do so"},
+		"NotWrapped":     {"A body alone may be anything.", ResponseRules{Unwrap: "do so"}, `{"children":[],"body":1,"status":{}}`, ""},
 		"ResyncString":   {"A time is a number.", ResponseRules{}, `{"children":[],"resyncAfterSeconds":"5s"}`, "resyncAfterSeconds: must be a number of seconds, but is a string"},
 	}
 	for name, tc := range cases {

@@ -16,22 +16,29 @@ import (
 // observeRevisions collects the parent's ControllerRevisions (section 3.9 of the
 // specification). Those of the parent's resource that it owns are its own,
 // whatever their other labels: they outlive a change of the selector. Orphans
-// are adopted that the selector matches too.
+// are adopted that the selector matches too. Those of another definition are left
+// alone.
 func (p *pass) observeRevisions(claim Claim, created []*unstructured.Unstructured) {
 	mark := labels.Set{v1alpha1.RevisionGroupLabel: p.source.Group, v1alpha1.RevisionResourceLabel: p.source.GroupVersionResource.Resource}.AsSelector()
 	var adoptable Claim
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
+	p.revisionRule = adoptable
 	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
-	for _, revision := range slices.Concat(c.owned, c.release) {
-		if mark.Matches(labels.Set(revision.GetLabels())) {
-			p.observed.Revisions = append(p.observed.Revisions, revision)
+	all := slices.DeleteFunc(slices.Concat(c.owned, c.release, c.adopt), func(revision *unstructured.Unstructured) bool {
+		return !mark.Matches(labels.Set(revision.GetLabels()))
+	})
+	if p.config.OwnRevisions != nil {
+		all = p.config.OwnRevisions(all)
+	}
+	p.observed.Revisions = all
+	sortByName(p.observed.Revisions)
+	for _, revision := range c.adopt {
+		if slices.Contains(all, revision) {
+			p.adoptRevisions = append(p.adoptRevisions, revision)
 		}
 	}
-	p.adoptRevisions = c.adopt
-	p.observed.Revisions = append(p.observed.Revisions, c.adopt...)
-	sortByName(p.observed.Revisions)
 }
 
 // writeRevisions makes the parent's ControllerRevisions the desired ones. They
@@ -46,7 +53,7 @@ func (p *pass) writeRevisions(ctx context.Context, desired Desired) error {
 		changes = append(changes, apply.Adopt(revision, p.owner(), p.revisions.GroupVersionResource))
 	}
 	changes = append(changes, revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)...)
-	return p.execute(ctx, changes)
+	return p.execute(ctx, changes, p.renewRevision)
 }
 
 // revisionChanges compares by name. A revision is desired whole; one that is to

@@ -32,6 +32,9 @@ const gather = 10 * time.Millisecond
 // are. It is called once, before the queue is worked on.
 func (r *Reconciler) Watch(queue Queue) error {
 	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	r.awaited.queue = queue
+	r.ahead.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.env.Registry.add(r)
 	var errs []error
 	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
 	for i := range r.parents {
@@ -63,19 +66,6 @@ func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 			}
 		}
 	}
-}
-
-// Parents counts the objects that the definition looks after.
-func (r *Reconciler) Parents() int {
-	count := 0
-	for i := range r.parents {
-		for _, parent := range r.parents[i].cache.List() {
-			if r.concerns(&r.parents[i], parent) {
-				count++
-			}
-		}
-	}
-	return count
 }
 
 func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {

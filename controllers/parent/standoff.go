@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 const (
@@ -75,5 +76,5 @@ func contested(outcome apply.Outcome) error {
 	for _, c := range apply.Conflicts(outcome.Err) {
 		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, c.Field))
 	}
-	return fmt.Errorf("FieldConflict: %s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true", outcome.Change.Key, strings.Join(held, ", "))
+	return &failure{reason: "FieldConflict", retry: controller.Contested, err: fmt.Errorf("%s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true", outcome.Change.Key, strings.Join(held, ", "))}
 }

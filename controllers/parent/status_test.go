@@ -1,23 +1,87 @@
 package parent
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/tools/record"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
+
+var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+
+func thingResource(custom, hasStatus bool) discovery.Resource {
+	return discovery.Resource{GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom}
+}
+
+// thingWith is a Thing with a status, given as YAML, unless that is empty.
+func thingWith(t *testing.T, status string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	if status != "" {
+		object.Object["status"] = statusIn(t, status)
+	}
+	return object
+}
+
+func statusIn(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var status map[string]any
+	if err := yaml.Unmarshal([]byte(text), &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// storing is an API server that stores of a status what keep leaves of it.
+type storing struct {
+	keep         func(status map[string]any) map[string]any
+	refuse       error
+	sent         []any
+	subresources []string
+}
+
+func (s *storing) client() *dynamicfake.FakeDynamicClient {
+	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if s.refuse != nil {
+			return true, nil, s.refuse
+		}
+		object := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured).DeepCopy()
+		s.sent, s.subresources = append(s.sent, object.Object["status"]), append(s.subresources, action.GetSubresource())
+		if s.keep == nil {
+			return true, object, nil
+		}
+		if kept := s.keep(statusOf(object)); kept == nil {
+			delete(object.Object, "status")
+		} else {
+			object.Object["status"] = kept
+		}
+		return true, object, nil
+	})
+	return client
+}
 
 // TestRefusedStatus checks what becomes of a status that the API server does not take.
 func TestRefusedStatus(t *testing.T) {
-	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	things := thingResource(true, true)
 	cases := map[string]struct {
 		reason string
 		err    error
@@ -29,13 +93,171 @@ func TestRefusedStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
-			client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
-			written, err := NewStatusWriter(client, clock.RealClock{}).Write(t.Context(), things, object, map[string]any{"count": int64(1)})
+			server := &storing{refuse: tc.err}
+			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
+			written, err := writer.Write(t.Context(), things, thingWith(t, ""), map[string]any{"count": int64(1)})
 			if written != nil || !errors.Is(err, tc.err) || errors.Is(err, controller.ErrLater) != tc.later {
 				t.Errorf("%s: it gives %v and %v", tc.reason, written, err)
 			}
 		})
+	}
+}
+
+// TestWrittenStatus checks what is sent, and that what the API server makes of it is not sent again.
+func TestWrittenStatus(t *testing.T) {
+	dropsAll := func(map[string]any) map[string]any { return nil }
+	knowsOnly := func(names ...string) func(map[string]any) map[string]any {
+		return func(status map[string]any) map[string]any {
+			kept := map[string]any{}
+			for _, name := range names {
+				if value, has := status[name]; has {
+					kept[name] = value
+				}
+			}
+			return kept
+		}
+	}
+	cases := map[string]struct {
+		reason          string
+		builtIn, object bool
+		keep            func(map[string]any) map[string]any
+		before, desired string
+		sent            string // or empty for nothing
+	}{
+		"Replaced":     {reason: "that of a custom resource is replaced", before: "{old: 1, list: [1]}", desired: "{list: [2]}", sent: "{list: [2]}"},
+		"Unchanged":    {reason: "what is there is not sent", before: "{a: 1}", desired: "{a: 1.0}"},
+		"Empty":        {reason: "an empty status is not none", desired: "{}", sent: "{}"},
+		"Emptied":      {reason: "a status may become empty", before: "{a: 1}", desired: "{}", sent: "{}"},
+		"EmptyDropped": {reason: "an API server that drops {} is told once", desired: "{}", sent: "{}", keep: dropsAll},
+		"Pruned":       {reason: "what is dropped is not sent again", desired: "{a: 1, b: 2}", sent: "{a: 1, b: 2}", keep: knowsOnly("a")},
+		"AllPruned":    {reason: "nor is what is dropped altogether", desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
+		"WithObject":   {reason: "without the subresource the object is written", object: true, before: "{old: 1}", desired: "{a: 1}", sent: "{a: 1}"},
+
+		"Merged":       {reason: "of a built-in kind only what is named is set", builtIn: true, before: "{phase: Running, podIP: 10.0.0.1}", desired: "{phase: Failed}", sent: "{phase: Failed, podIP: 10.0.0.1}"},
+		"MergedDeep":   {reason: "also in objects", builtIn: true, before: "{a: {b: 1, c: 1}}", desired: "{a: {b: 2}, d: {e: 1}}", sent: "{a: {b: 2, c: 1}, d: {e: 1}}"},
+		"MergedList":   {reason: "lists are replaced", builtIn: true, before: "{list: [1, 2], other: [3]}", desired: "{list: [4]}", sent: "{list: [4], other: [3]}"},
+		"MergedNull":   {reason: "null removes", builtIn: true, before: "{a: 1, b: 1}", desired: "{a: null}", sent: "{b: 1}"},
+		"MergedThere":  {reason: "what is as it should be is not sent", builtIn: true, before: "{a: {b: 1, c: 1}, gone: 1}", desired: "{a: {b: 1}, never: null}"},
+		"MergedEmpty":  {reason: "who names nothing touches nothing", builtIn: true, desired: "{}"},
+		"MergedPruned": {reason: "fields that a kind does not have are sent once", builtIn: true, before: "{phase: Running}", desired: "{phase: Failed, said: x}", sent: "{phase: Failed, said: x}", keep: knowsOnly("phase", "podIP")},
+		"NoField":      {reason: "a kind without a status is told once", builtIn: true, object: true, desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := &storing{keep: tc.keep}
+			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
+			resource, object, desired := thingResource(!tc.builtIn, !tc.object), thingWith(t, tc.before), statusIn(t, tc.desired)
+			var want []any
+			if tc.sent != "" {
+				want = []any{any(statusIn(t, tc.sent))}
+			}
+			for range 2 {
+				written, err := writer.Write(t.Context(), resource, object, desired)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if written != nil {
+					object = written
+				}
+				if diff := cmp.Diff(want, server.sent); diff != "" {
+					t.Fatalf("%s: sent -want +got:\n%s", tc.reason, diff)
+				}
+			}
+			if !writer.Stored(resource, object, desired) {
+				t.Errorf("%s: what was written is not taken for stored", tc.reason)
+			}
+			if len(server.subresources) > 0 && (server.subresources[0] == "status") == tc.object {
+				t.Errorf("%s: written to %q", tc.reason, server.subresources[0])
+			}
+			if tc.builtIn && tc.before != "" {
+				// What others write is no reason to send again what was dropped.
+				if err := unstructured.SetNestedField(object.Object, "10.0.0.2", "status", "podIP"); err != nil {
+					t.Fatal(err)
+				}
+				if !writer.Stored(resource, object, desired) {
+					t.Errorf("%s: another field matters", tc.reason)
+				}
+			}
+		})
+	}
+}
+
+// fields is an API server whose schema of Things has these fields.
+type fields struct{ names []string }
+
+func (f *fields) Fetch(_ context.Context, path string) ([]byte, error) {
+	if path == "/openapi/v3" {
+		return fmt.Appendf(nil, `{"paths": {"apis/example.com/v1": {"serverRelativeURL": "/doc?hash=%s"}}}`, strings.Join(f.names, "")), nil
+	}
+	properties := `"metadata": {}`
+	for _, name := range f.names {
+		properties += fmt.Sprintf(`, %q: {"type": "string"}`, name)
+	}
+	return fmt.Appendf(nil, `{"components": {"schemas": {"t": {"type": "object", "properties": {%s},
+		"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}]}}}}`, properties), nil
+}
+
+// TestPrunedUntilTheSchemaChanges has a CustomResourceDefinition learn a field.
+func TestPrunedUntilTheSchemaChanges(t *testing.T) {
+	for name, known := range map[string]bool{"Known": true, "Unknown": false} {
+		t.Run(name, func(t *testing.T) {
+			clock := testclock.NewFakeClock(time.Unix(0, 0))
+			server := &storing{keep: func(map[string]any) map[string]any { return map[string]any{} }}
+			served := &fields{}
+			var schemas *openapi.Source
+			if known {
+				schemas = openapi.New(openapi.Config{API: served, Interval: time.Hour, Timeout: time.Minute, Clock: clock, Log: logr.Discard()})
+			}
+			writer := NewStatusWriter(server.client(), schemas, clock)
+			things, object, desired := thingResource(true, true), thingWith(t, ""), map[string]any{"said": "x"}
+			object, err := writer.Write(t.Context(), things, object, desired)
+			if err != nil || !writer.Stored(things, object, desired) {
+				t.Fatalf("what was dropped is to be sent again, error %v", err)
+			}
+			clock.Step(24 * time.Hour)
+			if writer.Stored(things, object, desired) != known {
+				t.Errorf("after a day with the same schema, %v that it is known", known)
+			}
+			if !known {
+				return
+			}
+			served.names = []string{"said"}
+			schemas.Changed()
+			schemas.For(t.Context(), thingKind)
+			if writer.Stored(things, object, desired) {
+				t.Error("the schema has learnt the field, and it is not sent")
+			}
+		})
+	}
+}
+
+// TestRefusedStatusIsNoLoop has the API server refuse a status more often than it may be written in a minute.
+func TestRefusedStatusIsNoLoop(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	client, asked := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
+	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
+	})
+	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		edited := parent.DeepCopy()
+		edited.SetGeneration(2)
+		return true, edited, nil
+	})
+	events := record.NewFakeRecorder(10)
+	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{
+		env: Environment{Client: client, Events: events}, pace: newPace(clock), memory: newMemory(), status: NewStatusWriter(client, nil, clock),
+	}
+	source := &parentSource{ParentRule: ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	for range 2 * statusWrites {
+		p := &pass{Reconciler: r, source: source, parent: parent, observed: Observed{Parent: parent}}
+		if err := p.writeStatus(t.Context(), Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
+			t.Fatalf("it gives %v", err)
+		}
+	}
+	if asked != 2*statusWrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events told", asked, 2*statusWrites, len(events.Events))
 	}
 }

@@ -35,6 +35,8 @@ type Claim struct {
 	// Marked tells the definition's own children among those that the parent
 	// owns, where others may make children for it too. Nil means all.
 	Marked func(child *unstructured.Unstructured) bool
+	// Mark is what Marked looks for. It is zero where children have none.
+	Mark Mark
 }
 
 // Observed is all that a pass knows of the cluster.
@@ -58,6 +60,9 @@ type Observed struct {
 	RelatedKinds []schema.GroupVersionKind
 	// Finalizing says that the finalize hook is to be asked, in place of the others.
 	Finalizing bool
+	// BuiltIn says that no CustomResourceDefinition defines the parent's kind. Its status
+	// belongs to another controller: only what a hook names is desired of it.
+	BuiltIn bool
 	// Now is the time of the pass.
 	Now time.Time
 	// UpToDate says whether writing desired would leave an observed child as it is. Nil
@@ -105,12 +110,16 @@ type Desired struct {
 	// Children in the order in which the hook gave them. Each is of a declared
 	// kind and has a name and, where it needs one, a namespace.
 	Children []*unstructured.Unstructured
-	// Keep names observed children that stay as they are, desired or not.
+	// Keep names children that stay as they are, desired or not, there or not.
 	Keep map[apply.Key]bool
 	// Revisions are the ControllerRevisions that are to be there, each complete.
 	Revisions []*unstructured.Unstructured
-	// Status replaces the parent's status, unless it is nil.
+	// Status replaces the parent's status, unless it is nil. That of a built-in parent has
+	// the fields to set alone, of which null ones are removed.
 	Status map[string]any
+	// StatusMerged says that Status is the observed parent's with changes in it, so that
+	// what others have changed there since must stay.
+	StatusMerged bool
 	// Labels and Annotations are set on the parent; a nil value removes one.
 	Labels, Annotations map[string]*string
 	// ResyncAfterSeconds asks for another pass after that time, if it is more than zero.

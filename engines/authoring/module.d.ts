@@ -5,6 +5,31 @@ export type JSONValue = null | boolean | number | string | JSONValue[] | { [key:
 /** A hook: a function of a request, which may be async as long as it settles by itself. */
 export type Hook<Request, Response> = (request: Request) => Response | Promise<Response>;
 
+/**
+ * The hooks of a CompositeController as one object, for a default export:
+ * export default { sync({ parent }) { ... } } satisfies CompositeHooks
+ */
+export interface CompositeHooks<Parent extends KubernetesObject = KubernetesObject, Children extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
+  sync: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
+  finalize?: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
+  customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
+}
+
+/** The hooks of a DecoratorController as one object, for a default export. */
+export interface DecoratorHooks<Target extends KubernetesObject = KubernetesObject, Attachments extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
+  sync: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
+  finalize?: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
+  customize?: Hook<CustomizeRequest<Target, Parameters>, CustomizeResponse>;
+}
+
+/** The hooks of a MapController as one object, for a default export. */
+export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, Input extends KubernetesObject = KubernetesObject, Outputs extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
+  map: Hook<MapRequest<Parent, Input, Outputs, Related, Parameters>, MapResponse>;
+  tombstone?: Hook<TombstoneRequest<Parent, Outputs, Related, Parameters>, TombstoneResponse>;
+  finalize?: Hook<MapFinalizeRequest<Parent, Outputs, Related, Parameters>, MapFinalizeResponse>;
+  customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
+}
+
 /** The name of a kind's group in a request: "Pod.v1", "Deployment.apps/v1". */
 export function groupKey(apiVersion: string, kind: string): string;
 

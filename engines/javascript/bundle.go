@@ -18,6 +18,7 @@ type bundled struct {
 	entry     string
 	code      string
 	sourceMap []byte
+	warnings  []*engines.Error
 }
 
 // missing lists what goja lacks, so that esbuild rewrites it. Everything else is
@@ -30,6 +31,9 @@ var missing = map[string]bool{
 	"top-level-await": false,
 	"using":           false,
 }
+
+// environment is what packages ask of where they run, so that they run as they do elsewhere.
+var environment = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
 	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
@@ -49,6 +53,11 @@ func bundle(script *engines.Script) (*bundled, error) {
 		return nil, files.buildError(result.Errors)
 	}
 	b := &bundled{entry: script.Path}
+	for _, m := range result.Warnings {
+		if m.PluginName == pluginName {
+			b.warnings = append(b.warnings, invalid(files.location(m.Location), plain(m.Text)))
+		}
+	}
 	for _, file := range result.OutputFiles {
 		if strings.HasSuffix(file.Path, ".map") {
 			b.sourceMap = file.Contents
@@ -87,6 +96,7 @@ func options(files tree, entry string) api.BuildOptions {
 		SourcesContent:      api.SourcesContentExclude,
 		LegalComments:       api.LegalCommentsNone,
 		TsconfigRaw:         "{}",
+		Define:              environment,
 		LogLevel:            api.LogLevelSilent,
 		Banner:              map[string]string{"js": wrapperStart},
 		Footer:              map[string]string{"js": wrapperEnd},

@@ -23,6 +23,11 @@ func TestModules(t *testing.T) {
 	}{
 		"ES module":        {"the hook's name is looked for first", "a.js", map[string]string{"a.js": `export function sync() { return 'ok' } export default () => 'default'`}},
 		"default export":   {"then the default", "a.mjs", map[string]string{"a.mjs": `export default () => 'ok'; export const finalize = () => 'finalize'`}},
+		"default object":   {"an object of functions, as in Jsonnet", "a.js", map[string]string{"a.js": `export default { sync() { return this.text }, finalize() {}, text: 'ok' }`}},
+		"both":             {"what is exported by name goes first", "a.js", map[string]string{"a.js": `export const sync = () => 'ok'; export default { sync: () => 'default' }`}},
+		"instance":         {"methods may be of a class", "a.ts", map[string]string{"a.ts": `class C { #text = 'ok'; sync() { return this.#text } } export default new C()`}},
+		"compiled":         {"what a compiler made of it", "a.js", map[string]string{"a.js": `Object.defineProperty(exports, '__esModule', {value: true}); exports.default = { sync: () => 'ok' }`}},
+		"exported object":  {"CommonJS as one object", "a.cjs", map[string]string{"a.cjs": `module.exports = { text: 'ok', sync() { return this.text } }`}},
 		"exports":          {"CommonJS by name", "a.cjs", map[string]string{"a.cjs": `exports.sync = () => 'ok'`}},
 		"module.exports":   {"CommonJS as one function", "a.js", map[string]string{"a.js": `module.exports = async function () { return 'ok' }`}},
 		"TypeScript":       {"types are dropped", "a.ts", map[string]string{"a.ts": `enum E { A = 'ok' } interface I { e: E } export const sync = (r: any): E => ({ e: E.A } satisfies I).e as E`}},
@@ -58,6 +63,11 @@ func TestFunction(t *testing.T) {
 	if diff := cmp.Diff(any("finalize"), answer(t, src, map[string]any{})); diff != "" {
 		t.Errorf("function finalize answered (-want +got):\n%s", diff)
 	}
+	src = script(`export default { sync() { return 'sync' }, finalize() { return 'finalize' } }`)
+	src.Script.Function = "finalize"
+	if diff := cmp.Diff(any("finalize"), answer(t, src, map[string]any{})); diff != "" {
+		t.Errorf("function finalize of the default export answered (-want +got):\n%s", diff)
+	}
 }
 
 func TestCompileErrors(t *testing.T) {
@@ -66,9 +76,14 @@ func TestCompileErrors(t *testing.T) {
 		"end":              {"it is where the author's text ends", "const a = 1;\nexport const sync = () => {", `sync.js:2:28: Unexpected end of file`},
 		"end of line":      {"an empty line is one too", "export const sync = () => {\n", `sync.js:2:1: Unexpected end of file`},
 		"several":          {"the others are counted, and are in the stack", "const a = 1;\nconst a = 2;\nconst a = 3;\nconst a = 4;", `sync.js:2:7: The symbol "a" has already been declared (and 2 more)`},
-		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
-		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
-		"absolute":         {"nor is there a disk", `import '/etc/passwd'`, `sync.js:1:8: can't import "/etc/passwd": there are no packages here, only libretto and the files of this definition (write ./ or ../): there are sync.js`},
+		"package":          {"there is nothing to install", `import _ from 'lodash'`, `sync.js:1:15: can't import "lodash": there is no node_modules/lodash beside or above sync.js: add the package to scriptSources, or write ./ or ../ if it is a file of yours: there are sync.js`},
+		"node":             {"nor has Node.js anything here", `const fs = require('node:fs')`, `sync.js:1:20: can't import "node:fs": it is a module of Node.js, and scripts have none of these: do without it, or add a package node_modules/fs in pure JavaScript`},
+		"node's own":       {"by either name", `import { readFile } from 'fs/promises'`, `sync.js:1:26: can't import "fs/promises": it is a module of Node.js, and scripts have none of these: do without it, or add a package node_modules/fs in pure JavaScript`},
+		"URL":              {"nothing is fetched", `import x from 'https://example.com/x.js'`, `sync.js:1:15: can't import "https://example.com/x.js": nothing is fetched: add the file to scriptSources, and write its path`},
+		"default object":   {"its functions are hooks", "export default { finalize() {} }", `sync.js: no export "sync", by name or in the default export: that has finalize`},
+		"default constant": {"it is no hook", "export default 1", `sync.js: the default export is neither a function nor an object of functions`},
+		"not a method":     {"a constant can't be called", "export default { sync: 1 }", `sync.js: "sync" of the default export is not a function`},
+		"absolute":         {"nor is there a disk", `import '/etc/passwd'`, `sync.js:1:8: can't import "/etc/passwd": there are only the files of this definition (write ./ or ../): there are sync.js`},
 		"missing":          {"the message says what there is", `import './b.js'`, `sync.js:1:8: can't import "./b.js": there is no file "b.js", with or without an ending: there are sync.js`},
 		"outside":          {"the tree is all there is", `import '../../etc/passwd'`, `sync.js:1:8: can't import "../../etc/passwd": it leaves the files of this definition: there are sync.js`},
 		"no such export":   {"the message says what there is", "export const finalize = () => 1, other = 2", `sync.js: no export "sync" or "default": the script exports finalize, other`},
@@ -112,7 +127,7 @@ func TestEndlessModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	got := enginetest.AsError(t, (&program{code: code, script: src.Script, candidates: candidates(src)}).load(ctx))
+	got := enginetest.AsError(t, (&program{code: code, script: src.Script, wanted: wanted(src)}).load(ctx))
 	if got == nil || got.Kind != engines.Timeout || got.Location.Line != 2 {
 		t.Errorf("error %v, want a timeout in line 2", got)
 	}

@@ -137,10 +137,18 @@ func frames(stack []goja.StackFrame) []frame {
 	var kept []frame
 	for _, f := range stack {
 		if at := place(f.Position()); authored(at) {
-			kept = append(kept, frame{function: f.FuncName(), at: at})
+			kept = append(kept, frame{function: named(f.FuncName()), at: at})
 		}
 	}
 	return kept
+}
+
+// named is the name of a function, or "" for what esbuild puts around a module.
+func named(function string) string {
+	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, missingNamespace+":") {
+		return ""
+	}
+	return function
 }
 
 // stackLine is how goja writes a frame, with its program counter in the last brackets.
@@ -153,7 +161,7 @@ func parsedFrames(text string) []frame {
 		column, _ := strconv.Atoi(m[4])
 		at := place(file.Position{Filename: m[2], Line: line, Column: column})
 		if authored(at) {
-			kept = append(kept, frame{function: strings.TrimPrefix(m[1], "new "), at: at})
+			kept = append(kept, frame{function: named(strings.TrimPrefix(m[1], "new ")), at: at})
 		}
 	}
 	return kept
@@ -161,7 +169,7 @@ func parsedFrames(text string) []frame {
 
 // authored says whether a place is in a file of the tree.
 func authored(at engines.Location) bool {
-	return at.File != "" && at.File != bundleName && at.File != hostPath
+	return at.File != "" && at.File != bundleName && at.File != hostPath && !strings.Contains(at.File, missingPath)
 }
 
 // place undoes goja's reading of paths as URLs.

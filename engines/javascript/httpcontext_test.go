@@ -10,6 +10,16 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
+// TestNoContext shows what a function is told that expects a context and is given the request.
+func TestNoContext(t *testing.T) {
+	src := script("module.exports = async function (context) {\n  let observed = context.request.body; return observed }")
+	_, failure := run(t, src, map[string]any{}, time.Minute)
+	const want = "sync.js:2:34: TypeError: Cannot read property 'body' of undefined: the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
+	if failure == nil || failure.Error() != want {
+		t.Errorf("error\n%v, want\n%s", failure, want)
+	}
+}
+
 func TestHTTPContext(t *testing.T) {
 	cases := map[string]struct {
 		reason, reply string

@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,36 +29,61 @@ func (p *program) load(ctx context.Context) error {
 	return err
 }
 
-// candidates are the exports that may be the hook's function, best first.
-func candidates(src engines.Source) []string {
-	if src.Script.Function != "" {
-		return []string{src.Script.Function}
-	}
-	return []string{src.Hook, "default"}
-}
+// wanted is the name of the hook's function.
+func wanted(src engines.Source) string { return cmp.Or(src.Script.Function, src.Hook) }
 
-// function runs the modules in the isolate and gives the hook's function.
+// function runs the modules in the isolate and gives the hook's function: the export of
+// its name or, failing that, the default export, or what that has under the name.
 func (p *program) function(i *isolate) (goja.Callable, error) {
 	exports, err := p.exports(i)
 	if err != nil {
 		return nil, err
 	}
 	if o, ok := exports.(*goja.Object); ok {
-		for _, name := range p.candidates {
-			found := o.Get(name)
-			if call, ok := goja.AssertFunction(found); ok {
-				return call, nil
-			}
-			if found != nil && !goja.IsUndefined(found) {
-				return nil, p.unfit(fmt.Sprintf("the export %q is not a function", name))
-			}
+		found := o.Get(p.wanted)
+		if call, ok := method(o, found); ok {
+			return call, nil
+		}
+		if given(found) {
+			return nil, p.unfit(fmt.Sprintf("the export %q is not a function", p.wanted))
+		}
+		if byDefault := o.Get("default"); given(byDefault) {
+			return p.ofDefault(byDefault)
 		}
 	}
 	if call, ok := goja.AssertFunction(exports); ok && p.script.Function == "" {
 		return call, nil
 	}
-	return nil, p.unfit(fmt.Sprintf("no export %s: %s", quoted(p.candidates), listed(exports)))
+	return nil, p.unfit(fmt.Sprintf("no export %q or \"default\": %s", p.wanted, listed("the script exports", exports)))
 }
+
+// ofDefault gives the hook's function of a default export: itself, unless the definition
+// names a function, or what it has under the name.
+func (p *program) ofDefault(exported goja.Value) (goja.Callable, error) {
+	if call, ok := goja.AssertFunction(exported); ok && p.script.Function == "" {
+		return call, nil
+	}
+	o, ok := exported.(*goja.Object)
+	if !ok {
+		return nil, p.unfit("the default export is neither a function nor an object of functions")
+	}
+	found := o.Get(p.wanted)
+	if call, ok := method(o, found); ok {
+		return call, nil
+	}
+	if given(found) {
+		return nil, p.unfit(fmt.Sprintf("%q of the default export is not a function", p.wanted))
+	}
+	return nil, p.unfit(fmt.Sprintf("no export %q, by name or in the default export: %s", p.wanted, listed("that has", exported)))
+}
+
+// method is a function of an object, called as such.
+func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
+	call, ok := goja.AssertFunction(found)
+	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(of, args...) }, ok
+}
+
+func given(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
 
 func (p *program) unfit(message string) *engines.Error {
 	return invalid(engines.Location{File: p.script.Path}, message)
@@ -80,18 +106,10 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	return module.Get("exports"), nil
 }
 
-func quoted(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(quoted, " or ")
-}
-
-func listed(exports goja.Value) string {
+func listed(what string, exports goja.Value) string {
 	o, ok := exports.(*goja.Object)
 	if !ok || len(o.Keys()) == 0 {
-		return "the script exports nothing by name"
+		return what + " nothing by name"
 	}
-	return "the script exports " + strings.Join(o.Keys(), ", ")
+	return what + " " + strings.Join(o.Keys(), ", ")
 }

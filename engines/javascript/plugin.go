@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -16,6 +17,10 @@ const (
 	hostModule    = "libretto"
 	hostNamespace = "libretto-host"
 	hostPath      = "<libretto>"
+	pluginName    = "tree"
+	// missingNamespace has modules that are not there, and missingPath begins their names.
+	missingNamespace = "libretto-missing"
+	missingPath      = "<missing "
 	// entryPoint stands for the script in esbuild's options. It is no path of
 	// the tree, because esbuild looks on the disk for a file of this name.
 	entryPoint = "libretto-entry:/script"
@@ -28,7 +33,7 @@ const (
 // host's own module. No file of the tree can be meant by the name of that, because their
 // names begin with a dot where they are imported.
 func (t tree) plugin(entry string) api.Plugin {
-	return api.Plugin{Name: "tree", Setup: func(build api.PluginBuild) {
+	return api.Plugin{Name: pluginName, Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 			if args.Kind == api.ResolveEntryPoint {
 				return api.OnResolveResult{Path: entry, Namespace: namespace}, nil
@@ -36,20 +41,49 @@ func (t tree) plugin(entry string) api.Plugin {
 			if args.Path == hostModule {
 				return api.OnResolveResult{Path: hostPath, Namespace: hostNamespace, SideEffects: api.SideEffectsFalse}, nil
 			}
-			found, err := t.resolve(args.Importer, args.Path)
-			if err != nil {
-				return api.OnResolveResult{Errors: []api.Message{{Text: err.Error()}}}, nil
-			}
-			return api.OnResolveResult{Path: found, Namespace: namespace}, nil
+			return t.resolved(requestOf(args)), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			return t.load(args.Path), nil
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: missingNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+			message, _ := args.PluginData.(string)
+			return absent(message), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: hostNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
 			text := authoring.JavaScript
 			return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
 		})
 	}}
+}
+
+// resolved is where a module is found. What a package requires and is not there is an
+// error where it is required, and a warning: many look in this way for what they can do
+// without.
+func (t tree) resolved(r request) api.OnResolveResult {
+	found, err := t.resolve(r)
+	switch {
+	case err == nil:
+		return api.OnResolveResult{Path: found, Namespace: namespace}
+	case r.required && r.vendored():
+		warning := api.Message{Text: err.Error()}
+		name := missingPath + r.imported + " in " + r.importer + ">"
+		return api.OnResolveResult{Path: name, Namespace: missingNamespace, PluginData: err.Error(), Warnings: []api.Message{warning}}
+	default:
+		return api.OnResolveResult{Errors: []api.Message{{Text: err.Error()}}}
+	}
+}
+
+// absent is a module that is not there, which throws why.
+func absent(message string) api.OnLoadResult {
+	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quotedText(message))
+	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}
+}
+
+// quotedText is a string of JavaScript.
+func quotedText(text string) string {
+	quoted, _ := json.Marshal(text) // A string can always be written.
+	return string(quoted)
 }
 
 func (t tree) load(name string) api.OnLoadResult {

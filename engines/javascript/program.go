@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"github.com/dop251/goja"
@@ -11,10 +12,14 @@ import (
 
 // program is the compiled bundle and where in it the hook is. It is shared by all calls.
 type program struct {
-	code       *goja.Program
-	script     *engines.Script
-	candidates []string
+	code     *goja.Program
+	script   *engines.Script
+	wanted   string
+	warnings []*engines.Error
 }
+
+// Warnings are what packages in the tree look for and is not there.
+func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run answers one call in a runtime of its own. Parts of the request that the
 // script gives back untouched are parts of the answer as they are, not copies.
@@ -27,11 +32,20 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		}
 		return p.answer(i, i.showRequest(p.request(call)))
 	})
+	p.hint(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}
 	if err == nil {
 		response.Unread = i.request.unread()
 	}
 	return response, err
+}
+
+// hint adds to an error what a function says that expects to be given a context.
+func (p *program) hint(err error) {
+	var e *engines.Error
+	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
+		e.Message += ": the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
+	}
 }
 
 // request is the call's request with the script's parameters.

@@ -16,18 +16,28 @@ type tree map[string]string
 var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js", "/index.mjs", "/index.cjs", "/index.json"}
 
 // resolve gives the path in the tree of what a module imports.
-func (t tree) resolve(importer, imported string) (string, error) {
-	if !strings.HasPrefix(imported, "./") && !strings.HasPrefix(imported, "../") && imported != "." && imported != ".." {
-		return "", fmt.Errorf("can't import %q: there are no packages here, only libretto and the files of this definition (write ./ or ../): %s", imported, t.listing())
+func (t tree) resolve(r request) (string, error) {
+	switch first, _, _ := strings.Cut(r.imported, "/"); {
+	case first == "." || first == "..":
+		return t.byPath(r)
+	case first == "":
+		return "", fmt.Errorf("can't import %q: there are only the files of this definition (write ./ or ../): %s", r.imported, t.listing())
+	case first[0] == '#':
+		return t.ofImports(r)
+	default:
+		return t.ofPackage(r)
 	}
-	target := path.Join(path.Dir(importer), imported)
+}
+
+func (t tree) byPath(r request) (string, error) {
+	target := path.Join(path.Dir(r.importer), r.imported)
 	if target == ".." || strings.HasPrefix(target, "../") {
-		return "", fmt.Errorf("can't import %q: it leaves the files of this definition: %s", imported, t.listing())
+		return "", fmt.Errorf("can't import %q: it leaves the files of this definition: %s", r.imported, t.listing())
 	}
-	if found, ok := t.find(target); ok {
+	if found, ok := t.fileOrFolder(target, r); ok {
 		return found, nil
 	}
-	return "", fmt.Errorf("can't import %q: there is no file %q, with or without an ending: %s", imported, target, t.listing())
+	return "", fmt.Errorf("can't import %q: there is no file %q, with or without an ending: %s", r.imported, target, t.listing())
 }
 
 // find looks for a path as it is, then with each of the endings. As TypeScript

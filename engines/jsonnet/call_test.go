@@ -48,6 +48,46 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+func TestExternalVariables(t *testing.T) {
+	object := map[string]any{"image": "nginx", "replicas": int64(2), "it's": map[string]any{"a": []any{nil}}, "a": "a"}
+	const gives = `sync.jsonnet:1:19: std.extVar("none"): it gives the fields of script.parameters, which `
+	cases := map[string]struct {
+		reason, expression string
+		parameters         any
+		want               any
+		err                string
+	}{
+		"text":        {"a string is one", `std.extVar('image')`, object, "nginx", ""},
+		"number":      {"other values are what they are", `std.extVar('replicas') + 1`, object, int64(3), ""},
+		"object":      {"whatever their names", `std.extVar("it's").a`, object, []any{nil}, ""},
+		"elsewhere":   {"std is the same everywhere", `(local s = std; s)['extVar']('image')`, object, "nginx", ""},
+		"lazy":        {"a default is not needed", `if true then 1 else std.extVar('none')`, object, int64(1), ""},
+		"unknown":     {"the message says which there are", `std.extVar('none')`, object, nil, gives + "has a, image, it's, replicas: add it in the definition"},
+		"nothing":     {"or that there are none", `std.extVar('none')`, nil, nil, gives + "the hook does not have: set it in the definition"},
+		"empty":       {"or that there are none", `std.extVar('none')`, map[string]any{}, nil, gives + "has none: add it in the definition"},
+		"not objects": {"or that there can't be any", `std.extVar('none')`, "none", nil, gives + "is no object"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			src := script("function(request) " + c.expression)
+			src.Script.Parameters = c.parameters
+			response, failure := run(t, src, map[string]any{}, time.Minute)
+			if diff := cmp.Diff(c.want, response.Body); diff != "" || (failure == nil) != (c.err == "") {
+				t.Errorf("error %v, answer (-want +got):\n%s", failure, diff)
+			}
+			if failure != nil && failure.Error() != c.err {
+				t.Errorf("error\n%v, want\n%s", failure, c.err)
+			}
+		})
+	}
+	atLoad := script("local n = std.extVar('a'); { [if n == 'a' then 'sync']: function(request) n }")
+	atLoad.Script.Parameters = object
+	if diff := cmp.Diff(any("a"), answer(t, atLoad, map[string]any{})); diff != "" {
+		t.Errorf("at load (-want +got):\n%s", diff)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	cases := map[string]struct {
 		reason, expression string

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/enginetest"
 )
 
 func TestEntries(t *testing.T) {
@@ -68,13 +69,13 @@ func TestCompileErrors(t *testing.T) {
 		"unknown variable":   {"Jsonnet knows before it runs", "function(request)\n  requst.parent", "", "sync.jsonnet:2:3: Unknown variable: requst"},
 		"self outside":       {"Jsonnet knows before it runs", "function(request) self.x", "", "sync.jsonnet:1:19: Can't use self outside of an object."},
 		"unclosed string":    {"the place is the author's", "function(request) 'a", "", "sync.jsonnet:1:19: Unterminated String"},
-		"missing":            {"the message says what there is", "function(request)\n  import 'b.libsonnet'", "", `sync.jsonnet:2:3: can't import "b.libsonnet": there is no file "b.libsonnet"` + there},
-		"missing text":       {"also for texts", "function(request) importstr 'b.txt'", "", `sync.jsonnet:1:19: can't import "b.txt": there is no file "b.txt"` + there},
-		"missing bytes":      {"also for bytes", "function(request) importbin 'b'", "", `sync.jsonnet:1:19: can't import "b": there is no file "b"` + there},
-		"outside":            {"the tree is all there is", "function(request) import '../../etc/passwd'", "", `sync.jsonnet:1:19: can't import "../../etc/passwd": it leaves the files of this definition` + there},
-		"outside text":       {"the tree is all there is", "function(request) importstr '../../../../etc/passwd'", "", `sync.jsonnet:1:19: can't import "../../../../etc/passwd": it leaves the files of this definition` + there},
-		"outside and back":   {"the tree has no name", "function(request) import 'x/../../tree/sync.jsonnet'", "", `sync.jsonnet:1:19: can't import "x/../../tree/sync.jsonnet": it leaves the files`},
-		"absolute":           {"nor is there a disk", "function(request) importstr '/etc/passwd'", "", `sync.jsonnet:1:19: can't import "/etc/passwd": there are only the files of this definition, by their path from this one` + there},
+		"missing":            {"the message says what there is", "\n  import 'b.libsonnet'", "", `sync.jsonnet:2:3: can't import "b.libsonnet": there is no file "b.libsonnet"` + there},
+		"missing text":       {"also for texts", "local a = importstr 'b.txt'; if a == '' then {} else {}", "", `sync.jsonnet:1:11: can't import "b.txt": there is no file "b.txt"` + there},
+		"missing bytes":      {"also for bytes", "{ [std.type(importbin 'b')]: 1 }", "", `sync.jsonnet:1:13: can't import "b": there is no file "b"` + there},
+		"outside":            {"the tree is all there is", "import '../../etc/passwd'", "", `sync.jsonnet:1:1: can't import "../../etc/passwd": it leaves the files of this definition` + there},
+		"outside text":       {"the tree is all there is", "importstr '../../../../etc/passwd'", "", `sync.jsonnet:1:1: can't import "../../../../etc/passwd": it leaves the files of this definition` + there},
+		"outside and back":   {"the tree has no name", "import 'x/../../tree/sync.jsonnet'", "", `sync.jsonnet:1:1: can't import "x/../../tree/sync.jsonnet": it leaves the files`},
+		"absolute":           {"nor is there a disk", "importstr '/etc/passwd'", "", `sync.jsonnet:1:1: can't import "/etc/passwd": there are only the files of this definition, by their path from this one` + there},
 		"computed":           {"imports are known at load", "function(request) import ('a' + 'b')", "", "sync.jsonnet:1:26: Computed imports are not allowed"},
 		"value":              {"only a function can be called", "{ a: 1 }.a", "", `sync.jsonnet: the file is of type number: it must be function(request) ..., or an object with a function "sync"`},
 		"no field":           {"the message says what there is", "{ finalize(request): 1, other:: 2 }", "", `sync.jsonnet: no field "sync": the file is an object with finalize, other`},
@@ -108,15 +109,59 @@ func TestCompileErrors(t *testing.T) {
 func TestErrorsInImports(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"syntax":  {"the place is in the imported file", "{ a: ] }", `lib/b.libsonnet:1:6: Unexpected: "]" while parsing terminal`},
-		"missing": {"the place is that of the import", "{ a:\n import 'c.libsonnet' }", `lib/b.libsonnet:2:2: can't import "c.libsonnet": there is no file "lib/c.libsonnet": there are a.jsonnet, lib/b.libsonnet`},
+		"missing": {"the place is that of the import", "[1,\n import 'c.libsonnet']", `lib/b.libsonnet:2:2: can't import "c.libsonnet": there is no file "lib/c.libsonnet": there are a.jsonnet, lib/b.libsonnet`},
 		"nesting": {"all files are looked at", strings.Repeat("(", 501), "lib/b.libsonnet: brackets are nested more than 500 deep"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			got := compileError(t, files("a.jsonnet", map[string]string{"a.jsonnet": "local b = import 'lib/b.libsonnet'; function(request) 1", "lib/b.libsonnet": c.text}))
+			got := compileError(t, files("a.jsonnet", map[string]string{"a.jsonnet": "local b = import 'lib/b.libsonnet'; if std.toString(b) == '' then {} else function(request) 1", "lib/b.libsonnet": c.text}))
 			if got == nil || got.Error() != c.want {
 				t.Errorf("error\n%v, want\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestLazyImports shows that an import of what is not there is an error only if its value
+// is needed, as everything in Jsonnet, and a warning.
+func TestLazyImports(t *testing.T) {
+	const there = ": there are lib/b.libsonnet, sync.jsonnet"
+	cases := map[string]struct {
+		reason, text, lib string
+		warnings          []string
+		err               string
+	}{
+		"none":     {reason: "what is there needs no warning", text: "local b = import 'lib/b.libsonnet'; function(request) 'ok'"},
+		"unused":   {reason: "nobody asks for it", text: "local k = import 'k.libsonnet';\nfunction(request) 'ok'", warnings: []string{`sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet"` + there}},
+		"branch":   {reason: "nor in the branch that is not taken", text: "function(request) if request.a then 'ok' else importstr 'k.txt'", warnings: []string{`sync.jsonnet:1:47: can't import "k.txt": there is no file "k.txt"` + there}},
+		"library":  {reason: "libraries have more than is used", text: "function(request) (import 'lib/b.libsonnet').ok", lib: "{ ok: 'ok', other: importbin '../k' }", warnings: []string{`lib/b.libsonnet:1:20: can't import "../k": there is no file "k"` + there}},
+		"absolute": {reason: "wherever it would be", text: "local k = import '/k.libsonnet'; function(request) 'ok'", warnings: []string{`sync.jsonnet:1:11: can't import "/k.libsonnet": there are only the files of this definition, by their path from this one` + there}},
+		"used": {
+			reason: "then it is an error at its place", text: "local k = import 'k.libsonnet';\nfunction(request)\n  k.x", warnings: []string{`sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet"` + there},
+			err: `sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet"` + there,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			program, err := caller.Compile(t, files("sync.jsonnet", map[string]string{"sync.jsonnet": c.text, "lib/b.libsonnet": c.lib + map[bool]string{true: "{}"}[c.lib == ""]}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warnings []string
+			for _, w := range program.(engines.Warner).Warnings() {
+				warnings = append(warnings, w.Error())
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"a": true}})
+			switch failure := enginetest.AsError(t, err); {
+			case c.err == "" && (failure != nil || response.Body != "ok"):
+				t.Errorf("answer %v, error %v", response.Body, failure)
+			case c.err != "" && (failure == nil || failure.Kind != engines.Failed || failure.Error() != c.err):
+				t.Errorf("error %v, want %s", failure, c.err)
 			}
 		})
 	}

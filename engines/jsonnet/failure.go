@@ -17,6 +17,7 @@ import (
 const (
 	stackMessage    = "max stack frames exceeded."
 	functionMessage = "couldn't manifest function as JSON"
+	externalMessage = "Undefined external variable: "
 )
 
 // explain says what an error of the VM means.
@@ -35,6 +36,8 @@ func (c *call) explain(ctx context.Context, err error) *engines.Error {
 		return c.placed(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
 	case thrown.Msg == functionMessage:
 		return c.function(thrown)
+	case strings.HasPrefix(thrown.Msg, externalMessage):
+		return c.placed(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
 	default:
 		return c.placed(engines.Failed, cut(thrown.Msg, maxShownBytes), thrown)
 	}

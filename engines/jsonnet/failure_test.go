@@ -29,7 +29,7 @@ func TestFailures(t *testing.T) {
 		"in a list format":   {"the place is that of the %", "function(request)\n  'a-%d' % ['x']", engines.Failed, "sync.jsonnet:2:3: Format required number at 0, got string"},
 		"in a native":        {"the place is that of the call", "function(request)\n  std.native('parseJson')('{')", engines.Failed, "sync.jsonnet:2:3: parseJson: unexpected end of JSON input"},
 		"assertion":          {"objects can check themselves", "function(request)\n  { assert false : 'wrong', a: 1 }", engines.Failed, "sync.jsonnet:2:5: wrong"},
-		"external variable":  {"there are none", "function(request) std.extVar('x')", engines.Failed, "sync.jsonnet:1:19: Undefined external variable: x"},
+		"external variable":  {"there are none", "function(request) std.extVar('x')", engines.Failed, `sync.jsonnet:1:19: std.extVar("x"): it gives the fields of script.parameters, which the hook does not have`},
 		"recursion":          {"the stack is bounded", "local f(n) = 1 + f(n + 1); function(request) f(0)", engines.Exhausted, "sync.jsonnet:1:18: calls and fields wait for each other more than 500 deep"},
 		"deep answer":        {"so is the answer", "local f(n) = { a: f(n + 1) }; function(request) f(0)", engines.Exhausted, "sync.jsonnet:1:19: calls and fields wait for each other more than 500 deep"},
 		"tail recursion":     {"which takes no frames of the VM's, but Go's stack", "local f(n) = f(n + 1) tailstrict; function(request) f(0)", engines.Exhausted, "expressions wait for each other more than 24000 deep"},

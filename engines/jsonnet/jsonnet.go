@@ -48,7 +48,7 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	if err != nil {
 		return nil, err
 	}
-	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked}
+	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: external(src.Script.Parameters)}
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ type linked struct {
 	files map[string]ast.Node
 	texts map[string]vm.Contents
 	tree  tree
+	// missing are the imports of what is not in the tree, which are errors where they
+	// are evaluated.
+	missing []*engines.Error
 }
 
 // link parses the script's entry and what it imports. The error has kind Invalid, with the place.

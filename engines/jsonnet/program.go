@@ -16,6 +16,7 @@ type program struct {
 	stoppable bool
 	script    *engines.Script
 	linked    *linked
+	external  map[string]ast.Node
 	root      ast.Node
 }
 
@@ -30,6 +31,9 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 	}
 	return response, err
 }
+
+// Warnings are the imports of files that are not there.
+func (p *program) Warnings() []*engines.Error { return p.linked.missing }
 
 // call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
 type call struct {
@@ -77,6 +81,9 @@ func (c *call) machine() *vm.VM {
 	}
 	for _, f := range c.natives() {
 		m.NativeFunction(f)
+	}
+	for name, value := range c.program.external {
+		m.ExtNode(name, value)
 	}
 	if c.program.stoppable {
 		c.brake.install(m)

@@ -47,15 +47,15 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 func (r *rewriter) replace(node *ast.Node, shadowed bool) {
 	switch n := (*node).(type) {
 	case *ast.Import:
-		if found, ok := r.resolve(n, n.File.Value, tree.module); ok {
+		if found, ok := r.resolve(node, n.File.Value, tree.module); ok {
 			r.err = r.linked.file(found)
 			*node = variable(filePrefix + ast.Identifier(found))
 			*(*node).Loc() = *n.Loc()
 		}
 	case *ast.ImportStr:
-		r.importText(n, n.File.Value)
+		r.importText(node, n.File.Value)
 	case *ast.ImportBin:
-		r.importText(n, n.File.Value)
+		r.importText(node, n.File.Value)
 	case *ast.Index:
 		// The VM's std is that of the entry, wherever it is used.
 		if stdField(n, shadowed) == "thisFile" {
@@ -65,21 +65,28 @@ func (r *rewriter) replace(node *ast.Node, shadowed bool) {
 }
 
 // importText keeps the text of a file for the VM's importer.
-func (r *rewriter) importText(at ast.Node, imported string) {
-	if found, ok := r.resolve(at, imported, tree.resolve); ok {
+func (r *rewriter) importText(node *ast.Node, imported string) {
+	if found, ok := r.resolve(node, imported, tree.resolve); ok {
 		if _, there := r.linked.texts[found]; !there {
 			r.linked.texts[found] = vm.MakeContents(r.linked.tree[found])
 		}
 	}
 }
 
-func (r *rewriter) resolve(at ast.Node, imported string, in func(t tree, importer, imported string) (string, error)) (string, bool) {
+// resolve returns the path of what the import in the slot asks for. One that asks for what
+// is not there becomes an error of the script: Jsonnet is lazy, and only evaluates it if
+// its value is needed.
+func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, importer, imported string) (string, error)) (string, bool) {
 	found, err := in(r.linked.tree, r.path, imported)
-	if err != nil {
-		begin := at.Loc().Begin
-		r.err = invalid(engines.Location{File: r.path, Line: begin.Line, Column: begin.Column}, err.Error())
+	if err == nil {
+		return found, true
 	}
-	return found, err == nil
+	at := (*node).Loc()
+	place := engines.Location{File: r.path, Line: at.Begin.Line, Column: at.Begin.Column}
+	r.linked.missing = append(r.linked.missing, invalid(place, err.Error()))
+	message := &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *at}, Value: err.Error(), Kind: ast.StringDouble}
+	*node = &ast.Error{NodeBase: ast.NodeBase{LocRange: *at}, Expr: message}
+	return "", false
 }
 
 // replaced is what a call becomes: itself, if it is none of formatting.

@@ -45,3 +45,21 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+// TestWarnings shows that what a program warns of comes from the worker to the host.
+func TestWarnings(t *testing.T) {
+	for _, d := range newPool(t, sandbox.Config{}).Definitions(standard.Scripts()) {
+		if d.Name != "Jsonnet" {
+			continue
+		}
+		caller := enginetest.Caller{Definition: d, Path: "sync.jsonnet"}
+		program, err := caller.Compile(t, caller.Script("local k = import 'k.libsonnet'; function(request) 1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = `sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet": there are sync.jsonnet`
+		if got := program.(engines.Warner).Warnings(); len(got) != 1 || got[0].Error() != want {
+			t.Errorf("warnings %v, want %s", got, want)
+		}
+	}
+}

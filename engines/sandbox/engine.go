@@ -33,6 +33,8 @@ type program struct {
 	hook   string
 	script engines.Script
 	memory int64
+	// warnings are what the worker that compiled it had to say.
+	warnings []*engines.Error
 }
 
 // Compile has a worker compile the source. That worker then keeps the program.
@@ -41,10 +43,11 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.pool.run(ctx, p, task{owner: p.name, kind: protocol.KindLoad})
+	answer, err := p.pool.run(ctx, p, task{owner: p.name, kind: protocol.KindLoad})
 	if err != nil {
 		return nil, err
 	}
+	p.warnings = answer.Warnings
 	return p, nil
 }
 
@@ -85,6 +88,9 @@ func invalid(format string, args ...any) *engines.Error {
 // Resting returns the error that all calls get while the breaker is open, or nil.
 func (p *program) Resting() *engines.Error { return p.pool.breaker.openError(p.name) }
 
+// Warnings are what was not as it should be when the program was compiled.
+func (p *program) Warnings() []*engines.Error { return p.warnings }
+
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	owner := call.Owner
@@ -92,5 +98,5 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		owner = p.name
 	}
 	answer, err := p.pool.run(ctx, p, task{owner: owner, kind: protocol.KindCall, call: call})
-	return answer, err
+	return answer.Response, err
 }

@@ -22,24 +22,24 @@ type task struct {
 const maxAttempts = 3
 
 // run does the task in a worker unless the program's breaker is open. Every error is an *engines.Error.
-func (p *Pool) run(ctx context.Context, prog *program, t task) (engines.Response, error) {
+func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
-		return engines.Response{}, engines.Ended(ctx)
+		return protocol.Answer{}, engines.Ended(ctx)
 	}
 	if refused := p.breaker.allow(prog.name); refused != nil {
 		p.config.Metrics.observeCall(prog.engine, "parked", 0)
-		return engines.Response{}, refused
+		return protocol.Answer{}, refused
 	}
 	ctx, release := context.WithTimeout(ctx, defaultTimeout)
 	defer release()
-	response, o, err := p.runWithRetry(ctx, prog, t)
+	answer, o, err := p.runWithRetry(ctx, prog, t)
 	p.breaker.report(prog.name, o, err)
 	p.config.Metrics.observeCall(prog.engine, result(err), time.Since(began))
 	if err != nil {
-		return response, err
+		return answer, err
 	}
-	return response, nil
+	return answer, nil
 }
 
 func result(err *engines.Error) string {
@@ -50,34 +50,33 @@ func result(err *engines.Error) string {
 }
 
 // runWithRetry does the task in one worker after another, until one was alive to receive it.
-func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task) (engines.Response, outcome, *engines.Error) {
+func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task) (protocol.Answer, outcome, *engines.Error) {
 	var last error
 	preferred := p.preferredSlot(t.call.Seed)
 	for range maxAttempts {
 		worker, err := p.acquire(ctx, t.owner, func(w *process) int { return w.score(prog, preferred) })
 		if err != nil {
-			return engines.Response{}, inconclusive, acquireError(ctx, err)
+			return protocol.Answer{}, inconclusive, acquireError(ctx, err)
 		}
-		response, o, err := p.runOn(ctx, worker, prog, t)
+		answer, o, err := p.runOn(ctx, worker, prog, t)
 		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
-			return response, o, toEngineError(err)
+			return answer, o, toEngineError(err)
 		}
 		last, t.resendObjects = err, true
 	}
-	return engines.Response{}, inconclusive, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
+	return protocol.Answer{}, inconclusive, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
 }
 
 // runOn does the task in that worker and releases it.
-func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task) (engines.Response, outcome, error) {
+func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task) (protocol.Answer, outcome, error) {
 	defer p.release(worker, t.owner)
 	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
 		answer, o, err := worker.load(ctx, prog)
 		if err != nil || t.kind == protocol.KindLoad {
-			return answer.Response, o, err
+			return answer, o, err
 		}
 	}
-	answer, o, err := worker.call(ctx, prog, t.call, t.resendObjects)
-	return answer.Response, o, err
+	return worker.call(ctx, prog, t.call, t.resendObjects)
 }
 
 // toEngineError returns err as an *engines.Error, or nil for nil.

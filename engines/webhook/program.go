@@ -35,7 +35,7 @@ type line struct {
 // Run sends the request and reads the answer. It always says that the answer
 // depends on the time: nobody here knows what the far side looks at.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	response := engines.Response{TimeDependent: true}
+	response := engines.Response{TimeDependent: true, Remote: true}
 	if ctx.Err() != nil {
 		return response, engines.Ended(ctx)
 	}

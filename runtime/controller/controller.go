@@ -6,6 +6,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,13 @@ type Result struct {
 	// ErrLater it is the time until the retry. Together with any other error the retry comes no later
 	// than that, but not within a second.
 	RequeueAfter time.Duration
+	// Retry is the kind of the failure. It is ignored without an error.
+	Retry Retry
 }
 
 // Reconciler reconciles one key. It is called by several workers at once, but never twice at once for
-// one key. It is called again with increasing delay as long as it returns an error.
+// one key. It is called again with increasing delay as long as it returns an error; Result.Retry says
+// with which backoff.
 type Reconciler interface {
 	Reconcile(ctx context.Context, key Key) (Result, error)
 }
@@ -58,49 +62,38 @@ type Config struct {
 	Reconciler Reconciler
 	// Workers is the number of keys that are reconciled at once. It is at least one.
 	Workers int
-	// Backoff delays retries: Min after the first error, doubling up to Max. It defaults to 5 ms and
-	// 1000 s (section 2.8 of the specification).
+	// Backoff delays retries of failures of unknown kind: Min after the first error, doubling up to Max.
+	// It defaults to 5 ms and 1000 s, the row Unknown of the table of retries.
 	Backoff Backoff
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	Metrics *Metrics
 }
 
-// Backoff bounds the delay before a retry.
-type Backoff struct{ Min, Max time.Duration }
-
 // Controller is one control loop.
 type Controller struct {
 	config   Config
-	queue    workqueue.TypedRateLimitingInterface[Key]
+	queue    workqueue.TypedDelayingInterface[Key]
 	priority *priorityQueue
-	retry    workqueue.TypedRateLimiter[Key]
+	failures *failures
 }
 
 // New returns a Controller. It does nothing until Run is called.
 func New(config Config) *Controller {
-	if config.Backoff.Min == 0 {
-		config.Backoff.Min = 5 * time.Millisecond
-	}
-	if config.Backoff.Max == 0 {
-		config.Backoff.Max = 1000 * time.Second
-	}
+	config.Backoff.Min = cmp.Or(config.Backoff.Min, backoffs[Unknown].Min)
+	config.Backoff.Max = cmp.Or(config.Backoff.Max, backoffs[Unknown].Max)
 	config.Workers = max(config.Workers, 1)
 	priority := newPriorityQueue()
 	provider := config.Metrics.queues()
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{
 		Name: config.Name, Clock: config.Clock, Queue: priority, MetricsProvider: provider,
 	})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-		Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
-	})
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[Key](config.Backoff.Min, config.Backoff.Max)
 	return &Controller{
 		config:   config,
 		priority: priority,
-		retry:    limiter,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[Key]{
-			Name: config.Name, Clock: config.Clock, DelayingQueue: delaying, MetricsProvider: provider,
+		failures: newFailures(config.Backoff),
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
+			Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
 		}),
 	}
 }
@@ -159,17 +152,17 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 // schedule decides when key is reconciled again.
 func (c *Controller) schedule(ctx context.Context, key Key, result Result, err error) {
 	if err == nil {
-		c.queue.Forget(key)
+		c.failures.forget(key)
 		if result.RequeueAfter > 0 {
 			c.queue.AddAfter(key, result.RequeueAfter)
 		}
 		return
 	}
-	failures, later := c.retry.NumRequeues(key)+1, errors.Is(err, ErrLater)
+	delay, failures := c.failures.add(key, retryOf(result, err))
+	later := errors.Is(err, ErrLater)
 	if ctx.Err() == nil && (!later || failures > maxQuietRetries) {
 		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", failures)
 	}
-	delay := c.retry.When(key)
 	switch {
 	case result.RequeueAfter > 0 && later:
 		delay = result.RequeueAfter

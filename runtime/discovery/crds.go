@@ -118,6 +118,7 @@ func tableOfCRD(crd *apiextensionsv1.CustomResourceDefinition) table {
 			Kind:                 gv.WithKind(crd.Spec.Names.Kind),
 			Namespaced:           crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 			HasStatus:            version.Subresources != nil && version.Subresources.Status != nil,
+			Custom:               true,
 		}
 	}
 	return t

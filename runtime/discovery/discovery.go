@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,9 @@ type Resource struct {
 	Namespaced bool
 	// HasStatus reports whether there is a status subresource.
 	HasStatus bool
+	// Custom reports whether a CustomResourceDefinition defines the resource. Other resources are built in,
+	// or served by an aggregated API.
+	Custom bool
 }
 
 // NotFoundError means that the API server has no such resource at present.
@@ -144,6 +148,25 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 		return r, nil
 	}
 	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource}
+}
+
+// Patchable asks the API server for the resources whose objects can be listed and patched, each in one
+// version. If the error is not nil, it names the groups that did not answer, and the result has the others.
+func (d *Discovery) Patchable() ([]schema.GroupVersionResource, error) {
+	lists, err := d.config.API.ServerPreferredResources()
+	var found []schema.GroupVersionResource
+	for _, list := range lists {
+		gv, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/") {
+				found = append(found, gv.WithResource(r.Name))
+			}
+		}
+	}
+	return found, err
 }
 
 // poll refreshes resources without a CustomResourceDefinition.

@@ -54,7 +54,7 @@ func set(t *testing.T, value any, path ...string) func(map[string]any) {
 var thing = Resource{
 	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
 	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
-	Namespaced:           true, HasStatus: true,
+	Namespaced:           true, HasStatus: true, Custom: true,
 }
 
 // newTestDiscovery returns a Discovery whose API server serves these lists.
@@ -137,7 +137,7 @@ func TestBuiltInResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	pods, err := d.Find("v1", "pods")
-	if err != nil || !pods.HasStatus || !pods.Namespaced || pods.Kind.Kind != "Pod" {
+	if err != nil || !pods.HasStatus || !pods.Namespaced || pods.Custom || pods.Kind.Kind != "Pod" {
 		t.Errorf("pods: %v, %v", pods, err)
 	}
 	namespaces, err := d.Find("v1", "namespaces")

@@ -31,7 +31,7 @@ var (
 
 func resource(group, kind, plural string, namespaced bool) discovery.Resource {
 	gv := schema.GroupVersion{Group: group, Version: "v1"}
-	return discovery.Resource{GroupVersionResource: gv.WithResource(plural), Kind: gv.WithKind(kind), Namespaced: namespaced, HasStatus: true}
+	return discovery.Resource{GroupVersionResource: gv.WithResource(plural), Kind: gv.WithKind(kind), Namespaced: namespaced, HasStatus: true, Custom: group != ""}
 }
 
 func find(apiVersion, plural string) (discovery.Resource, error) {

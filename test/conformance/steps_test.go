@@ -34,12 +34,13 @@ type play struct {
 	session  *render.Session
 	programs map[string]engines.Program
 	object   *unstructured.Unstructured // the definition
+	remote   bool                       // the hooks are webhooks
 	expected []string                   // who is expected to be woken in this step
 }
 
 // run runs a case and gives what came of each step.
 func (c *testCase) run(t *testing.T, engine engines.Definition, registry *engines.Registry) ([]fields, error) {
-	p := &play{testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch), object: c.definition.DeepCopy()}
+	p := &play{testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch), object: c.definition.DeepCopy(), remote: !scripted(engine)}
 	var err error
 	if p.programs, err = c.programs(t, engine, registry, p.object); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 func to[T any](value T) *T { return &value }
 
 // TestDefaults shows the value in force where a field is absent, and where it is given.
-// Constants are those of section 1 of the specification and section 1 of the design of scripts.
+// Constants are those of section 1 of the specification; those of scripts are in docs/guide.md.
 func TestDefaults(t *testing.T) {
 	service := func(s ServiceReference, path string) *Webhook {
 		s.Name, s.Namespace = "hooks", "ns"

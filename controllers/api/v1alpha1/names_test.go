@@ -34,3 +34,16 @@ func TestFinalizer(t *testing.T) {
 		t.Errorf("two definitions have one finalizer, %s", a.Finalizer())
 	}
 }
+
+func TestRevisionLabelValue(t *testing.T) {
+	for name, want := range map[string]string{
+		"catset":                  "catset",
+		strings.Repeat("a", 63):   strings.Repeat("a", 63),
+		strings.Repeat("a.", 100): strings.Repeat("a.", 23) + "-10a60568086c8b3e",
+	} {
+		d := CompositeController{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if got := d.RevisionLabelValue(); got != want || len(validation.IsValidLabelValue(got)) > 0 {
+			t.Errorf("label of %s is %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"path"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -98,6 +100,17 @@ func (s *Script) CallSignature() ScriptSignature {
 		return RequestSignature
 	}
 	return s.Signature
+}
+
+// httpEndings are those of the files that HTTPContext is for.
+var httpEndings = []string{".js", ".mjs", ".cjs", ".ts"}
+
+// MayBeHTTPContext reports whether the script is of the language that HTTPContext is for.
+func (s *Script) MayBeHTTPContext() bool {
+	if s.Engine != "" {
+		return s.Engine == JavaScriptEngine
+	}
+	return slices.Contains(httpEndings, path.Ext(string(s.Path)))
 }
 
 // CallTimeout is the time that one call may take.

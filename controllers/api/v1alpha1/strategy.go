@@ -39,8 +39,19 @@ func (m ChildUpdateMethod) AtOnce() ChildUpdateMethod {
 	}
 }
 
+// RolloutOrder is the order in which a rolling update reaches the children of one resource.
+type RolloutOrder string
+
+const (
+	// RolloutAsListed is the order of the hook's answer.
+	RolloutAsListed RolloutOrder = "AsListed"
+	// RolloutReverse begins with the last child of the hook's answer, as a StatefulSet
+	// begins with the highest ordinal.
+	RolloutReverse RolloutOrder = "Reverse"
+)
+
 // ChildUpdateStrategy says how the children of one resource follow what the hook wants.
-// +kubebuilder:validation:XValidation:rule="(has(self.method) && self.method.startsWith('Rolling')) || !(has(self.maxUnavailable) || has(self.partition) || has(self.paused) || has(self.progressDeadlineSeconds))",message="maxUnavailable, partition, paused and progressDeadlineSeconds are for rolling updates: set method to RollingRecreate or RollingInPlace, or leave them out"
+// +kubebuilder:validation:XValidation:rule="(has(self.method) && self.method.startsWith('Rolling')) || !(has(self.maxUnavailable) || has(self.partition) || has(self.paused) || has(self.progressDeadlineSeconds) || (has(self.order) && self.order != 'AsListed'))",message="maxUnavailable, order, partition, paused and progressDeadlineSeconds are for rolling updates: set method to RollingRecreate or RollingInPlace, or leave them out"
 type ChildUpdateStrategy struct {
 	// Method is OnDelete if absent.
 	// +optional
@@ -59,14 +70,23 @@ type ChildUpdateStrategy struct {
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1, or a percentage from 1% to 100% such as 25%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// Order is the order in which a rolling update reaches the children of this
+	// rule: AsListed, that of the hook's answer, or Reverse, from the last child to
+	// the first, as a StatefulSet goes from the highest ordinal down.
+	// +optional
+	// +kubebuilder:default=AsListed
+	// +kubebuilder:validation:Enum=AsListed;Reverse
+	Order RolloutOrder `json:"order,omitempty"`
 	// Partition is how many children of this rule a rolling update leaves at the
 	// revision that they have: those that it would reach last, which are the last
-	// ones in the hook's answer. Absent means 0.
+	// ones in the hook's answer, or with order Reverse the first ones. New children
+	// among them are made from the old revision. Absent means 0.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more: it counts the children that keep their revision"
 	Partition *int32 `json:"partition,omitempty"`
 	// Paused stops a rolling update where it is: no further child changes its
-	// revision until it is false again. Absent means false.
+	// revision until it is false again, and new children are made from the old
+	// revision. Absent means false.
 	// +optional
 	Paused *bool `json:"paused,omitempty"`
 	// ProgressDeadlineSeconds is how long a rolling update may go on without

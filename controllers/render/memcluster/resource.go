@@ -24,7 +24,7 @@ func Custom(apiVersion, kind, resource string, namespaced, status bool) (Resourc
 		return Resource{}, err
 	}
 	return Resource{Generation: true, Resource: discovery.Resource{
-		GroupVersionResource: gv.WithResource(resource), Kind: gv.WithKind(kind), Namespaced: namespaced, HasStatus: status,
+		GroupVersionResource: gv.WithResource(resource), Kind: gv.WithKind(kind), Namespaced: namespaced, HasStatus: status, Custom: true,
 	}}, nil
 }
 
@@ -43,6 +43,9 @@ type builtIn struct {
 	traits                         traits
 }
 
+// ownGroup is that of the resources that Libretto brings.
+const ownGroup = "metacontroller.k8s.io"
+
 var builtIns = []builtIn{
 	{"", "v1", "ConfigMap", "configmaps", namespaced},
 	{"", "v1", "Namespace", "namespaces", status},
@@ -58,7 +61,7 @@ var builtIns = []builtIn{
 	{"apps", "v1", "StatefulSet", "statefulsets", namespaced | status | generation},
 	{"batch", "v1", "CronJob", "cronjobs", namespaced | status | generation},
 	{"batch", "v1", "Job", "jobs", namespaced | status | generation},
-	{"metacontroller.k8s.io", "v1alpha1", "ControllerRevision", "controllerrevisions", namespaced | status | generation},
+	{ownGroup, "v1alpha1", "ControllerRevision", "controllerrevisions", namespaced | status | generation},
 	{"networking.k8s.io", "v1", "Ingress", "ingresses", namespaced | status | generation},
 	{"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", 0},
 	{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", 0},
@@ -74,8 +77,11 @@ func BuiltIn() []Resource {
 		gv := schema.GroupVersion{Group: b.group, Version: b.version}
 		resources[i] = Resource{Generation: b.traits&generation != 0, Resource: discovery.Resource{
 			GroupVersionResource: gv.WithResource(b.resource), Kind: gv.WithKind(b.kind),
-			Namespaced: b.traits&namespaced != 0, HasStatus: b.traits&status != 0,
+			Namespaced: b.traits&namespaced != 0, HasStatus: b.traits&status != 0, Custom: b.group == ownGroup,
 		}}
+		if !resources[i].HasStatus {
+			resources[i].Drops = []string{"status"}
+		}
 	}
 	return resources
 }

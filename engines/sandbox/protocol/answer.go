@@ -20,6 +20,8 @@ type Answer struct {
 	Unreadable bool
 	// ProgramBytes is the memory of the program that was loaded.
 	ProgramBytes int64
+	// Warnings are the warnings of the program that was loaded.
+	Warnings []*engines.Error
 }
 
 // Append appends the encoded answer to frame. It encodes objects that the host has by their ID. If the
@@ -40,7 +42,9 @@ func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e.Bool(a.NearLimit)
 	e.Bool(a.Unreadable)
 	e.Int(a.ProgramBytes)
+	appendErrors(e, a.Warnings)
 	e.Bool(a.Response.TimeDependent)
+	e.Bool(a.Response.Remote)
 	e.Bool(a.Response.Unread != nil)
 	e.Strings(a.Response.Unread)
 	e.Strings(TruncateLogs(a.Response.Logs))
@@ -93,6 +97,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 	if a.ProgramBytes, err = d.Int(); err != nil {
 		return a, err
 	}
+	if a.Warnings, err = readErrors(d); err != nil {
+		return a, err
+	}
 	if err := readResponse(d, &a.Response); err != nil {
 		return a, err
 	}
@@ -108,6 +115,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 
 func readResponse(d *wire.Decoder, r *engines.Response) (err error) {
 	if r.TimeDependent, err = d.Bool(); err != nil {
+		return err
+	}
+	if r.Remote, err = d.Bool(); err != nil {
 		return err
 	}
 	hasUnread, err := d.Bool()

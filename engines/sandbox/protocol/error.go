@@ -46,6 +46,33 @@ func appendError(e *wire.Encoder, err *engines.Error) {
 	}
 }
 
+// maxErrors bounds a list of errors. The rest is not transmitted.
+const maxErrors = 16
+
+func appendErrors(e *wire.Encoder, list []*engines.Error) {
+	list = list[:min(len(list), maxErrors)]
+	e.Uint(uint64(len(list)))
+	for _, err := range list {
+		appendError(e, err)
+	}
+}
+
+func readErrors(d *wire.Decoder) ([]*engines.Error, error) {
+	n, err := d.Uint()
+	if err != nil || n > maxErrors {
+		return nil, errors.Join(err, wire.ErrMalformed)
+	}
+	var list []*engines.Error
+	for range n {
+		e, err := readError(d)
+		if err != nil || e == nil {
+			return nil, errors.Join(err, wire.ErrMalformed)
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
 func truncate(text string) string {
 	if len(text) <= maxTextBytes {
 		return text

@@ -34,6 +34,7 @@ func TestAnswers(t *testing.T) {
 		"error":      {"all fields of an error, and the logs", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
 		"given up":   {"causes that errors.Is may test", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
 		"of no use":  {"state of the worker", protocol.Answer{NearLimit: true, Unreadable: true}},
+		"warnings":   {"warnings of a loaded program", protocol.Answer{Warnings: []*engines.Error{failure, {Message: "m"}}}},
 		"empty body": {"an empty list is not null", protocol.Answer{Response: engines.Response{Body: []any{}}}},
 	}
 	for name, c := range cases {

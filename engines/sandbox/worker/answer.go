@@ -62,21 +62,22 @@ func (s *server) runRecovered(q *question) (answer protocol.Answer, err error) {
 		}
 	}()
 	if q.Kind == protocol.KindLoad {
-		answer.ProgramBytes, err = s.load(q)
+		answer.ProgramBytes, answer.Warnings, err = s.load(q)
 	} else {
 		answer.Response, err = s.call(q)
 	}
 	return answer, err
 }
 
-// load compiles a program and returns the memory that it takes.
-func (s *server) load(q *question) (int64, error) {
+// load compiles a program and returns the memory that it takes, and its warnings.
+func (s *server) load(q *question) (int64, []*engines.Error, error) {
 	load, err := protocol.ReadLoad(q.body)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	s.programs.evict(load.Evict)
-	return measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	bytes, err := measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	return bytes, s.programs.warnings(q.Program), err
 }
 
 func (s *server) call(q *question) (engines.Response, error) {

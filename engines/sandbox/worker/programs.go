@@ -37,6 +37,14 @@ func (p *programs) load(ctx context.Context, name string, load protocol.Load) er
 	return nil
 }
 
+// warnings are those of a program that was loaded, if it has any.
+func (p *programs) warnings(name string) []*engines.Error {
+	if w, ok := p.loaded[name].(engines.Warner); ok {
+		return w.Warnings()
+	}
+	return nil
+}
+
 func (p *programs) get(name string) (engines.Program, error) {
 	if program, ok := p.loaded[name]; ok {
 		return program, nil

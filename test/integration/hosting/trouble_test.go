@@ -120,8 +120,8 @@ func TestNameThatBecomesFree(t *testing.T) {
 	w.thing("a", "count: 1\ntext: ours")
 	w.MustEvent("a", "AlreadyOwned", "has no owner")
 	w.Remove(world.ConfigMaps, w.Namespace, "a-0")
-	// Each failure doubles the time until the next try, from 5 ms on: after so many the next is further away than that.
-	const failures, backoff = 11, 5 * time.Second
+	// Each failure doubles the time until the next try, from 50 ms on: after so many the next is further away than that.
+	const failures, backoff = 9, 5 * time.Second
 	cluster.Eventually(t, 2*world.Soon, func() error {
 		later := w.Passes(w.Namespace, "later")
 		if all := later + w.Passes(w.Namespace, "error"); later == 0 || all < failures {

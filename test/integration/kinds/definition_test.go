@@ -114,6 +114,7 @@ func TestTargetLabelSelector(t *testing.T) {
 	for _, f := range all {
 		labelled(f.kind, f.name, `{"team": "red"}`)
 		w.MustEvent(f.name, "Stopped")
+		w.mustCondition(f.kind, f.name, "Ready", "Unknown", "NotHosted", "--target-label-selector=team=blue")
 	}
 	mark := w.Mark()
 	for _, f := range all {
@@ -127,5 +128,6 @@ func TestTargetLabelSelector(t *testing.T) {
 		w.Must(things, f.set, held(f.finalizer(), true))
 		labelled(f.kind, f.name, `{"team": "blue"}`)
 		w.Must(world.ConfigMaps, f.set+"-1", nil)
+		w.ready(f.kind, f.name)
 	}
 }

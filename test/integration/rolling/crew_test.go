@@ -34,6 +34,8 @@ type crew struct {
 	name           string
 	parents, parts shelf
 	spec           spec
+	// left says that its revisions are metacontroller's.
+	left bool
 }
 
 // spec is what of a parent's spec changes in the tests.

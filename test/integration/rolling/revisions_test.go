@@ -4,12 +4,14 @@ import (
 	"crypto/sha1" // #nosec G505 -- metacontroller's names are made of it.
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/world"
 )
 
@@ -23,7 +25,8 @@ func (c *crew) patch() map[string]any {
 	return map[string]any{"spec": whole}
 }
 
-// latest is the name of the revision for the parent as it is now, made as section 0 of the specification says.
+// latest is the name of the revision for the parent as it is now, made as section 0 of the specification says, and
+// with the definition's name where libretto made it.
 func (c *crew) latest() string {
 	c.T.Helper()
 	return c.revisionName(c.patch())
@@ -35,8 +38,17 @@ func (c *crew) revisionName(patch map[string]any) string {
 	if err != nil {
 		c.T.Fatal(err)
 	}
+	if !c.left {
+		text = append(text, c.label()...)
+	}
 	hash := sha1.Sum(append([]byte(c.parent().GetUID()), text...)) // #nosec G401 -- the same.
 	return fmt.Sprintf("%s.%s-%x", c.parents.resource.Resource, c.Group, hash)
+}
+
+// label is what tells the definition's revisions from others.
+func (c *crew) label() string {
+	named := v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: c.definition.name}}
+	return named.RevisionLabelValue()
 }
 
 // revisionLabels are those that every revision has.
@@ -110,8 +122,10 @@ func (c *crew) mustBeCompatible() {
 	if len(kinds) != 1 || kind["apiGroup"] != c.Group || kind["kind"] != c.childKind() {
 		c.T.Errorf("revision %s has children %v, want one entry for %s of %s", revision.GetName(), kinds, c.childKind(), c.Group)
 	}
-	if extra := len(revision.GetLabels()) - len(c.revisionLabels()); extra != 0 {
-		c.T.Errorf("revision %s has labels %v, want just %v", revision.GetName(), revision.GetLabels(), c.revisionLabels())
+	labels := c.revisionLabels()
+	labels["metacontroller.k8s.io/composite-controller"] = c.label()
+	if !maps.Equal(revision.GetLabels(), labels) {
+		c.T.Errorf("revision %s has labels %v, want just %v", revision.GetName(), revision.GetLabels(), labels)
 	}
 	if patch, _, _ := unstructured.NestedMap(revision.Object, "parentPatch"); c.revisionName(patch) != revision.GetName() {
 		c.T.Errorf("revision %s has another name than its patch makes: %s", revision.GetName(), strings.TrimSpace(fmt.Sprint(patch)))

@@ -22,6 +22,8 @@ var tunings = []struct {
 	{"max-unavailable-percent", inPlace, settings{strategy: `maxUnavailable: "50%"`}, twoAtOnce},
 	{"partition", inPlace, settings{strategy: "partition: 1"}, partitioned},
 	{"paused", recreate, settings{strategy: "paused: true"}, paused},
+	{"paused-scaling", recreate, settings{templateOnly: true, strategy: "paused: true"}, scaledWhilePaused},
+	{"reverse", inPlace, settings{templateOnly: true, strategy: "order: Reverse, partition: 1"}, reversed},
 	{"deadline", inPlace, settings{strategy: "progressDeadlineSeconds: 1"}, stuck},
 	{"field-paths", inPlace, settings{templateOnly: true}, besideTheTemplate},
 	{"history-of-none", inPlace, settings{spec: "revisionHistoryLimit: 0"}, history(0)},
@@ -91,6 +93,43 @@ func paused(d *definition) {
 	c.mustEnd()
 	j.mustUpdate(1, 1, 1)
 	j.mustBound(1)
+}
+
+// What is added to a paused rollout is of the old revision, and is updated in its turn.
+func scaledWhilePaused(d *definition) {
+	c := d.begun("a", 2)
+	c.upgrade("v2")
+	c.mustSay("False", "RolloutWaiting", c.part(0)+" waits: the rolling update is paused")
+	c.play(spec{count: 3, version: "v2"})
+	c.mustBe("v1", "v1", "v1")
+	c.healAll()
+	c.mustBeQuiet()
+	j := c.journal()
+	d.set("paused: false")
+	c.mustEnd()
+	j.mustUpdate(1, 1, 1)
+	j.mustBound(1)
+	c.mustBeQuiet()
+}
+
+// In reverse it is as with a StatefulSet.
+func reversed(d *definition) {
+	c := d.begun("a", 3)
+	j := c.journal()
+	c.upgrade("v2")
+	c.mustBe("v1", "v1", "v2")
+	c.mustWaitFor(2)
+	c.heal(2)
+	c.mustBe("v1", "v2", "v2")
+	c.heal(1)
+	c.mustSay("False", "RolloutWaiting", c.part(0)+" waits: partition 1 holds it back")
+	c.play(spec{count: 4, version: "v2"})
+	c.mustBe("v1", "v2", "v2", "v2")
+	c.heal(3)
+	d.set("order: Reverse")
+	c.mustEnd()
+	j.mustUpdate(1, 1, 1)
+	c.mustBeQuiet()
 }
 
 func stuck(d *definition) {

@@ -29,8 +29,8 @@ func TestTakeover(t *testing.T) {
 func takeOver(d *definition, prefix string) {
 	d.T.Helper()
 	d.Kill()
-	over := d.left("over", prefix, "v2", "v2", "v2")
-	middle := d.left("middle", prefix, "v2", "v1", "v1")
+	over := d.leave("over", prefix, "v2", "v2", "v2")
+	middle := d.leave("middle", prefix, "v2", "v1", "v1")
 	atEnd, inMiddle := over.journal(), middle.journal()
 	revisions := middle.revisions()
 	d.start()
@@ -60,10 +60,11 @@ func (j *journal) hostsWrites() cluster.Requests {
 	})
 }
 
-// left makes a parent that wants v2 with a child of each version, as metacontroller leaves them.
-func (d *definition) left(name, prefix string, versions ...string) *crew {
+// leave makes a parent that wants v2 with a child of each version, as metacontroller leaves them.
+func (d *definition) leave(name, prefix string, versions ...string) *crew {
 	d.T.Helper()
 	c := d.crew(name)
+	c.left = true
 	c.play(spec{count: len(versions), version: "v2"})
 	of := map[string][]any{}
 	for n, version := range versions {

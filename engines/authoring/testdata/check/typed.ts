@@ -1,7 +1,7 @@
 import { childKey, findCondition, groupKey, hash, isConditionTrue, matchesLabels, objectsOf, ordinalOf, ownerName, setCondition } from "libretto";
 import type {
-  CompositeRequest, CompositeResponse, CustomizeResponse, DecoratorRequest, DecoratorResponse, Hook, HTTPContext, HTTPReply,
-  JSONValue, KubernetesObject, MapFinalizeRequest, MapFinalizeResponse, MapRequest, MapResponse, TombstoneRequest, TombstoneResponse,
+  CompositeHooks, CompositeRequest, CompositeResponse, CustomizeResponse, DecoratorHooks, DecoratorRequest, DecoratorResponse, Hook, HTTPContext, HTTPReply,
+  JSONValue, KubernetesObject, MapFinalizeRequest, MapFinalizeResponse, MapHooks, MapRequest, MapResponse, TombstoneRequest, TombstoneResponse,
 } from "libretto";
 
 interface CatSet extends KubernetesObject {
@@ -53,3 +53,16 @@ export const customize = (): CustomizeResponse => ({
 });
 
 export const modern: JSONValue = { a: [1, null, [1].at(0) ?? 0, ..."a".matchAll(/a/g)].toSorted() as JSONValue, b: Object.hasOwn({}, "a") };
+
+export default {
+  sync({ parent, children }) {
+    const node: string | undefined = objectsOf(children, "v1", "Pod")[0].spec.nodeName;
+    return { status: { ready: parent.spec.replicas, node }, children: [] };
+  },
+  finalize: ({ finalizing }) => ({ children: [], finalized: finalizing }),
+  async customize() {
+    return customize();
+  },
+} satisfies CompositeHooks<CatSet, Kinds>;
+export const decorator: DecoratorHooks = { sync: decorate };
+export const mapping: MapHooks<KubernetesObject, Pod> = { map, tombstone, finalize };

@@ -2,7 +2,7 @@
 
 // @ts-expect-error: the module has no such function
 import { childKey, nothing } from "libretto";
-// @ts-expect-error: there are no packages
+// @ts-expect-error: there is no Node.js
 import fs from "node:fs";
 
 /**

@@ -1,0 +1,59 @@
+package apply
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// errChanged is why a change is refused that was made for another version of its object.
+var errChanged = errors.New("the object has changed since it was observed")
+
+// perform writes a change. If its object is no longer as it was observed, the change is
+// made anew from what the API server has, and tried once more: where others write often,
+// or the watch is late, the cache may never be as new as a precondition wants it. It
+// returns the change that was tried last.
+func (e *execution) perform(ctx context.Context, c Change) (Change, *unstructured.Unstructured, error) {
+	object, err := e.request(ctx, c)
+	if e.options.Renew == nil || !c.outdated(err) {
+		return c, object, err
+	}
+	live, getErr := e.resource(c).Get(ctx, c.Key.Name, metav1.GetOptions{})
+	switch {
+	case getErr != nil && !apierrors.IsNotFound(getErr):
+		return c, nil, err
+	case getErr != nil || live.GetUID() != c.Observed.GetUID():
+		if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
+			err = nil // It is gone, whoever did that.
+		}
+		return c, nil, err
+	}
+	renewed, renewErr := e.renew(c, live)
+	if renewErr != nil {
+		return c, nil, renewErr
+	}
+	object, err = e.request(ctx, renewed)
+	return renewed, object, err
+}
+
+// renew returns the change that the object calls for as it is now, which is an error of
+// the class Stale if there is none.
+func (e *execution) renew(c Change, live *unstructured.Unstructured) (Change, error) {
+	renewed, err := e.options.Renew(c, live)
+	if err != nil {
+		return c, err
+	}
+	if renewed == nil {
+		return c, apierrors.NewConflict(c.Resource.GroupResource(), c.Key.Name, errChanged)
+	}
+	renewed.renewed = true
+	return *renewed, nil
+}
+
+// outdated reports whether an error says that the object is not as it was observed.
+func (c Change) outdated(err error) bool {
+	return c.Observed != nil && apierrors.IsConflict(err) && len(Conflicts(err)) == 0
+}

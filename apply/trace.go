@@ -1,0 +1,51 @@
+package apply
+
+import (
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// LastLabel returns the value with which a label was asked for last time, or "" if it
+// was not, or if the annotation that remembers it does not tell.
+func LastLabel(object *unstructured.Unstructured, name string) string {
+	return lastMetadata(object, name).Labels[name]
+}
+
+// LastAnnotation is LastLabel for an annotation.
+func LastAnnotation(object *unstructured.Unstructured, name string) string {
+	return lastMetadata(object, name).Annotations[name]
+}
+
+type lastMeta struct {
+	Labels, Annotations map[string]string
+}
+
+// lastMetadata decodes the annotation only if it has name in it.
+func lastMetadata(object *unstructured.Unstructured, name string) lastMeta {
+	text := annotation(object.Object)
+	if !strings.Contains(text, name) {
+		return lastMeta{}
+	}
+	last := struct{ Metadata lastMeta }{}
+	if err := json.Unmarshal([]byte(text), &last); err != nil {
+		return lastMeta{} // It tells nothing, as where it is shortened.
+	}
+	return last.Metadata
+}
+
+// AppliedBy reports whether manager has applied the object on the server's side, and
+// whether other definitions have.
+func AppliedBy(object *unstructured.Unstructured, manager string) (own, others bool) {
+	mark := appliedAnnotation(manager)
+	for name := range objectIn(objectIn(object.Object, "metadata"), "annotations") {
+		switch {
+		case name == mark:
+			own = true
+		case strings.HasPrefix(name, appliedPrefix):
+			others = true
+		}
+	}
+	return own, others
+}

@@ -1,0 +1,161 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// abandoned looks for the finalizers of definitions that were deleted while no host ran,
+// which nobody else would take off. A definition that exists keeps its finalizers,
+// whichever host it is for and whether or not it can run.
+type abandoned struct {
+	// find gives the resource of a kind of definition.
+	find       func(apiVersion, resource string) (discovery.Resource, error)
+	finalizers parent.Finalizers
+	log        logr.Logger
+	// defined are the finalizers of the definitions that are known to exist.
+	defined map[string]bool
+	taken   int
+}
+
+const (
+	// searchPause is between two pages of objects that are looked through.
+	searchPause = 100 * time.Millisecond
+	// searches is how often what could not be looked through is tried, searchAgain apart.
+	searches    = 3
+	searchAgain = time.Minute
+)
+
+// searchable reports whether objects of a resource may be parents for long. Events are
+// many, and gone in an hour.
+func searchable(resource schema.GroupVersionResource) bool {
+	return resource.Resource != "events"
+}
+
+// releaseAbandoned looks through all objects of the cluster once, slowly, and returns when
+// that is done or ctx ends.
+func (r *Reconciler) releaseAbandoned(ctx context.Context) {
+	if r.config.Environment.Metadata == nil {
+		return
+	}
+	for r.Synced() != nil {
+		if r.sleep(ctx, time.Second) != nil {
+			return
+		}
+	}
+	env := r.config.Environment
+	a := &abandoned{
+		find: r.config.Discovery.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
+		finalizers: parent.Finalizers{Client: env.Metadata, Parallel: env.Writes, Pause: func(ctx context.Context) error { return r.sleep(ctx, searchPause) }},
+	}
+	left, err := r.config.Discovery.Patchable()
+	if err != nil {
+		a.log.Error(err, "some resources are not looked through for finalizers of definitions that are gone")
+	}
+	left = slices.DeleteFunc(left, func(resource schema.GroupVersionResource) bool { return !searchable(resource) })
+	all, forbidden := len(left), []string(nil)
+	for range searches {
+		var refused []string
+		left, refused = a.search(ctx, left)
+		forbidden = append(forbidden, refused...)
+		if len(left) == 0 || r.sleep(ctx, searchAgain) != nil {
+			break
+		}
+	}
+	a.log.Info("finalizers of definitions that are gone have been looked for", "resources", all-len(left)-len(forbidden), "takenOff", a.taken,
+		"forbidden", forbidden)
+}
+
+// search looks through resources, and gives those that could not be looked through, and
+// the names of those that may not be.
+func (a *abandoned) search(ctx context.Context, resources []schema.GroupVersionResource) (left []schema.GroupVersionResource, forbidden []string) {
+	for _, resource := range resources {
+		err := a.searchOne(ctx, resource)
+		switch {
+		case err == nil, apierrors.IsMethodNotSupported(err):
+		case ctx.Err() != nil:
+			return append(left, resource), forbidden
+		case apierrors.IsForbidden(err):
+			forbidden = append(forbidden, resource.GroupResource().String())
+		default:
+			a.log.Error(err, "finalizers of definitions that are gone could not be looked for", "resource", resource.GroupResource().String())
+			left = append(left, resource)
+		}
+	}
+	return left, forbidden
+}
+
+// searchOne looks through one resource.
+func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
+	names, err := a.finalizers.Names(ctx, resource)
+	if err != nil {
+		return err
+	}
+	doubtful := map[string]string{} // kinds of definition by finalizer
+	for name := range names {
+		if kind := v1alpha1.FinalizerKind(name); kind != "" && !a.defined[name] {
+			doubtful[name] = kind
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	// A definition may be made again meanwhile, so that they are asked for before each page.
+	finalizers := a.finalizers
+	finalizers.Pause = func(ctx context.Context) error { return errors.Join(a.finalizers.Pause(ctx), a.lookAll(ctx, doubtful)) }
+	taken, err := finalizers.TakeOff(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
+	if a.taken += taken; taken > 0 {
+		a.log.Info("finalizers of definitions that are gone were taken off", "resource", resource.GroupResource().String(), "objects", taken)
+	}
+	return err
+}
+
+// lookAll asks the API server which definitions there are of the kinds of finalizers. If a
+// kind is not served, nothing is known of them.
+func (a *abandoned) lookAll(ctx context.Context, finalizers map[string]string) error {
+	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
+		found, err := a.find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
+		if err != nil {
+			return fmt.Errorf("finding a %s: %w", kind, err)
+		}
+		options := metav1.ListOptions{Limit: 500}
+		for {
+			page, err := a.finalizers.Client.Resource(found.GroupVersionResource).List(ctx, options)
+			if err != nil {
+				return fmt.Errorf("finding a %s: %w", kind, err)
+			}
+			for i := range page.Items {
+				a.defined[v1alpha1.FinalizerOf(kind, page.Items[i].Name)] = true
+			}
+			if options.Continue = page.Continue; options.Continue == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// sleep waits, unless ctx ends before.
+func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
+	timer := r.config.Environment.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,162 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// Reasons of warnings: of the condition Ready, which is True all the same, and of events.
+const (
+	reasonChildResourceRemoved  = "ChildResourceRemoved"
+	reasonParentResourceRemoved = "ParentResourceRemoved"
+	reasonNoStatusSubresource   = "NoStatusSubresource"
+	reasonNoStatusChecks        = "NoStatusChecks"
+)
+
+// warning is what a user should know of a definition that runs as it should. It holds
+// no times, so that it is the same until there is something else to know.
+type warning struct{ reason, message string }
+
+// warnings are those of the instance that runs, the most urgent first.
+func (h *hosted) warnings() []warning {
+	var held []controller.Key
+	if h.running.reconciler != nil {
+		held = h.running.reconciler.Unfinalized()
+	}
+	return slices.Concat(unfinalized(held), h.removed, h.running.plan.warnings())
+}
+
+// warnings are those that the spec and its resources give reason for.
+func (p *Plan) warnings() []warning {
+	var all []warning
+	if text := p.withoutStatus(); text != "" {
+		all = append(all, warning{reasonNoStatusSubresource, text})
+	}
+	for _, rule := range p.unchecked {
+		all = append(all, warning{reasonNoStatusChecks, fmt.Sprintf(
+			"childResources: a rolling update of %s goes on to the next child whether or not the last one is healthy: "+
+				"give updateStrategy.statusChecks the conditions that a healthy one has", rule.GroupResource())})
+	}
+	return all
+}
+
+// withoutStatus names the parent resource whose status can't be written, in the
+// words that metacontroller's users look for (section 3.2 of the specification).
+// A decorator need not have anything to say there.
+func (p *Plan) withoutStatus() string {
+	if p.kind == v1alpha1.DecoratorControllerKind {
+		return ""
+	}
+	for _, rule := range p.Config.Parents {
+		if !rule.HasStatus {
+			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written", rule.GroupResource())
+		}
+	}
+	return ""
+}
+
+// mostNamed is how many objects a warning names.
+const mostNamed = 3
+
+// unfinalized warns of parents that the finalize hook has held for long.
+func unfinalized(held []controller.Key) []warning {
+	if len(held) == 0 {
+		return nil
+	}
+	var names []string
+	for _, key := range held[:min(len(held), mostNamed)] {
+		names = append(names, key.String())
+	}
+	more := ""
+	if n := len(held) - mostNamed; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return []warning{{parent.ReasonNotFinalized,
+		"the finalize hook has answered without finalized for more than a minute, and holds " + strings.Join(names, ", ") + more}}
+}
+
+// counts tells how many objects an instance looks after.
+type counts interface {
+	ParentsOf(kind schema.GroupKind) int
+	ChildrenOf(kind schema.GroupKind) int
+}
+
+// removedResources warns of what next no longer looks after, though there are objects
+// that previous did: nobody will update or delete them.
+func removedResources(previous, next *Plan, left counts) []warning {
+	var all []warning
+	for _, rule := range previous.Config.Parents {
+		kind := rule.Kind.GroupKind()
+		if slices.ContainsFunc(next.Config.Parents, func(r parent.ParentRule) bool { return r.Kind.GroupKind() == kind }) {
+			continue
+		}
+		if n := left.ParentsOf(kind); n > 0 {
+			all = append(all, warning{reasonParentResourceRemoved, fmt.Sprintf(
+				"generation %d of the spec took %s out of %s while it looked after %d of them: what was made for them stays and is not updated any more: "+
+					"put the resource back, or delete what is not wanted by hand", next.generation, rule.GroupResource(), parentField[next.kind], n)})
+		}
+	}
+	for _, rule := range previous.Config.Children {
+		kind := rule.Kind.GroupKind()
+		if slices.ContainsFunc(next.Config.Children, func(r parent.ChildRule) bool { return r.Kind.GroupKind() == kind }) {
+			continue
+		}
+		if n := left.ChildrenOf(kind); n > 0 {
+			all = append(all, warning{reasonChildResourceRemoved, fmt.Sprintf(
+				"generation %d of the spec took %s out of %s while there were %d of them: they are not updated any more, nor deleted before their parents are: "+
+					"put the resource back and let the hook leave them out of its answer first, or delete them by hand",
+				next.generation, rule.GroupResource(), childField[next.kind], n)})
+		}
+	}
+	return all
+}
+
+// The fields that name the resources of parents and of children, by kind of definition.
+var (
+	parentField = map[string]string{
+		v1alpha1.CompositeControllerKind: "parentResource", v1alpha1.DecoratorControllerKind: "resources", v1alpha1.MapControllerKind: "parentResource",
+	}
+	childField = map[string]string{
+		v1alpha1.CompositeControllerKind: "childResources", v1alpha1.DecoratorControllerKind: "attachments", v1alpha1.MapControllerKind: "outputResources",
+	}
+)
+
+// noteRemoved keeps what the next instance, which is about to take over, leaves behind
+// of what runs. It is told until another spec takes over: how much of it is left later,
+// nobody watches.
+func (h *hosted) noteRemoved() {
+	switch {
+	case h.running == nil:
+		h.removed = nil
+	case h.running.plan.uid != h.next.plan.uid || h.running.plan.generation != h.next.plan.generation:
+		h.removed = removedResources(h.running.plan, h.next.plan, h.running.reconciler)
+	}
+}
+
+// tellWarnings sends an event for each warning that is new. What is told on parents is
+// not told here too.
+func (r *Reconciler) tellWarnings(object *unstructured.Unstructured, before, now []warning) {
+	for _, w := range now {
+		if w.reason != parent.ReasonNotFinalized && !slices.Contains(before, w) {
+			r.event(object, corev1.EventTypeWarning, w.reason, w.message)
+		}
+	}
+}
+
+// linesOf are the messages of warnings, one in a line.
+func linesOf(warnings []warning) string {
+	var lines []string
+	for _, w := range warnings {
+		lines = append(lines, w.message)
+	}
+	return strings.Join(lines, "\n")
+}

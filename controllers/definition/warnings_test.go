@@ -1,0 +1,139 @@
+package definition
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+func kindNamed(name string) discovery.Resource {
+	group := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	return discovery.Resource{Kind: group.WithKind(name), GroupVersionResource: group.WithResource(strings.ToLower(name) + "s")}
+}
+
+// planOf has parents and children of kinds that "A B > C D" names.
+func planOf(kinds string) *Plan {
+	p := &Plan{generation: 4, kind: v1alpha1.DecoratorControllerKind}
+	parents, children, _ := strings.Cut(kinds, ">")
+	for _, kind := range strings.Fields(parents) {
+		p.Config.Parents = append(p.Config.Parents, parent.ParentRule{Resource: kindNamed(kind)})
+	}
+	for _, kind := range strings.Fields(children) {
+		p.Config.Children = append(p.Config.Children, parent.ChildRule{Resource: kindNamed(kind)})
+	}
+	return p
+}
+
+// looksAfter counts objects by kind.
+type looksAfter map[string]int
+
+func (l looksAfter) ParentsOf(kind schema.GroupKind) int  { return l[kind.Kind] }
+func (l looksAfter) ChildrenOf(kind schema.GroupKind) int { return l[kind.Kind] }
+
+func TestRemovedResources(t *testing.T) {
+	cases := map[string]struct {
+		reason, before, after string
+		left                  looksAfter
+		want                  []string
+	}{
+		"Kept":     {"What stays is no loss.", "A > B", "A > B", looksAfter{"A": 1, "B": 2}, nil},
+		"Child":    {"Children of a kind that goes are told, with their number.", "A > B C", "A > C", looksAfter{"A": 1, "B": 2, "C": 3}, []string{"ChildResourceRemoved 2 bs attachments"}},
+		"Unused":   {"Unless there are none.", "A > B C", "A > C", looksAfter{"A": 1, "C": 3}, nil},
+		"Parent":   {"So are parents.", "A B > C", "B > C", looksAfter{"A": 7, "B": 2, "C": 3}, []string{"ParentResourceRemoved 7 as resources"}},
+		"All":      {"Each is told.", "A > B C", "D >", looksAfter{"A": 1, "B": 2, "C": 3}, []string{"ParentResourceRemoved 1 as resources", "ChildResourceRemoved 2 bs attachments", "ChildResourceRemoved 3 cs attachments"}},
+		"Replaced": {"Also if others come.", "A > B", "A > C", looksAfter{"A": 1, "B": 2}, []string{"ChildResourceRemoved 2 bs attachments"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for i, w := range removedResources(planOf(tc.before), planOf(tc.after), tc.left) {
+				line := w.reason
+				for _, word := range strings.Fields(tc.want[min(i, len(tc.want)-1)])[1:] {
+					if strings.Contains(w.message, word) {
+						line += " " + word
+					}
+				}
+				if !strings.Contains(w.message, "generation 4") {
+					t.Errorf("%q does not tell the generation", w.message)
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestUnfinalizedWarning(t *testing.T) {
+	kind := schema.GroupVersionKind{Kind: "Thing"}
+	var held []controller.Key
+	for n, want := range []string{"", "Thing a/0", "Thing a/0, Thing a/1", "Thing a/0, Thing a/1, Thing a/2", "Thing a/0, Thing a/1, Thing a/2 and 1 more"} {
+		got := linesOf(unfinalized(held))
+		if (want == "") != (got == "") || !strings.HasSuffix(got, want) {
+			t.Errorf("%d parents: %q, want it to end in %q", n, got, want)
+		}
+		held = append(held, controller.Key{Kind: kind, Namespace: "a", Name: fmt.Sprint(n)})
+	}
+}
+
+// TestPlanWarnings has what is to be said of specs.
+func TestPlanWarnings(t *testing.T) {
+	withStatus, without := kindNamed("Full"), kindNamed("Bare")
+	withStatus.HasStatus = true
+	cases := map[string]struct {
+		reason, kind string
+		parent       discovery.Resource
+		unchecked    []parent.ChildRule
+		want         string
+	}{
+		"Nothing":   {"Mostly there is nothing.", v1alpha1.CompositeControllerKind, withStatus, nil, ""},
+		"Status":    {"A status that can't be written is told.", v1alpha1.CompositeControllerKind, without, nil, "NoStatusSubresource"},
+		"Decorator": {"A decorator need not have one.", v1alpha1.DecoratorControllerKind, without, nil, ""},
+		"Unchecked": {"So is a rolling update that looks at no status.", v1alpha1.CompositeControllerKind, withStatus, []parent.ChildRule{{Resource: withStatus}}, "NoStatusChecks"},
+		"Both":      {"And both.", v1alpha1.MapControllerKind, without, []parent.ChildRule{{Resource: withStatus}}, "NoStatusSubresource NoStatusChecks"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := &Plan{kind: tc.kind, unchecked: tc.unchecked, Config: parent.Config{Parents: []parent.ParentRule{{Resource: tc.parent}}}}
+			var got []string
+			for _, w := range p.warnings() {
+				got = append(got, w.reason)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestTellWarnings sends an event for each warning once, however long it lasts.
+func TestTellWarnings(t *testing.T) {
+	events := record.NewFakeRecorder(10)
+	r := &Reconciler{config: Config{Environment: parent.Environment{Events: events}}}
+	checks, status := warning{reasonNoStatusChecks, "checks"}, warning{reasonNoStatusSubresource, "status"}
+	held := warning{parent.ReasonNotFinalized, "is told on the parents"}
+	var before []warning
+	for _, now := range [][]warning{{checks}, {checks}, {held, checks, status}, {status}, nil, {status}} {
+		r.tellWarnings(nil, before, now)
+		before = now
+	}
+	close(events.Events)
+	var got []string
+	for event := range events.Events {
+		got = append(got, event)
+	}
+	want := []string{"Warning NoStatusChecks checks", "Warning NoStatusSubresource status", "Warning NoStatusSubresource status"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events -want +got:\n%s", diff)
+	}
+}

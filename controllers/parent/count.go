@@ -1,0 +1,58 @@
+package parent
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Parents counts the objects that the definition looks after.
+func (r *Reconciler) Parents() int {
+	count := 0
+	r.eachParent(func(*parentSource, *unstructured.Unstructured) { count++ })
+	return count
+}
+
+// ParentsOf counts those of one kind.
+func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
+	count := 0
+	r.eachParent(func(source *parentSource, _ *unstructured.Unstructured) {
+		if source.Kind.GroupKind() == kind {
+			count++
+		}
+	})
+	return count
+}
+
+// ChildrenOf counts the children of one kind that the definition's parents own and that
+// are not being deleted.
+func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
+	count := 0
+	for i := range r.children {
+		child := &r.children[i]
+		if child.Kind.GroupKind() != kind {
+			continue
+		}
+		r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
+			claim, err := r.config.Variant.Claim(parent)
+			if err != nil {
+				return // It manages no children.
+			}
+			for _, object := range claimChildren(parent, claim, child.cache.OwnedBy(parent.GetUID())).owned {
+				if object.GetDeletionTimestamp() == nil {
+					count++
+				}
+			}
+		})
+	}
+	return count
+}
+
+func (r *Reconciler) eachParent(do func(source *parentSource, parent *unstructured.Unstructured)) {
+	for i := range r.parents {
+		for _, parent := range r.parents[i].cache.List() {
+			if r.concerns(&r.parents[i], parent) {
+				do(&r.parents[i], parent)
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package parent
+
+import "time"
+
+// generations is a map that forgets what was not put again for one or two periods.
+// It forgets all of it at once, so that no operation walks through the entries.
+type generations[K comparable, V any] struct {
+	period     time.Duration
+	since      time.Time // when young began
+	young, old map[K]V
+}
+
+func newGenerations[K comparable, V any](period time.Duration, now time.Time) *generations[K, V] {
+	return &generations[K, V]{period: period, since: now, young: map[K]V{}}
+}
+
+// turn begins a new generation if the last one is a period old, and reports whether it
+// did. It is called before an operation that the time matters to.
+func (g *generations[K, V]) turn(now time.Time) bool {
+	age := now.Sub(g.since)
+	if age < g.period {
+		return false
+	}
+	g.old, g.young, g.since = g.young, map[K]V{}, now
+	if age >= 2*g.period {
+		g.old = nil
+	}
+	return true
+}
+
+// get returns the value of a key, and whether there is one.
+func (g *generations[K, V]) get(key K) (V, bool) {
+	if value, ok := g.young[key]; ok {
+		return value, true
+	}
+	value, ok := g.old[key]
+	return value, ok
+}
+
+// put sets the value of a key.
+func (g *generations[K, V]) put(key K, value V) { g.young[key] = value }
+
+// len returns how many values are remembered. One of both generations counts twice.
+func (g *generations[K, V]) len() int { return len(g.young) + len(g.old) }

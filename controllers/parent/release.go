@@ -1,0 +1,178 @@
+package parent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Release takes the finalizer off every parent of the kinds that are no longer
+// the definition's, because nobody would do it later. No pass may be under way.
+func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
+	config := r.config
+	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule ParentRule) bool { return !former(rule.Kind.GroupKind()) })
+	return Release(ctx, config, r.env)
+}
+
+// Release takes a definition's finalizer off all objects of its parents' resources.
+func Release(ctx context.Context, config Config, env Environment) error {
+	if config.Finalizing.Name == "" {
+		return nil
+	}
+	finalizers := Finalizers{Client: env.Metadata, Parallel: env.Writes}
+	var errs []error
+	for _, rule := range config.Parents {
+		_, err := finalizers.TakeOff(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Finalizers finds finalizers and takes them off, by what the API server has and not by
+// caches, which may not show what was written last.
+type Finalizers struct {
+	Client metadata.Interface
+	// Parallel is how many objects are written at once. Less than one means one.
+	Parallel int
+	// Pause is called before each page of a listing, unless it is nil.
+	Pause func(context.Context) error
+}
+
+const (
+	// pageSize is how many objects are listed at once.
+	pageSize = 500
+	// listings is how often finalizers may be found on objects that had none left.
+	listings = 5
+	// conflicts is how often an object may change between being read and being written.
+	conflicts = 10
+)
+
+// Names gives all finalizers that objects of a resource have.
+func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResource) (map[string]bool, error) {
+	names := map[string]bool{}
+	for range listings {
+		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
+			for i := range items {
+				for _, name := range items[i].Finalizers {
+					names[name] = true
+				}
+			}
+			return nil
+		})
+		if err != nil || whole {
+			return names, err
+		}
+	}
+	return names, fmt.Errorf("%s: there are too many objects to be listed before the API server forgets what it has listed", resource.GroupResource())
+}
+
+// TakeOff takes the finalizers for which off gives true off all objects of a resource,
+// until a whole listing shows none, and gives the number of objects that had any.
+func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionResource, off func(finalizer string) bool) (int, error) {
+	taken := 0
+	for listed := 0; listed < listings; {
+		found := 0
+		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
+			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, off) })
+			found += len(items)
+			done, err := f.takeOffAll(ctx, resource, items, off)
+			taken += done
+			return err
+		})
+		if err != nil || whole && found == 0 {
+			return taken, err
+		}
+		if whole {
+			listed++
+		}
+	}
+	return taken, fmt.Errorf("%s: finalizers come back as fast as they are taken off: does another host run for the same definition?", resource.GroupResource())
+}
+
+// pages calls f for each page of a listing, also after f has failed, and gives what went
+// wrong. It is not whole if it took so long that the API server knows nothing of it any more.
+func (f Finalizers) pages(ctx context.Context, resource schema.GroupVersionResource, each func([]metav1.PartialObjectMetadata) error) (whole bool, err error) {
+	var errs []error
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		if f.Pause != nil {
+			if err := f.Pause(ctx); err != nil {
+				return false, err
+			}
+		}
+		page, err := f.Client.Resource(resource).List(ctx, options)
+		switch {
+		case apierrors.IsNotFound(err): // The resource is no longer served: there are no objects.
+			return true, errors.Join(errs...)
+		case apierrors.IsResourceExpired(err) && options.Continue != "":
+			return false, errors.Join(errs...)
+		case err != nil:
+			return false, errors.Join(append(errs, fmt.Errorf("%s: %w", resource.GroupResource(), err))...)
+		}
+		errs = append(errs, each(page.Items))
+		if options.Continue = page.Continue; options.Continue == "" {
+			return true, errors.Join(errs...)
+		}
+	}
+}
+
+// takeOffAll takes finalizers off the objects of one page, several at once, and gives how
+// many have lost theirs.
+func (f Finalizers) takeOffAll(ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, off func(string) bool) (int, error) {
+	var group errgroup.Group
+	group.SetLimit(max(f.Parallel, 1))
+	errs := make([]error, len(items))
+	var done atomic.Int64
+	for i := range items {
+		group.Go(func() error {
+			if err := f.takeOff(ctx, resource, &items[i], off); err != nil {
+				errs[i] = fmt.Errorf("%s %s: %w", resource.GroupResource(), cache.NewObjectName(items[i].Namespace, items[i].Name), err)
+				return nil
+			}
+			done.Add(1)
+			return nil
+		})
+	}
+	_ = group.Wait() // Each error is in errs.
+	return int(done.Load()), together(errs)
+}
+
+// takeOff takes finalizers off one object, which may change meanwhile.
+func (f Finalizers) takeOff(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, off func(string) bool) error {
+	endpoint := f.Client.Resource(resource).Namespace(object.Namespace)
+	var err error
+	for range conflicts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		patch, marshalErr := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": object.UID, "resourceVersion": object.ResourceVersion,
+			"finalizers": slices.DeleteFunc(slices.Clone(object.Finalizers), off),
+		}})
+		if marshalErr != nil {
+			return marshalErr
+		}
+		_, err = endpoint.Patch(context.WithoutCancel(ctx), object.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if !apierrors.IsConflict(err) {
+			break
+		}
+		if object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{}); err != nil || !slices.ContainsFunc(object.Finalizers, off) {
+			break
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package parent
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+)
+
+// renewFunc makes a change anew for its object as the API server has it now, or gives nil.
+type renewFunc func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error)
+
+// renewChild makes changes of children anew: by the rules by which children are claimed,
+// and by the difference to what is desired. It is called side by side.
+func (p *pass) renewChild(desired Desired) renewFunc {
+	return func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
+		fields, _, err := unstructured.NestedSlice(live.Object, "metadata", "managedFields")
+		if err != nil {
+			return nil, err
+		}
+		live = WithMetadata(live)
+		live.SetManagedFields(nil) // As caches have it.
+		claimed := claimChildren(p.parent, p.rule, []*unstructured.Unstructured{live})
+		switch {
+		case change.Action == apply.ActionAdopt, change.Action == apply.ActionRelease:
+			return p.renewOwnership(change, live, claimed), nil
+		case len(claimed.owned) == 0:
+			return nil, nil
+		}
+		input := apply.Input{
+			Owner: p.owner(), Rules: p.rules, Observed: claimed.owned,
+			ManagedFields: func(*unstructured.Unstructured) []any { return fields },
+		}
+		for _, child := range desired.Children {
+			if apply.KeyOf(child) == change.Key {
+				input.Desired = append(input.Desired, child)
+			}
+		}
+		changes, err := apply.Diff(input)
+		if err != nil || len(changes) == 0 {
+			return nil, err
+		}
+		return &changes[0], nil
+	}
+}
+
+// renewOwnership gives the adoption or release of an object anew, or nil if the change is
+// none or the object is claimed otherwise now.
+func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimed) *apply.Change {
+	var renewed apply.Change
+	switch {
+	case change.Action == apply.ActionAdopt && len(claimed.adopt) > 0:
+		renewed = apply.Adopt(live, p.owner(), change.Resource)
+	case change.Action == apply.ActionRelease && len(claimed.release) > 0:
+		renewed = apply.Release(live, p.owner(), change.Resource)
+	default:
+		return nil
+	}
+	return &renewed
+}
+
+// renewRevision makes adoptions and deletions of ControllerRevisions anew. What is to be
+// written into one goes by what it holds, so that the pass has to see it first.
+func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
+	claimed := claimChildren(p.parent, p.revisionRule, []*unstructured.Unstructured{live})
+	if change.Action == apply.ActionDelete && len(claimed.owned)+len(claimed.release) > 0 {
+		change.Object, change.Observed = live, live
+		return &change, nil
+	}
+	return p.renewOwnership(change, live, claimed), nil
+}

@@ -1,0 +1,313 @@
+package conformance
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// redeployed is a webhook whose program can be replaced.
+type redeployed struct {
+	mu        sync.Mutex
+	answer    string
+	asked     int
+	confirmed int // answered by 304
+}
+
+func (r *redeployed) deploy(answer string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+func (r *redeployed) calls() (asked, confirmed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked, r.confirmed
+}
+
+func (r *redeployed) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, _ = io.Copy(io.Discard, request.Body)
+	r.asked++
+	tag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(r.answer)))
+	w.Header().Set("ETag", tag)
+	if request.Header.Get("If-None-Match") == tag {
+		r.confirmed++
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, r.answer)
+}
+
+// counting is a script that answers what it sees, and counts.
+type counting struct {
+	mu    sync.Mutex
+	calls int
+	body  func(request map[string]any) any
+}
+
+func (c *counting) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls++
+	return engines.Response{Body: c.body(call.Request)}, nil
+}
+
+func (c *counting) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls
+}
+
+// renewal is a definition at work with a clock that the test sets.
+type renewal struct {
+	t       *testing.T
+	session *render.Session
+	clock   *testclock.FakeClock
+	parent  *unstructured.Unstructured
+}
+
+func newRenewal(t *testing.T, definition string, objects string, programs map[string]engines.Program) *renewal {
+	t.Helper()
+	r := &renewal{t: t, clock: testclock.NewFakeClock(epoch)}
+	object, err := readObject([]byte(definition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readObjects([]byte(objects))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.parent = all[0].DeepCopy()
+	r.parent.SetNamespace("default")
+	r.session, err = render.Run(t.Context(), render.Input{
+		Definition: object, Objects: all, Resources: standardResources().list, Programs: programs, Clock: r.clock, Log: logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.session.Close)
+	return r
+}
+
+// pass makes one and says when the next one is due.
+func (r *renewal) pass() (time.Duration, map[string]any) {
+	r.t.Helper()
+	result, err := r.session.Reconcile(r.t.Context(), r.parent)
+	if err != nil || result.Err != nil {
+		r.t.Fatal(err, result.Err)
+	}
+	status, _, _ := unstructured.NestedMap(result.Parent.Object, "status")
+	return result.RequeueAfter, status
+}
+
+// webhookOf compiles an endpoint that is answered by handler.
+func webhookOf(t *testing.T, handler http.Handler, etag *engines.Etag) engines.Program {
+	t.Helper()
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := registry.ByName("webhook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	program, err := engine.Compile(t.Context(), engines.Source{Hook: "hook", Endpoint: &engines.Endpoint{URL: server.URL, Etag: etag}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+const (
+	renewedDefinition = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: things}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: example.com/v1, resource: things}
+  childResources: [{apiVersion: v1, resource: configmaps}]
+  hooks:
+    sync: {version: v2, script: {engine: CEL, inline: "{}"}}
+    customize: {version: v2, webhook: {url: "http://hooks.invalid/customize"}}
+`
+	renewedObjects = `
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+`
+)
+
+func relatedConfigMap(name string) string {
+	return fmt.Sprintf(`{"relatedResources": [{"apiVersion": "v1", "resource": "configmaps", "names": [%q]}]}`, name)
+}
+
+func seeing() *counting {
+	return &counting{body: func(request map[string]any) any {
+		related, _, _ := unstructured.NestedMap(request, "related", "ConfigMap.v1")
+		sees := []any{}
+		for key := range related {
+			sees = append(sees, key)
+		}
+		return map[string]any{"status": map[string]any{"sees": sees}, "children": []any{}}
+	}}
+}
+
+// settled makes passes until there is nothing to write, and gives when the next one is due.
+func (r *renewal) settled(want string) time.Duration {
+	r.t.Helper()
+	var due time.Duration
+	var status map[string]any
+	for range 3 {
+		due, status = r.pass()
+	}
+	if sees := fmt.Sprint(status["sees"]); sees != "["+want+"]" {
+		r.t.Fatalf("the sync hook sees %s, want [%s]", sees, want)
+	}
+	return due
+}
+
+// TestCustomizeIsRenewed shows that a customize webhook that was redeployed is asked again
+// after 20 minutes at the latest, that the parent is looked at then, and that an answer
+// which is the same costs no call of the sync hook.
+func TestCustomizeIsRenewed(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason, more string
+		least, most  time.Duration
+		etag         *engines.Etag
+	}{
+		"by itself":     {"metacontroller keeps answers for 20 minutes", "", 18 * time.Minute, 20 * time.Minute, nil},
+		"resync":        {"a definition may want it sooner", "  resyncPeriodSeconds: 60", 54 * time.Second, time.Minute, nil},
+		"longer resync": {"but not later", "  resyncPeriodSeconds: 3600", 18 * time.Minute, 20 * time.Minute, nil},
+		"etag":          {"then an answer that is the same is confirmed", "", 18 * time.Minute, 20 * time.Minute, &engines.Etag{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			server, sync := &redeployed{answer: relatedConfigMap("one")}, seeing()
+			r := newRenewal(t, renewedDefinition+c.more, renewedObjects, map[string]engines.Program{"sync": sync, "customize": webhookOf(t, server, c.etag)})
+			due := r.settled("default/one")
+			if due < c.least || due > c.most {
+				t.Fatalf("the next pass is due after %s, want from %s to %s", due, c.least, c.most)
+			}
+			synced := sync.count()
+			r.clock.Step(due / 2)
+			if due = r.settled("default/one"); due > c.most/2 {
+				t.Errorf("half of the time later the next pass is due after %s", due)
+			}
+			if asked, _ := server.calls(); asked != 1 {
+				t.Errorf("asked %d times before the answer expired, want once", asked)
+			}
+			r.clock.Step(due)
+			due = r.settled("default/one")
+			if asked, confirmed := server.calls(); asked != 2 || c.etag != nil && confirmed != 1 {
+				t.Errorf("asked %d times when the answer has expired, of which %d were confirmed, want twice", asked, confirmed)
+			}
+			if n := sync.count(); n != synced {
+				t.Errorf("the sync hook was called %d times for an answer that is the same", n-synced)
+			}
+			server.deploy(relatedConfigMap("two"))
+			r.clock.Step(due)
+			r.settled("default/two")
+		})
+	}
+}
+
+// TestNewKindIsShown shows that rules which change nothing but the groups that a hook is
+// shown count as a change.
+func TestNewKindIsShown(t *testing.T) {
+	server := &redeployed{answer: `{"relatedResources": []}`}
+	groups := &counting{body: func(request map[string]any) any {
+		related, _ := request["related"].(map[string]any)
+		return map[string]any{"status": map[string]any{"groups": int64(len(related))}, "children": []any{}}
+	}}
+	r := newRenewal(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": groups, "customize": webhookOf(t, server, nil)})
+	r.pass()
+	due, _ := r.pass()
+	server.deploy(relatedConfigMap("none"))
+	r.clock.Step(due)
+	if _, status := r.pass(); status["groups"] != int64(1) {
+		t.Errorf("status %v, want one group", status)
+	}
+}
+
+// TestScriptedCustomizeIsKept shows that a script is not asked again for what has its
+// answer: its revision tells when it may answer otherwise.
+func TestScriptedCustomizeIsKept(t *testing.T) {
+	var rules map[string]any
+	customize := &counting{body: func(map[string]any) any {
+		rules = map[string]any{"relatedResources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps", "names": []any{"one"}}}}
+		return rules
+	}}
+	r := newRenewal(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": seeing(), "customize": customize})
+	if due := r.settled("default/one"); due != 0 {
+		t.Errorf("the next pass is due after %s, want none", due)
+	}
+	r.clock.Step(24 * time.Hour)
+	r.settled("default/one")
+	if n := customize.count(); n != 1 {
+		t.Errorf("the script was asked %d times, want once", n)
+	}
+}
+
+// TestMapIsRenewed shows the same of what a map keeps of each input.
+func TestMapIsRenewed(t *testing.T) {
+	server := &redeployed{answer: `{"outputs": []}`}
+	r := newRenewal(t, `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: MapController
+metadata: {name: leaves}
+spec:
+  parentResource: {apiVersion: example.com/v1, resource: buckets}
+  inputResources: [{apiVersion: example.com/v1, resource: leaves}]
+  outputResources: [{apiVersion: v1, resource: configmaps}]
+  hooks:
+    map: {webhook: {url: "http://hooks.invalid/map"}}
+`, `
+apiVersion: example.com/v1
+kind: Bucket
+metadata: {name: b}
+spec: {selector: {matchLabels: {app: a}}}
+---
+apiVersion: example.com/v1
+kind: Leaf
+metadata: {name: one, labels: {app: a}}
+`, map[string]engines.Program{"map": webhookOf(t, server, nil)})
+	r.pass()
+	due, _ := r.pass()
+	if due < 18*time.Minute || due > 20*time.Minute {
+		t.Fatalf("the next pass is due after %s, want 18 to 20 minutes", due)
+	}
+	before, _ := server.calls()
+	r.clock.Step(due)
+	r.pass()
+	if after, _ := server.calls(); after != before+1 {
+		t.Errorf("the webhook was asked %d times after 20 minutes, want once", after-before)
+	}
+}

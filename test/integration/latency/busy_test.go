@@ -1,0 +1,170 @@
+package latency
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// often is how often somebody else changes a child, and less how often a parent.
+const (
+	often = 100 * time.Millisecond
+	less  = 200 * time.Millisecond
+)
+
+// texts are hooks that want ConfigMaps with texts, as spec.texts says, and that go without further ado.
+const texts = `
+export function sync({parent}) {
+  return {
+    status: {said: parent.spec.said || ""},
+    children: Object.entries(parent.spec.texts || {}).map(([name, text]) => ({
+      apiVersion: "v1", kind: "ConfigMap", metadata: {name, labels: {thing: parent.metadata.name}}, data: {text},
+    })),
+  };
+}
+export const finalize = () => ({children: [], finalized: true});`
+
+// children is a definition's rule for ConfigMaps.
+func children(strategy, method string) string {
+	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: %s, updateStrategy: {method: %s}}]", strategy, method)
+}
+
+// text checks what a ConfigMap holds, and that it is not on its way out.
+func text(want string) func(*unstructured.Unstructured) error {
+	return func(o *unstructured.Unstructured) error {
+		if o == nil || o.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("there is no child with %q", want)
+		}
+		if got, _, _ := unstructured.NestedString(o.Object, "data", "text"); got != want {
+			return fmt.Errorf("the child holds %q, want %q", got, want)
+		}
+		return nil
+	}
+}
+
+// absent checks that an object is not there.
+func absent(o *unstructured.Unstructured) error {
+	if o != nil {
+		return fmt.Errorf("%s is still there, with finalizers %q", o.GetName(), o.GetFinalizers())
+	}
+	return nil
+}
+
+// A child that somebody else changes all the time follows its hook none the less.
+func TestBusyChild(t *testing.T) {
+	const other = `{"metadata": {"annotations": {"beat": "%d"}}}`
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		for name, more := range map[string]string{
+			"dynamic":     children("DynamicApply", "InPlace"),
+			"server-side": children("ServerSideApply", "InPlace"),
+			"recreate":    children("DynamicApply", "Recreate"),
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := &scene{w.For(t), w.proxy}
+				definition := w.Namespace + "-" + name
+				w.define(definition, texts, []string{"sync"}, more)
+				w.thing(name, fmt.Sprintf(`texts: {%[1]s-a: "1", %[1]s-b: "1"}`, name))
+				for _, child := range []string{name + "-a", name + "-b"} {
+					w.eventually(world.ConfigMaps, child, text("1"))
+					w.busy(world.ConfigMaps, child, often, other)
+				}
+				w.Patch(w.things(), name, fmt.Sprintf(`{"spec": {"texts": {%q: "2", %q: null}}}`, name+"-a", name+"-b"))
+				w.eventually(world.ConfigMaps, name+"-a", text("2"))
+				w.eventually(world.ConfigMaps, name+"-b", absent)
+				if name == "dynamic" {
+					if a := w.Get(world.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
+						t.Error("what somebody else keeps on the child was lost")
+					}
+				}
+				w.Remove(w.things(), w.Namespace, name)
+				w.Remove(world.Composites, "", definition)
+				w.MustEvent(definition, "Stopped")
+			})
+		}
+	})
+}
+
+// Objects that somebody else changes all the time are adopted and released, and what the hook wants of them is written.
+func TestBusyChildIsAdoptedAndReleased(t *testing.T) {
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		w.define(w.Namespace, texts, []string{"sync"}, children("DynamicApply", "InPlace"))
+		w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {thing: adopter}}, data: {other: "1"}}`)
+		w.busy(world.ConfigMaps, "orphan", often, `{"data": {"beat": "%d"}}`)
+		parent := w.thing("adopter", `texts: {orphan: "1"}`)
+		w.eventually(world.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
+			if owner := metav1.GetControllerOf(o); owner == nil || owner.UID != parent.GetUID() {
+				return fmt.Errorf("the owner is %v", owner)
+			}
+			return text("1")(o)
+		})
+		w.Patch(world.ConfigMaps, "orphan", `{"metadata": {"labels": {"thing": "nobody"}}}`)
+		w.eventually(world.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
+			if owner := metav1.GetControllerOf(o); owner != nil {
+				return fmt.Errorf("the owner is %v", owner)
+			}
+			return nil
+		})
+	})
+}
+
+// A parent of which somebody else changes the status all the time gets its finalizer, and is let go.
+func TestBusyParent(t *testing.T) {
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		w.thing("busy", "said: one")
+		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
+		w.define(w.Namespace, texts, []string{"sync", "finalize"}, children("DynamicApply", "InPlace"))
+		finalizer := finalizerOf(w.Namespace)
+		w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {
+			if len(w.held(finalizer)) == 0 {
+				return fmt.Errorf("%s has no finalizer", o.GetName())
+			}
+			return nil
+		})
+		w.Remove(w.things(), w.Namespace, "busy")
+		w.eventually(w.things(), "busy", absent)
+	})
+}
+
+// A map's status, which counts inputs and outputs, gets through to a parent in whose status somebody else writes all the
+// time, and both stay.
+func TestBusyMapStatus(t *testing.T) {
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+		w.thing("busy", "")
+		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
+		w.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: MapController
+metadata: {name: %[1]s}
+spec:
+  parentResource: {apiVersion: %[2]s/v1, resource: things}
+  inputResources: [{apiVersion: %[2]s/v1, resource: gizmos}]
+  outputResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  hooks:
+    map: {script: {engine: JavaScript, inline: "export const map = () => ({outputs: []})"}}`, w.Namespace, w.Group))
+		t.Cleanup(func() { w.Remove(world.Composites.GroupVersion().WithResource("mapcontrollers"), "", w.Namespace) })
+		counts := func(want int64) {
+			t.Helper()
+			w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {
+				inputs, _, _ := unstructured.NestedInt64(o.Object, "status", "inputs", "gizmos", "total")
+				if _, beats, _ := unstructured.NestedInt64(o.Object, "status", "beat"); inputs != want || !beats {
+					return fmt.Errorf("the status is %v, want %d inputs and what somebody else keeps there", o.Object["status"], want)
+				}
+				return nil
+			})
+		}
+		for n := range int64(3) {
+			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gizmo, metadata: {name: g%d, labels: {thing: busy}}}", w.Group, n))
+			counts(n + 1)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package latency
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/world"
+)
+
+// related are hooks that ask for all Gadgets, and say in the status which there are.
+const related = `
+export const customize = ({controller}) => ({relatedResources: [
+  {apiVersion: controller.spec.parentResource.apiVersion, resource: "gadgets", labelSelector: {}},
+]});
+export const sync = ({related}) => ({children: [], status: {
+  said: Object.values(related).flatMap(Object.values).map(gadget => gadget.metadata.name).sort().join(" ") || "none",
+}});`
+
+// failures is how often passes of a definition have failed.
+func (w *scene) failures(definition string) float64 { return w.Passes(definition, "error") }
+
+// mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
+func (w *scene) mustFail(definition string, before float64, limit time.Duration) {
+	w.T.Helper()
+	next, failures := 5*time.Millisecond, 1.0
+	for ; next < limit; next *= 2 {
+		failures++
+	}
+	cluster.Eventually(w.T, 3*time.Minute, func() error {
+		if now := w.failures(definition); now < before+failures {
+			return fmt.Errorf("%v passes have failed, want %v", now-before, failures)
+		}
+		return nil
+	})
+}
+
+// A customize hook asks for a resource whose CustomResourceDefinition comes later, goes, and comes back.
+func TestRelatedResourceComesLate(t *testing.T) {
+	eachLag(t, func(t *testing.T, lag time.Duration) {
+		w := newScene(t, lag)
+		w.define(w.Namespace, related, []string{"sync", "customize"}, "")
+		before := w.failures(w.Namespace)
+		w.thing("asker", "")
+		// The definition's event, the list of a cache by a watch, and time for a slow machine.
+		limit := 2*lag + 3*time.Second
+		said := func(want string) {
+			t.Helper()
+			start := time.Now()
+			cluster.Eventually(t, limit, func() error {
+				if got, _, _ := unstructured.NestedString(w.Get(w.things(), "asker").Object, "status", "said"); got != want {
+					return fmt.Errorf("the hook saw %q, want %q", got, want)
+				}
+				return nil
+			})
+			t.Logf("%q after %s", want, time.Since(start).Round(time.Millisecond))
+		}
+		for _, name := range []string{"first", "second"} {
+			w.MustEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
+			w.mustFail(w.Namespace, before, limit)
+			w.Apply(world.CRD(w.Group, "Gadget", "Namespaced"))
+			said("none")
+			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gadget, metadata: {name: %s}}", w.Group, name))
+			said(name)
+			before = w.failures(w.Namespace)
+			w.Remove(world.CRDs, "", "gadgets."+w.Group)
+			w.OutsideNamespaces().Gone(world.CRDs, "gadgets."+w.Group, "")
+		}
+	})
+}
