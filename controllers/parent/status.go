@@ -61,7 +61,8 @@ func (s *StatusWriter) Write(ctx context.Context, resource schema.GroupVersionRe
 	}
 	desired := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	desired.Object["status"] = status
-	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).UpdateStatus(context.WithoutCancel(ctx), desired, metav1.UpdateOptions{})
+	updated, err := s.client.Resource(resource).Namespace(object.GetNamespace()).
+		UpdateStatus(context.WithoutCancel(ctx), desired, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// It is gone, or its CustomResourceDefinition has had a status for so short a time that the
