@@ -13,8 +13,8 @@ type given struct {
 	changes uint64
 }
 
-// Changes returns how often the schemas of some kinds have changed since For was first asked
-// for them. It asks the API server nothing.
+// Changes returns how often the schemas of some kinds have changed since For first returned
+// them. It asks the API server nothing.
 func (s *Source) Changes(kinds ...schema.GroupVersionKind) uint64 {
 	if s == nil {
 		return 0
@@ -28,7 +28,7 @@ func (s *Source) Changes(kinds ...schema.GroupVersionKind) uint64 {
 	return sum
 }
 
-// Listen calls f after every change of a schema that For was asked for, from any goroutine.
+// Listen calls f after every change of a schema that For has returned, from any goroutine.
 // It must be called before the Source is used, and f must return soon.
 func (s *Source) Listen(f func()) {
 	if s != nil {
@@ -125,8 +125,8 @@ func (s *Source) give(kind schema.GroupVersionKind) *Kind {
 	}
 	s.mu.Lock()
 	known = s.kindOf(kind)
-	before, asked = s.given[kind]
-	changed := asked && before.kind != known
+	before = s.given[kind]
+	changed := before.kind != nil && before.kind != known // One that comes late is no other.
 	if changed {
 		before.changes++
 	}

@@ -59,7 +59,10 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 	env := r.config.Environment
 	a := &abandoned{
 		find: r.config.Discovery.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
-		finalizers: parent.Finalizers{Client: env.Metadata, Parallel: env.Writes, Pause: func(ctx context.Context) error { return r.sleep(ctx, searchPause) }},
+		finalizers: parent.Finalizers{
+			Client: env.Metadata, Parallel: env.Writes,
+			Pause: func(ctx context.Context) error { return r.sleep(ctx, searchPause) },
+		},
 	}
 	left, err := r.config.Discovery.Patchable()
 	if err != nil {
@@ -81,7 +84,9 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 
 // search looks through resources, and gives those that could not be looked through, and
 // the names of those that may not be.
-func (a *abandoned) search(ctx context.Context, resources []schema.GroupVersionResource) (left []schema.GroupVersionResource, forbidden []string) {
+func (a *abandoned) search(
+	ctx context.Context, resources []schema.GroupVersionResource,
+) (left []schema.GroupVersionResource, forbidden []string) {
 	for _, resource := range resources {
 		err := a.searchOne(ctx, resource)
 		switch {

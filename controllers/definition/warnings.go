@@ -101,7 +101,8 @@ func removedResources(previous, next *Plan, left counts) []warning {
 		}
 		if n := left.ParentsOf(kind); n > 0 {
 			all = append(all, warning{reasonParentResourceRemoved, fmt.Sprintf(
-				"generation %d of the spec took %s out of %s while it looked after %d of them: what was made for them stays and is not updated any more: "+
+				"generation %d of the spec took %s out of %s while it looked after %d of them: "+
+					"what was made for them stays and is not updated any more: "+
 					"put the resource back, or delete what is not wanted by hand", next.generation, rule.GroupResource(), parentField[next.kind], n)})
 		}
 	}
@@ -112,7 +113,8 @@ func removedResources(previous, next *Plan, left counts) []warning {
 		}
 		if n := left.ChildrenOf(kind); n > 0 {
 			all = append(all, warning{reasonChildResourceRemoved, fmt.Sprintf(
-				"generation %d of the spec took %s out of %s while there were %d of them: they are not updated any more, nor deleted before their parents are: "+
+				"generation %d of the spec took %s out of %s while there were %d of them: "+
+					"they are not updated any more, nor deleted before their parents are: "+
 					"put the resource back and let the hook leave them out of its answer first, or delete them by hand",
 				next.generation, rule.GroupResource(), childField[next.kind], n)})
 		}
@@ -123,10 +125,14 @@ func removedResources(previous, next *Plan, left counts) []warning {
 // The fields that name the resources of parents and of children, by kind of definition.
 var (
 	parentField = map[string]string{
-		v1alpha1.CompositeControllerKind: "parentResource", v1alpha1.DecoratorControllerKind: "resources", v1alpha1.MapControllerKind: "parentResource",
+		v1alpha1.CompositeControllerKind: "parentResource",
+		v1alpha1.DecoratorControllerKind: "resources",
+		v1alpha1.MapControllerKind:       "parentResource",
 	}
 	childField = map[string]string{
-		v1alpha1.CompositeControllerKind: "childResources", v1alpha1.DecoratorControllerKind: "attachments", v1alpha1.MapControllerKind: "outputResources",
+		v1alpha1.CompositeControllerKind: "childResources",
+		v1alpha1.DecoratorControllerKind: "attachments",
+		v1alpha1.MapControllerKind:       "outputResources",
 	}
 )
 

@@ -82,7 +82,8 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewF
 	}
 	p.wrote = true
 	changes, errs := p.placed(changes)
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}) {
+	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
+	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
 		p.note(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}

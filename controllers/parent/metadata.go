@@ -105,7 +105,8 @@ func (r *Reconciler) mergeMetadata(
 // live reads a parent that is no longer the version at hand. One that is being deleted
 // since is another matter, which the pass knows nothing of.
 func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
-	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).Get(ctx, parent.GetName(), metav1.GetOptions{})
+	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).
+		Get(ctx, parent.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && live.GetUID() != parent.GetUID():
 		return nil, errGone

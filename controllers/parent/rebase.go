@@ -18,7 +18,8 @@ func (p *pass) writeStatusAgain(ctx context.Context, desired Desired, conflict e
 		return nil, err
 	}
 	status := desired.Status
-	same := sameSpec(p.parent, live) && maps.Equal(p.parent.GetLabels(), live.GetLabels()) && maps.Equal(p.parent.GetAnnotations(), live.GetAnnotations())
+	same := sameSpec(p.parent, live) &&
+		maps.Equal(p.parent.GetLabels(), live.GetLabels()) && maps.Equal(p.parent.GetAnnotations(), live.GetAnnotations())
 	if same && desired.StatusMerged {
 		status, same = rebase(statusOf(p.parent), desired.Status, statusOf(live))
 	}

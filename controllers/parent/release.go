@@ -74,7 +74,7 @@ func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResou
 			return names, err
 		}
 	}
-	return names, fmt.Errorf("%s: there are too many objects to be listed before the API server forgets what it has listed", resource.GroupResource())
+	return names, fmt.Errorf("%s: there are too many objects to be listed before the listing expires", resource.GroupResource())
 }
 
 // TakeOff takes the finalizers for which off gives true off all objects of a resource,
@@ -97,12 +97,15 @@ func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionRes
 			listed++
 		}
 	}
-	return taken, fmt.Errorf("%s: finalizers come back as fast as they are taken off: does another host run for the same definition?", resource.GroupResource())
+	return taken, fmt.Errorf("%s: finalizers come back as fast as they are taken off: does another host run for the same definition?",
+		resource.GroupResource())
 }
 
 // pages calls f for each page of a listing, also after f has failed, and gives what went
 // wrong. It is not whole if it took so long that the API server knows nothing of it any more.
-func (f Finalizers) pages(ctx context.Context, resource schema.GroupVersionResource, each func([]metav1.PartialObjectMetadata) error) (whole bool, err error) {
+func (f Finalizers) pages(
+	ctx context.Context, resource schema.GroupVersionResource, each func([]metav1.PartialObjectMetadata) error,
+) (whole bool, err error) {
 	var errs []error
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -129,7 +132,9 @@ func (f Finalizers) pages(ctx context.Context, resource schema.GroupVersionResou
 
 // takeOffAll takes finalizers off the objects of one page, several at once, and gives how
 // many have lost theirs.
-func (f Finalizers) takeOffAll(ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, off func(string) bool) (int, error) {
+func (f Finalizers) takeOffAll(
+	ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, off func(string) bool,
+) (int, error) {
 	var group errgroup.Group
 	group.SetLimit(max(f.Parallel, 1))
 	errs := make([]error, len(items))
@@ -149,7 +154,9 @@ func (f Finalizers) takeOffAll(ctx context.Context, resource schema.GroupVersion
 }
 
 // takeOff takes finalizers off one object, which may change meanwhile.
-func (f Finalizers) takeOff(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, off func(string) bool) error {
+func (f Finalizers) takeOff(
+	ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, off func(string) bool,
+) error {
 	endpoint := f.Client.Resource(resource).Namespace(object.Namespace)
 	var err error
 	for range conflicts {

@@ -49,7 +49,9 @@ func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix
 // FinalizerKind gives the kind of the definitions whose finalizers look like this one, or "".
 func FinalizerKind(finalizer string) string {
 	for prefix, kind := range map[string]string{
-		compositeFinalizerPrefix: CompositeControllerKind, decoratorFinalizerPrefix: DecoratorControllerKind, mapFinalizerPrefix: MapControllerKind,
+		compositeFinalizerPrefix: CompositeControllerKind,
+		decoratorFinalizerPrefix: DecoratorControllerKind,
+		mapFinalizerPrefix:       MapControllerKind,
 	} {
 		if strings.HasPrefix(finalizer, prefix) {
 			return kind
