@@ -8,12 +8,12 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // selected gives the children of p the label of a generated selector, and
 // refuses those that p's selector does not match.
-func (v *Variant) selected(p *unstructured.Unstructured) parent.Finish {
+func (v *Variant) selected(p *unstructured.Unstructured) variant.Finish {
 	claim, err := v.Claim(p)
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if err != nil {
@@ -29,7 +29,7 @@ func (v *Variant) selected(p *unstructured.Unstructured) parent.Finish {
 
 // unselected is selected for an earlier state of p. What p's selector does not
 // match by now is no mistake of the hook's.
-func (v *Variant) unselected(p *unstructured.Unstructured) parent.Finish {
+func (v *Variant) unselected(p *unstructured.Unstructured) variant.Finish {
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		return v.labelled(child, p), ""
 	}
@@ -44,7 +44,7 @@ func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Un
 		set = map[string]string{}
 	}
 	set[v1alpha1.ControllerUIDLabel] = string(p.GetUID())
-	child = parent.WithMetadata(child)
+	child = variant.WithMetadata(child)
 	child.SetLabels(set)
 	return child
 }

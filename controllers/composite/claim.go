@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // SelectorIndex names the way in which parents select children, alike for all
@@ -23,12 +23,12 @@ func (v *Variant) SelectorIndex() string {
 
 // Claim gives the selector of section 3.4 of the specification: the generated
 // one, or the parent's spec.selector.
-func (v *Variant) Claim(p *unstructured.Unstructured) (parent.Claim, error) {
+func (v *Variant) Claim(p *unstructured.Unstructured) (variant.Claim, error) {
 	if v.generate {
-		return parent.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: unmarked}, nil
+		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: unmarked}, nil
 	}
 	selector, err := selectorOf(p)
-	return parent.Claim{Selector: selector, Marked: unmarked}, err
+	return variant.Claim{Selector: selector, Marked: unmarked}, err
 }
 
 // unmarked says that no decorator and no map has made the object for the same

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // childID is a child as a ControllerRevision names it: without the version of
@@ -24,7 +24,7 @@ func compareIDs(a, b childID) int {
 
 // idOf names a child of a parent in a namespace, or in none.
 func idOf(child *unstructured.Unstructured, parentNamespace string) childID {
-	return childID{child.GroupVersionKind().GroupKind(), parent.ObjectKey(child, parentNamespace, true)}
+	return childID{child.GroupVersionKind().GroupKind(), variant.ObjectKey(child, parentNamespace, true)}
 }
 
 // claimsOf reads a ControllerRevision's children. Some versions of metacontroller

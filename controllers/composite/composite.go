@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 	// Parent is the resource whose objects are the parents.
 	Parent discovery.Resource
 	// Children are the resolved rules of the spec.
-	Children []parent.ChildRule
+	Children []variant.ChildRule
 	// RevisionNamespace is where the ControllerRevisions of cluster-scoped
 	// parents are kept. Those of other parents are kept beside them.
 	RevisionNamespace string
@@ -33,7 +33,7 @@ type Config struct {
 type Variant struct {
 	config         Config
 	generate       bool
-	children       *parent.Placement
+	children       *variant.Placement
 	sync, finalize hook
 	// finalizer is what the finalize hook holds parents back by, or empty.
 	finalizer string
@@ -50,7 +50,7 @@ func New(config Config) *Variant {
 	v := &Variant{
 		config:   config,
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
-		children: parent.NewPlacement("children", config.Children),
+		children: variant.NewPlacement("children", config.Children),
 		sync:     newHook(v1alpha1.SyncHook, hooks.Sync, len(config.Children) > 0),
 		label:    typed(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
@@ -74,8 +74,8 @@ func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
 
 // Unchecked returns the rules for children of kinds that have a status and are updated
 // a few at a time without a look at it.
-func (v *Variant) Unchecked() []parent.ChildRule {
-	var unchecked []parent.ChildRule
+func (v *Variant) Unchecked() []variant.ChildRule {
+	var unchecked []variant.ChildRule
 	for _, rule := range v.config.Children {
 		strategy := v.rolling[rule.Kind.GroupKind()]
 		if strategy != nil && rule.HasStatus && len(strategy.StatusChecks.Conditions) == 0 {
@@ -87,22 +87,22 @@ func (v *Variant) Unchecked() []parent.ChildRule {
 
 // rolls says whether the observed parent has a rollout: children are not managed
 // for one that is being deleted and that no finalizer of ours holds back.
-func (v *Variant) rolls(observed parent.Observed) bool {
+func (v *Variant) rolls(observed variant.Observed) bool {
 	return v.Rolling() && (!observed.Deleting() || slices.Contains(observed.Parent.GetFinalizers(), v.finalizer))
 }
 
 // Calls asks the sync hook, or the finalize hook in its place (section 2.2 of the
 // specification): once, or in a rollout once for each revision of the parent
 // that has children.
-func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
+func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	if !v.rolls(observed) {
-		return []parent.Call{v.call(observed, observed.Parent, "")}, nil
+		return []variant.Call{v.call(observed, observed.Parent, "")}, nil
 	}
 	h, err := v.history(observed)
 	if err != nil {
 		return nil, err
 	}
-	var calls []parent.Call
+	var calls []variant.Call
 	for _, r := range h.live() {
 		calls = append(calls, v.call(observed, v.parentOf(h, r, observed), r.name))
 	}
@@ -110,7 +110,7 @@ func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
 }
 
 // Desired reads the hook's answers.
-func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	if v.rolls(observed) {
 		return v.rollOut(observed, answers)
 	}

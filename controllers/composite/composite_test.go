@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -32,14 +32,14 @@ func parse(t *testing.T, text string) map[string]any {
 	return fields
 }
 
-func variant(version v1alpha1.HookVersion, generate bool) *Variant {
+func newVariant(version v1alpha1.HookVersion, generate bool) *Variant {
 	return New(Config{
 		Definition: map[string]any{"kind": "CompositeController"},
 		Spec: v1alpha1.CompositeControllerSpec{
 			GenerateSelector: &generate,
 			Hooks:            &v1alpha1.CompositeHooks{Sync: &v1alpha1.Hook{Version: version}},
 		},
-		Children: []parent.ChildRule{{Resource: pods}, {Resource: role}},
+		Children: []variant.ChildRule{{Resource: pods}, {Resource: role}},
 	})
 }
 
@@ -63,7 +63,7 @@ func TestClaim(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			claim, err := variant(v1alpha1.HookV2, tc.generate).Claim(&unstructured.Unstructured{Object: parse(t, tc.parent)})
+			claim, err := newVariant(v1alpha1.HookV2, tc.generate).Claim(&unstructured.Unstructured{Object: parse(t, tc.parent)})
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {
 					t.Fatalf("%s\nwant error %q\ngot %v", tc.reason, tc.err, err)
@@ -95,11 +95,11 @@ func TestCalls(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &unstructured.Unstructured{Object: parse(t, tc.parent)}
-			calls, err := variant(tc.version, false).Calls(parent.Observed{Parent: p, Children: []*unstructured.Unstructured{child}})
+			calls, err := newVariant(tc.version, false).Calls(variant.Observed{Parent: p, Children: []*unstructured.Unstructured{child}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := []parent.Call{{Hook: "sync", Request: map[string]any{
+			want := []variant.Call{{Hook: "sync", Request: map[string]any{
 				"controller": map[string]any{"kind": "CompositeController"},
 				"parent":     p.Object,
 				"children": map[string]any{
@@ -189,8 +189,8 @@ func TestDesired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answer := parse(t, tc.answer)
 			before := parse(t, tc.answer)
-			observed := parent.Observed{Parent: &unstructured.Unstructured{Object: parse(t, tc.parent)}}
-			desired, err := variant(v1alpha1.HookV2, tc.generate).Desired(observed, []parent.Answer{{Call: parent.Call{Hook: "sync"}, Body: answer}})
+			observed := variant.Observed{Parent: &unstructured.Unstructured{Object: parse(t, tc.parent)}}
+			desired, err := newVariant(v1alpha1.HookV2, tc.generate).Desired(observed, []variant.Answer{{Call: variant.Call{Hook: "sync"}, Body: answer}})
 			if diff := cmp.Diff(before, answer); diff != "" {
 				t.Errorf("the hook's answer was changed:\n%s", diff)
 			}
@@ -222,8 +222,8 @@ func TestDesiredStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			observed := parent.Observed{Parent: &unstructured.Unstructured{Object: parse(t, namespacedParent)}}
-			desired, err := variant(v1alpha1.HookV2, false).Desired(observed, []parent.Answer{{Body: parse(t, tc.answer)}})
+			observed := variant.Observed{Parent: &unstructured.Unstructured{Object: parse(t, namespacedParent)}}
+			desired, err := newVariant(v1alpha1.HookV2, false).Desired(observed, []variant.Answer{{Body: parse(t, tc.answer)}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // history is all revisions of a parent and which of them each child is of.
@@ -19,7 +19,7 @@ type history struct {
 
 // history finds the revision that the parent is at, which may be an old one
 // again, and makes it if there is none (section 3.9 of the specification).
-func (v *Variant) history(observed parent.Observed) (*history, error) {
+func (v *Variant) history(observed variant.Observed) (*history, error) {
 	stored, err := readRevisions(observed)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (h *history) live() []*revision {
 }
 
 // parentOf gives the parent as it was at a revision.
-func (v *Variant) parentOf(h *history, r *revision, observed parent.Observed) *unstructured.Unstructured {
+func (v *Variant) parentOf(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
 	if r == h.latest {
 		return observed.Parent
 	}

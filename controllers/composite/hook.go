@@ -4,27 +4,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // hook is how one of the hooks is asked and its answer read. Each has a version
 // of its own (section 2.5 of the specification).
 type hook struct {
 	name     v1alpha1.HookName
-	response parent.ResponseRules
+	response variant.ResponseRules
 	relative bool
 }
 
 func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, children bool) hook {
 	return hook{
 		name:     name,
-		response: parent.RulesOf(given, children, "status", "children", "resyncAfterSeconds", "finalized"),
+		response: variant.RulesOf(given, children, "status", "children", "resyncAfterSeconds", "finalized"),
 		relative: given.WireVersion() == v1alpha1.HookV1,
 	}
 }
 
 // asked is the hook that is asked in this pass.
-func (v *Variant) asked(observed parent.Observed) hook {
+func (v *Variant) asked(observed variant.Observed) hook {
 	if observed.Finalizing && v.finalize.name != "" {
 		return v.finalize
 	}
@@ -33,25 +33,25 @@ func (v *Variant) asked(observed parent.Observed) hook {
 
 // call asks about p, which is the parent or an earlier state of it. Children and
 // related objects are those of the parent as it is.
-func (v *Variant) call(observed parent.Observed, p *unstructured.Unstructured, subject string) parent.Call {
+func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, subject string) variant.Call {
 	h, namespace := v.asked(observed), observed.Parent.GetNamespace()
-	return parent.Call{
+	return variant.Call{
 		Hook:    string(h.name),
 		Subject: subject,
 		Request: map[string]any{
 			"controller": v.config.Definition,
 			"parent":     p.Object,
-			"children":   parent.Grouped(observed.Children, v.children.Kinds(), namespace, h.relative),
-			"related":    parent.Grouped(observed.Related, observed.RelatedKinds, namespace, h.relative),
+			"children":   variant.Grouped(observed.Children, v.children.Kinds(), namespace, h.relative),
+			"related":    variant.Grouped(observed.Related, observed.RelatedKinds, namespace, h.relative),
 			"finalizing": observed.Finalizing,
 		},
 	}
 }
 
 // read reads one answer.
-func (v *Variant) read(answer parent.Answer, observed parent.Observed, finish parent.Finish) (parent.Desired, error) {
-	response := parent.ReadResponse(answer, v.asked(observed).response)
-	desired := parent.Desired{
+func (v *Variant) read(answer variant.Answer, observed variant.Observed, finish variant.Finish) (variant.Desired, error) {
+	response := variant.ReadResponse(answer, v.asked(observed).response)
+	desired := variant.Desired{
 		Children:           v.children.Objects(response, observed.Parent, finish),
 		Status:             statusFor(observed, response.Map("status")),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
@@ -63,13 +63,13 @@ func (v *Variant) read(answer parent.Answer, observed parent.Observed, finish pa
 // statusFor returns a copy of the hook's status with the generation that the answer was made
 // for. A built-in parent has another controller, to which that field belongs: its status is
 // what the hook names, or nil.
-func statusFor(observed parent.Observed, given map[string]any) map[string]any {
+func statusFor(observed variant.Observed, given map[string]any) map[string]any {
 	switch {
 	case !observed.BuiltIn:
-		return parent.With(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
+		return variant.With(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
 	case given == nil:
 		return nil
 	default:
-		return parent.With(given, nil)
+		return variant.With(given, nil)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // TestHookOfItsOwnVersion has a definition whose sync is v2 and whose finalize is
@@ -53,7 +53,7 @@ func TestHookOfItsOwnVersion(t *testing.T) {
 			if diff := cmp.Diff([]any{1, tc.hook, tc.finalizing, tc.children, tc.related}, got); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
-			d, err := v.Desired(o, []parent.Answer{{Call: calls[0], Body: parse(t, tc.answer)}})
+			d, err := v.Desired(o, []variant.Answer{{Call: calls[0], Body: parse(t, tc.answer)}})
 			if text := errorText(err); text != tc.err {
 				t.Errorf("%s\nerror %q, want %q", tc.reason, text, tc.err)
 			}
@@ -71,7 +71,7 @@ func configMap(namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
-func keysIn(call parent.Call, field, group string) []string {
+func keysIn(call variant.Call, field, group string) []string {
 	groups, _ := call.Request[field].(map[string]any)
 	objects, _ := groups[group].(map[string]any)
 	return slices.Sorted(maps.Keys(objects))
@@ -122,7 +122,7 @@ func TestFinalizedByAll(t *testing.T) {
 			w := newWorld(t, bothInNamespace, "{method: RollingInPlace}", "a", "b")
 			w.store(t, bothInNamespace, "v1: b", 0)
 			w.turn("v2")
-			answering(func(body map[string]any, call parent.Call) {
+			answering(func(body map[string]any, call variant.Call) {
 				body["finalized"] = map[any]bool{"v1": tc.old, "v2": tc.new}[imageOf(call)]
 			})(w)
 			d, err := w.decide(w.observed())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // member is a wanted child of a kind that is rolled out.
@@ -36,7 +36,7 @@ type member struct {
 
 // members returns the children of the latest answer that are rolled out, in the
 // order in which their strategies reach them.
-func (v *Variant) members(observed parent.Observed, h *history, wanted []*unstructured.Unstructured) []*member {
+func (v *Variant) members(observed variant.Observed, h *history, wanted []*unstructured.Unstructured) []*member {
 	seen := map[apply.Key]*unstructured.Unstructured{}
 	for _, child := range observed.Children {
 		seen[apply.KeyOf(child)] = child

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // OwnRevisions picks the definition's own out of a parent's ControllerRevisions: those
@@ -37,5 +37,5 @@ func (v *Variant) OwnRevisions(all []*unstructured.Unstructured) []*unstructured
 
 // declares reports whether a child is of a kind of the definition's.
 func (v *Variant) declares(id childID) bool {
-	return slices.ContainsFunc(v.config.Children, func(rule parent.ChildRule) bool { return rule.Kind.GroupKind() == id.GroupKind })
+	return slices.ContainsFunc(v.config.Children, func(rule variant.ChildRule) bool { return rule.Kind.GroupKind() == id.GroupKind })
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // unlabel makes a revision such as metacontroller and earlier versions made them.
@@ -45,11 +45,11 @@ func TestOwnRevisions(t *testing.T) {
 				for _, line := range tc.all {
 					all = append(all, revisionOf(line))
 				}
-				rule := parent.ChildRule{Resource: items}
+				rule := variant.ChildRule{Resource: items}
 				if definition == "notes" {
 					rule.Resource = notes
 				}
-				v := New(Config{Definition: map[string]any{"metadata": map[string]any{"name": definition}}, Spec: v1alpha1.CompositeControllerSpec{Hooks: &v1alpha1.CompositeHooks{Sync: &v1alpha1.Hook{}}}, Children: []parent.ChildRule{rule}})
+				v := New(Config{Definition: map[string]any{"metadata": map[string]any{"name": definition}}, Spec: v1alpha1.CompositeControllerSpec{Hooks: &v1alpha1.CompositeHooks{Sync: &v1alpha1.Hook{}}}, Children: []variant.ChildRule{rule}})
 				var got []string
 				for _, revision := range v.OwnRevisions(all) {
 					got = append(got, revision.GetName())

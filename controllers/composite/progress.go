@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // movedAt is the annotation of a ControllerRevision that tells when a child was
@@ -66,7 +66,7 @@ func (r *rollout) deadline() int32 {
 
 // tell puts the condition into the desired status, and asks for a pass at the
 // deadline.
-func (r *rollout) tell(desired *parent.Desired, h *history, observed parent.Observed) {
+func (r *rollout) tell(desired *variant.Desired, h *history, observed variant.Observed) {
 	since := h.progressed(r.moved, observed.Now)
 	told := r.told()
 	left := told.overdue(r.deadline(), since, observed.Now)

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // records gives the ControllerRevisions that are to be there: the latest, then
 // the old ones by age, the newest last, without those that have no children and
 // exceed revisionHistoryLimit. One that stays as it is is the observed object itself.
-func (v *Variant) records(observed parent.Observed, h *history, r *rollout) ([]*unstructured.Unstructured, error) {
+func (v *Variant) records(observed variant.Observed, h *history, r *rollout) ([]*unstructured.Unstructured, error) {
 	latest, err := v.latestRecord(observed, h, r)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func (r *revision) record(held []childID, label string) *unstructured.Unstructur
 		set = map[string]string{}
 	}
 	set[v1alpha1.CompositeLabel] = label
-	changed := parent.WithMetadata(r.stored)
+	changed := variant.WithMetadata(r.stored)
 	changed.SetLabels(set)
 	setClaims(changed, held)
 	return changed
 }
 
-func (v *Variant) latestRecord(observed parent.Observed, h *history, r *rollout) (*unstructured.Unstructured, error) {
+func (v *Variant) latestRecord(observed variant.Observed, h *history, r *rollout) (*unstructured.Unstructured, error) {
 	held := r.heldBy(h.latest)
 	if h.latest.stored == nil {
 		return v.newRecord(observed.Parent, h.latest, held)
@@ -81,7 +81,7 @@ func stamped(record *unstructured.Unstructured, now time.Time) *unstructured.Uns
 		annotations = map[string]string{}
 	}
 	annotations[movedAt] = stamp(now)
-	record = parent.WithMetadata(record)
+	record = variant.WithMetadata(record)
 	record.SetAnnotations(annotations)
 	return record
 }

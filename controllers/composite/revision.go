@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
 // maxRevisionPrefix leaves room for a dash and a hash in a name of 253 characters.
@@ -54,7 +55,7 @@ func newestFirst(a, b *revision) int {
 	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(b.number, a.number), cmp.Compare(a.name, b.name))
 }
 
-func readRevisions(observed parent.Observed) ([]*revision, error) {
+func readRevisions(observed variant.Observed) ([]*revision, error) {
 	var revisions []*revision
 	for _, stored := range observed.Revisions {
 		patch, ok := stored.Object["parentPatch"].(map[string]any)

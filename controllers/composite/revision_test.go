@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -115,7 +115,7 @@ func TestRevisionLabels(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web", "uid": "u1"}, "spec": parse(t, tc.spec)}}
-			v := variant(v1alpha1.HookV2, tc.generate)
+			v := newVariant(v1alpha1.HookV2, tc.generate)
 			v.config.Parent, v.config.RevisionNamespace, v.label = sets, "host", "one"
 			got, err := v.newRecord(p, &revision{name: "r", patch: map[string]any{}}, nil)
 			if err != nil {
@@ -155,7 +155,7 @@ func TestRevisionOrder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			revisions, err := readRevisions(parent.Observed{Parent: &unstructured.Unstructured{}, Revisions: tc.stored})
+			revisions, err := readRevisions(variant.Observed{Parent: &unstructured.Unstructured{}, Revisions: tc.stored})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,4 +272,4 @@ func TestRevisionsAbsent(t *testing.T) {
 	}
 }
 
-var _ parent.Variant = (*Variant)(nil)
+var _ variant.Variant = (*Variant)(nil)

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // orderCases are about who is moved when all is well.
@@ -58,7 +58,7 @@ func orderCases() map[string]rolloutCase {
 			reason: "One that was deleted for the new template comes back as the old one.", image: "v1",
 			revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			want: "a=v1 b=v1 c=v1", told: onLatest, wantRevisions: []string{"v1: a b c", "v2:"},
-			edit: answering(func(body map[string]any, call parent.Call) {
+			edit: answering(func(body map[string]any, call variant.Call) {
 				if imageOf(call) == "v2" {
 					body["children"] = []any{}
 				}
@@ -197,7 +197,7 @@ func changeCases() map[string]rolloutCase {
 		"OldDoesNotWant": {
 			reason:    "A child that its revision does not want any more stays as it is until it is its turn.",
 			revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, call parent.Call) {
+			edit: answering(func(body map[string]any, call variant.Call) {
 				if imageOf(call) == "v1" {
 					body["children"] = body["children"].([]any)[:2]
 				}
@@ -207,7 +207,7 @@ func changeCases() map[string]rolloutCase {
 		"ElsewhereChanged": {
 			reason:    "What is not at fieldPaths reaches all children at once, each in its revision.",
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			edit: answering(func(body map[string]any, call parent.Call) {
+			edit: answering(func(body map[string]any, call variant.Call) {
 				for _, child := range body["children"].([]any) {
 					child.(map[string]any)["spec"].(map[string]any)["size"] = int64(2)
 				}
@@ -295,7 +295,7 @@ func paceCases() map[string]rolloutCase {
 
 // answerCases are about what the hook says.
 func answerCases() map[string]rolloutCase {
-	half := func(body map[string]any, call parent.Call) {
+	half := func(body map[string]any, call variant.Call) {
 		body["resyncAfterSeconds"] = 9.0
 		if imageOf(call) == "v1" {
 			body["resyncAfterSeconds"] = 2.5
@@ -304,26 +304,26 @@ func answerCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"NoStatus": {
 			reason: "A hook need not give a status.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, _ parent.Call) { delete(body, "status") }),
+			edit: answering(func(body map[string]any, _ variant.Call) { delete(body, "status") }),
 			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"OwnUpdated": {
 			reason: "A condition Updated of the hook's own stays, and the rollout goes on.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, _ parent.Call) {
+			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Updated", "status": "Unknown", "reason": "Mine", "message": "so"}}}
 			}),
 			want: "a=v2 b=v1 c=v1", told: "Unknown Mine: so", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"EchoedUpdated": {
 			reason: "One that the hook copies from the parent is the host's, and follows the rollout.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, _ parent.Call) {
+			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision"}}}
 			}),
 			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"StrangeConditions": {
 			reason: "Conditions that are no list are left to the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, _ parent.Call) {
+			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": map[string]any{"good": true}}
 			}),
 			want: "a=v2 b=v1 c=v1", wantRevisions: []string{"v2: a", "v1: b c"},
@@ -344,7 +344,7 @@ func answerCases() map[string]rolloutCase {
 		},
 		"OtherKinds": {
 			reason: "Kinds that are not rolled out follow the latest answer at once, where they stand.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, call parent.Call) {
+			edit: answering(func(body map[string]any, call variant.Call) {
 				note := map[string]any{"apiVersion": "test.example/v1", "kind": "Note", "metadata": map[string]any{"name": "n", "namespace": "prod"}, "spec": map[string]any{"image": imageOf(call)}}
 				children := body["children"].([]any)
 				body["children"] = append([]any{children[0], note}, children[1:]...)
@@ -424,6 +424,6 @@ func recordCases() map[string]rolloutCase {
 	}
 }
 
-func imageOf(call parent.Call) any {
+func imageOf(call variant.Call) any {
 	return valueAt(call.Request["parent"].(map[string]any), []string{"spec", "template", "image"})
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 const ready = `statusChecks: {conditions: [{type: Ready, status: "True"}]}`
@@ -118,7 +118,7 @@ func (w *world) store(t *testing.T, s scope, line string, age time.Duration) {
 	image, ids, _ := strings.Cut(line, ":")
 	w.turn(image)
 	v := New(w.config)
-	h, err := v.history(parent.Observed{Parent: w.parent})
+	h, err := v.history(variant.Observed{Parent: w.parent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +151,10 @@ func (w *world) add(t *testing.T, s scope, word string) {
 	name, image, _ := strings.Cut(word, "=")
 	image, mark := image[:2], image[2:]
 	w.turn(image)
-	body := itemsHook(parent.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
+	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
 	v := New(w.config)
 	child := v.labelled(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
-	w.perform(w.changes(t, parent.Observed{}, parent.Desired{Children: []*unstructured.Unstructured{child}})[0])
+	w.perform(w.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])
 	made := w.children[len(w.children)-1]
 	setReady(made, "True")
 	switch mark {
@@ -174,7 +174,7 @@ func anywhere(message string) string {
 	return message
 }
 
-func kept(d parent.Desired) string {
+func kept(d variant.Desired) string {
 	var names []string
 	for key := range d.Keep {
 		names = append(names, key.Name)
@@ -184,7 +184,7 @@ func kept(d parent.Desired) string {
 }
 
 // marked are the desired revisions; those that stay as they are end in "=".
-func marked(o parent.Observed, d parent.Desired) []string {
+func marked(o variant.Observed, d variant.Desired) []string {
 	lines := recorded(d.Revisions)
 	for i, r := range d.Revisions {
 		if slices.Contains(o.Revisions, r) {
@@ -197,7 +197,7 @@ func marked(o parent.Observed, d parent.Desired) []string {
 func failing(image string) func(w *world) {
 	return func(w *world) {
 		answer := w.answer
-		w.answer = func(call parent.Call) (any, error) {
+		w.answer = func(call variant.Call) (any, error) {
 			if valueAt(call.Request["parent"].(map[string]any), []string{"spec", "template", "image"}) == image {
 				return nil, errors.New("boom")
 			}
@@ -206,10 +206,10 @@ func failing(image string) func(w *world) {
 	}
 }
 
-func answering(change func(body map[string]any, call parent.Call)) func(w *world) {
+func answering(change func(body map[string]any, call variant.Call)) func(w *world) {
 	return func(w *world) {
 		answer := w.answer
-		w.answer = func(call parent.Call) (any, error) {
+		w.answer = func(call variant.Call) (any, error) {
 			body, err := answer(call)
 			change(body.(map[string]any), call)
 			return body, err

@@ -1,11 +1,11 @@
 package composite
 
-import "github.com/libretto-k8s/libretto/controllers/parent"
+import "github.com/libretto-k8s/libretto/controllers/variant"
 
 // only has the hook want just these children of those that spec.names lists while the
 // template has that image, as it does where what scales is part of the revision.
 func only(image string, count int) func(w *world) {
-	return answering(func(body map[string]any, call parent.Call) {
+	return answering(func(body map[string]any, call variant.Call) {
 		if imageOf(call) == image {
 			body["children"] = body["children"].([]any)[:count]
 		}
@@ -121,7 +121,7 @@ func reverseCases() map[string]rolloutCase {
 		},
 		"ReverseOthers": {
 			reason: "Kinds that are not rolled out stand where they did.", strategy: "order: Reverse", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, call parent.Call) {
+			edit: answering(func(body map[string]any, call variant.Call) {
 				note := map[string]any{"apiVersion": "test.example/v1", "kind": "Note", "metadata": map[string]any{"name": "n", "namespace": "prod"}, "spec": map[string]any{"image": imageOf(call)}}
 				children := body["children"].([]any)
 				body["children"] = append([]any{children[0], note}, children[1:]...)

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // rollingStrategies are the update strategies of the kinds whose method is a
@@ -28,7 +28,7 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 	return strategies
 }
 
-func names(rule *v1alpha1.CompositeChildRule, child parent.ChildRule) bool {
+func names(rule *v1alpha1.CompositeChildRule, child variant.ChildRule) bool {
 	return rule.APIVersion == child.GroupVersion().String() && rule.Resource == child.GroupVersionResource.Resource
 }
 

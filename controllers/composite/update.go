@@ -8,23 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // rollOut makes one desired state of the answers for all live revisions.
-func (v *Variant) rollOut(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	h, err := v.history(observed)
 	if err != nil {
-		return parent.Desired{}, err
+		return variant.Desired{}, err
 	}
 	desired, wanted, err := v.readAll(observed, h, answers)
 	if err != nil {
-		return parent.Desired{}, err
+		return variant.Desired{}, err
 	}
 	r := &rollout{latest: h.latest, history: h, members: v.members(observed, h, desired.Children)}
 	r.versions = v.setVersions(observed.Parent, r.members, wanted)
 	if err := compare(r.members, h.latest, observed.UpToDate); err != nil {
-		return parent.Desired{}, err
+		return variant.Desired{}, err
 	}
 	r.run()
 	r.place(&desired)
@@ -36,7 +36,7 @@ func (v *Variant) rollOut(observed parent.Observed, answers []parent.Answer) (pa
 // readAll reads the answers: the latest one in full, and of the others their
 // children, by revision. A pass is due when any of them asks for it, and the
 // parent is finalized when all of them say so.
-func (v *Variant) readAll(observed parent.Observed, h *history, answers []parent.Answer) (parent.Desired, map[*revision][]*unstructured.Unstructured, error) {
+func (v *Variant) readAll(observed variant.Observed, h *history, answers []variant.Answer) (variant.Desired, map[*revision][]*unstructured.Unstructured, error) {
 	desired, err := v.read(answers[0], observed, v.selected(observed.Parent))
 	if err != nil {
 		return desired, nil, err
@@ -84,7 +84,7 @@ func (m *member) like(desired *unstructured.Unstructured, upToDate func(observed
 
 // place puts the versions of old revisions where the latest one's stood. A child of
 // which there is no such version stays as it is, there or not.
-func (r *rollout) place(desired *parent.Desired) {
+func (r *rollout) place(desired *variant.Desired) {
 	at := make(map[apply.Key]int, len(desired.Children))
 	for i, child := range desired.Children {
 		at[apply.KeyOf(child)] = i

@@ -15,7 +15,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -41,7 +41,7 @@ type world struct {
 	children  []*unstructured.Unstructured
 	revisions []*unstructured.Unstructured
 	now       time.Time
-	answer    func(call parent.Call) (any, error)
+	answer    func(call variant.Call) (any, error)
 	created   int
 	upToDate  func(observed, desired *unstructured.Unstructured) (bool, error)
 }
@@ -80,7 +80,7 @@ func newWorld(t *testing.T, s scope, strategy string, names ...string) *world {
 			Hooks:            &v1alpha1.CompositeHooks{Sync: &v1alpha1.Hook{Version: v1alpha1.HookV2}, Finalize: &v1alpha1.Hook{}},
 		},
 		Parent:            sets,
-		Children:          []parent.ChildRule{{Resource: child, Method: apply.Method(rolling.Method.AtOnce())}, {Resource: notes, Method: apply.InPlace}},
+		Children:          []variant.ChildRule{{Resource: child, Method: apply.Method(rolling.Method.AtOnce())}, {Resource: notes, Method: apply.InPlace}},
 		RevisionNamespace: "host",
 	}}
 	w.parent = &unstructured.Unstructured{Object: map[string]any{
@@ -92,7 +92,7 @@ func newWorld(t *testing.T, s scope, strategy string, names ...string) *world {
 		w.parent.SetNamespace(s.parent)
 	}
 	w.want(names...)
-	w.answer = func(call parent.Call) (any, error) { return itemsHook(call, s), nil }
+	w.answer = func(call variant.Call) (any, error) { return itemsHook(call, s), nil }
 	return w
 }
 
@@ -104,7 +104,7 @@ func ruleFor(r discovery.Resource, s *v1alpha1.ChildUpdateStrategy) v1alpha1.Com
 }
 
 // itemsHook wants an item with the template's image for each of spec.names.
-func itemsHook(call parent.Call, s scope) map[string]any {
+func itemsHook(call variant.Call, s scope) map[string]any {
 	p := call.Request["parent"].(map[string]any)
 	image := valueAt(p, []string{"spec", "template", "image"})
 	var children []any
@@ -136,8 +136,8 @@ func (w *world) turn(image string) {
 }
 
 // observed gives a copy of everything, as another process would see it.
-func (w *world) observed() parent.Observed {
-	o := parent.Observed{Parent: w.parent.DeepCopy(), Now: w.now, UpToDate: w.upToDate}
+func (w *world) observed() variant.Observed {
+	o := variant.Observed{Parent: w.parent.DeepCopy(), Now: w.now, UpToDate: w.upToDate}
 	for _, child := range w.children {
 		o.Children = append(o.Children, child.DeepCopy())
 	}
@@ -151,23 +151,23 @@ func (w *world) observed() parent.Observed {
 }
 
 // decide asks a variant that knows nothing of earlier passes.
-func (w *world) decide(o parent.Observed) (parent.Desired, error) {
+func (w *world) decide(o variant.Observed) (variant.Desired, error) {
 	v := New(w.config)
 	calls, err := v.Calls(o)
 	if err != nil {
-		return parent.Desired{}, err
+		return variant.Desired{}, err
 	}
-	answers := make([]parent.Answer, len(calls))
+	answers := make([]variant.Answer, len(calls))
 	for i, call := range calls {
 		body, err := w.answer(call)
-		answers[i] = parent.Answer{Call: call, Body: body, Err: err}
+		answers[i] = variant.Answer{Call: call, Body: body, Err: err}
 	}
 	return v.Desired(o, answers)
 }
 
 // writes gives what a pass would write: first ControllerRevisions, in any order,
 // then the rest in this order. None of the writes looks at the others.
-func (w *world) writes(t *testing.T, o parent.Observed, d parent.Desired) (records, rest []func()) {
+func (w *world) writes(t *testing.T, o variant.Observed, d variant.Desired) (records, rest []func()) {
 	t.Helper()
 	observed := map[string]*unstructured.Unstructured{}
 	for _, r := range o.Revisions {
@@ -191,7 +191,7 @@ func (w *world) writes(t *testing.T, o parent.Observed, d parent.Desired) (recor
 	return records, rest
 }
 
-func (w *world) changes(t *testing.T, o parent.Observed, d parent.Desired) []apply.Change {
+func (w *world) changes(t *testing.T, o variant.Observed, d variant.Desired) []apply.Change {
 	t.Helper()
 	input := apply.Input{Owner: metav1.OwnerReference{UID: "u1"}}
 	for _, rule := range w.config.Children {

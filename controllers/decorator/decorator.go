@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Config is a DecoratorController and its resources.
@@ -16,14 +16,14 @@ type Config struct {
 	Definition map[string]any
 	Spec       v1alpha1.DecoratorControllerSpec
 	// Attachments are the resolved rules of the spec.
-	Attachments []parent.ChildRule
+	Attachments []variant.ChildRule
 }
 
 // Variant is the decorator's part of a reconcile. It keeps no state.
 type Variant struct {
 	definition     map[string]any
 	name           string
-	attachments    *parent.Placement
+	attachments    *variant.Placement
 	sync, finalize *hook
 }
 
@@ -31,7 +31,7 @@ type Variant struct {
 type hook struct {
 	name     string
 	relative bool
-	response parent.ResponseRules
+	response variant.ResponseRules
 }
 
 // New makes the variant of one definition.
@@ -45,7 +45,7 @@ func New(config Config) *Variant {
 	return &Variant{
 		definition:  config.Definition,
 		name:        definition.GetName(),
-		attachments: parent.NewPlacement("attachments", config.Attachments),
+		attachments: variant.NewPlacement("attachments", config.Attachments),
 		sync:        newHook(v1alpha1.SyncHook, hooks.Sync, attaches),
 		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, attaches),
 	}
@@ -59,13 +59,13 @@ func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook 
 	return &hook{
 		name:     string(name),
 		relative: given.WireVersion() == v1alpha1.HookV1,
-		response: parent.RulesOf(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
+		response: variant.RulesOf(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
 	}
 }
 
 // asked is the hook that a pass asks, or nil where the definition has none: one
 // that has a finalize hook alone leaves living objects as they are.
-func (v *Variant) asked(observed parent.Observed) *hook {
+func (v *Variant) asked(observed variant.Observed) *hook {
 	if observed.Finalizing {
 		return v.finalize
 	}
@@ -74,24 +74,24 @@ func (v *Variant) asked(observed parent.Observed) *hook {
 
 // Claim tells attachments by their owner and the marker (section 3.4 of the
 // specification). A decorator neither adopts nor releases.
-func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
-	return parent.Claim{Marked: v.marks, Mark: parent.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: v.name}}, nil
+func (v *Variant) Claim(*unstructured.Unstructured) (variant.Claim, error) {
+	return variant.Claim{Marked: v.marks, Mark: variant.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: v.name}}, nil
 }
 
 // Calls asks the sync hook, or the finalize hook (section 2.3 of the specification).
-func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
+func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	hook := v.asked(observed)
 	if hook == nil {
 		return nil, nil
 	}
 	namespace := observed.Parent.GetNamespace()
-	return []parent.Call{{
+	return []variant.Call{{
 		Hook: hook.name,
 		Request: map[string]any{
 			"controller":  v.definition,
 			"object":      observed.Parent.Object,
-			"attachments": parent.Grouped(observed.Children, v.attachments.Kinds(), namespace, hook.relative),
-			"related":     parent.Grouped(observed.Related, observed.RelatedKinds, namespace, hook.relative),
+			"attachments": variant.Grouped(observed.Children, v.attachments.Kinds(), namespace, hook.relative),
+			"related":     variant.Grouped(observed.Related, observed.RelatedKinds, namespace, hook.relative),
 			"finalizing":  observed.Finalizing,
 		},
 	}}, nil

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 func TestClaim(t *testing.T) {
@@ -25,7 +25,7 @@ func TestClaim(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			claim, err := variant(t, `{sync: {}}`).Claim(object(t, namespacedTarget))
+			claim, err := newVariant(t, `{sync: {}}`).Claim(object(t, namespacedTarget))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,13 +76,13 @@ func TestCalls(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			observed := parent.Observed{
+			observed := variant.Observed{
 				Parent: object(t, tc.target), Finalizing: tc.finalizing,
 				Children:     []*unstructured.Unstructured{object(t, service)},
 				Related:      []*unstructured.Unstructured{object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: prod}}`), object(t, service)},
 				RelatedKinds: []schema.GroupVersionKind{{Version: "v1", Kind: "Namespace"}, services.Kind},
 			}
-			calls, err := variant(t, tc.hooks, services, roles).Calls(observed)
+			calls, err := newVariant(t, tc.hooks, services, roles).Calls(observed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestCalls(t *testing.T) {
 }
 
 // described tells of a call which keys its groups have.
-func described(t *testing.T, calls []parent.Call, observed parent.Observed) map[string]any {
+func described(t *testing.T, calls []variant.Call, observed variant.Observed) map[string]any {
 	t.Helper()
 	if len(calls) == 0 {
 		return map[string]any{}

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Desired reads the answer (section 2.3 of the specification). Where no hook was
 // asked everything stays as it is.
-func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	hook := v.asked(observed)
 	if hook == nil {
-		return parent.Desired{Keep: keepAll(observed.Children)}, nil
+		return variant.Desired{Keep: keepAll(observed.Children)}, nil
 	}
-	response := parent.ReadResponse(answers[0], hook.response)
-	desired := parent.Desired{
+	response := variant.ReadResponse(answers[0], hook.response)
+	desired := variant.Desired{
 		Children:           v.attachments.Objects(response, observed.Parent, v.mark),
 		Labels:             entries(response, "labels"),
 		Annotations:        entries(response, "annotations"),
@@ -39,7 +39,7 @@ func keepAll(children []*unstructured.Unstructured) map[apply.Key]bool {
 
 // entries reads the labels or annotations that an object is to have; null
 // removes one, and what is not listed is left alone.
-func entries(response *parent.Response, field string) map[string]*string {
+func entries(response *variant.Response, field string) map[string]*string {
 	given := response.Map(field)
 	if len(given) == 0 {
 		return nil

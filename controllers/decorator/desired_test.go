@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -192,12 +192,12 @@ func TestDesired(t *testing.T) {
 			if tc.none {
 				resources = nil
 			}
-			v := variant(t, either(tc.hooks, `{sync: {version: v2}}`), resources...)
+			v := newVariant(t, either(tc.hooks, `{sync: {version: v2}}`), resources...)
 			var body, before any
 			decode(t, tc.answer, &body)
 			decode(t, tc.answer, &before)
-			observed := parent.Observed{Parent: object(t, either(tc.target, namespacedTarget))}
-			desired, err := v.Desired(observed, []parent.Answer{{Call: parent.Call{Hook: "sync"}, Body: body}})
+			observed := variant.Observed{Parent: object(t, either(tc.target, namespacedTarget))}
+			desired, err := v.Desired(observed, []variant.Answer{{Call: variant.Call{Hook: "sync"}, Body: body}})
 			if diff := cmp.Diff(before, body); diff != "" {
 				t.Errorf("the hook's answer was changed:\n%s", diff)
 			}
@@ -219,26 +219,26 @@ func TestDesired(t *testing.T) {
 
 func TestDesiredWithoutAnAnswer(t *testing.T) {
 	child := object(t, `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: prod}}`)
-	observed := parent.Observed{Parent: object(t, namespacedTarget), Children: []*unstructured.Unstructured{child}}
+	observed := variant.Observed{Parent: object(t, namespacedTarget), Children: []*unstructured.Unstructured{child}}
 	finalizing := observed
 	finalizing.Finalizing = true
 	cases := map[string]struct {
 		reason, hooks string
-		observed      parent.Observed
-		answers       []parent.Answer
-		want          parent.Desired
+		observed      variant.Observed
+		answers       []variant.Answer
+		want          variant.Desired
 		err           error
 	}{
-		"NotAsked": {"With a finalize hook alone a living object keeps what it has.", `{finalize: {}}`, observed, nil, parent.Desired{Keep: map[apply.Key]bool{apply.KeyOf(child): true}}, nil},
-		"Failed":   {"A hook that failed is the failure of the pass.", `{sync: {}}`, observed, []parent.Answer{{Err: errBoom}}, parent.Desired{}, errBoom},
+		"NotAsked": {"With a finalize hook alone a living object keeps what it has.", `{finalize: {}}`, observed, nil, variant.Desired{Keep: map[apply.Key]bool{apply.KeyOf(child): true}}, nil},
+		"Failed":   {"A hook that failed is the failure of the pass.", `{sync: {}}`, observed, []variant.Answer{{Err: errBoom}}, variant.Desired{}, errBoom},
 		"Finalized": {
 			"The finalize hook's answer is read by its own rules.", `{sync: {version: v2}, finalize: {webhook: {responseUnMarshallMode: loose}}}`,
-			finalizing, []parent.Answer{{Body: map[string]any{"finalized": true, "other": int64(1)}}}, parent.Desired{Children: []*unstructured.Unstructured{}, Finalized: true}, nil,
+			finalizing, []variant.Answer{{Body: map[string]any{"finalized": true, "other": int64(1)}}}, variant.Desired{Children: []*unstructured.Unstructured{}, Finalized: true}, nil,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			desired, err := variant(t, tc.hooks, services).Desired(tc.observed, tc.answers)
+			desired, err := newVariant(t, tc.hooks, services).Desired(tc.observed, tc.answers)
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("%s\nwant error %v, got %v", tc.reason, tc.err, err)
 			}
@@ -257,7 +257,7 @@ func either(given, otherwise string) string {
 }
 
 // shown gives what is desired in the form of the cases, without what is not set.
-func shown(desired parent.Desired) map[string]any {
+func shown(desired variant.Desired) map[string]any {
 	fields := map[string]any{}
 	for _, attachment := range desired.Children {
 		list, _ := fields["attachments"].([]any)

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // marks says whether the definition made an attachment: others may make some for
@@ -16,5 +16,5 @@ func (v *Variant) marks(attachment *unstructured.Unstructured) bool {
 
 // mark gives a copy of a desired attachment with the definition's marker.
 func (v *Variant) mark(attachment *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-	return parent.Marked(attachment, nil, map[string]any{v1alpha1.DecoratorAnnotation: v.name}), ""
+	return variant.Marked(attachment, nil, map[string]any{v1alpha1.DecoratorAnnotation: v.name}), ""
 }

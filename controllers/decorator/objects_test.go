@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -48,13 +48,13 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // variant makes the variant of the decorator svc with the hooks that are given as YAML.
-func variant(t *testing.T, hooks string, attachments ...discovery.Resource) *Variant {
+func newVariant(t *testing.T, hooks string, attachments ...discovery.Resource) *Variant {
 	t.Helper()
 	config := Config{Definition: parse(t, `{kind: DecoratorController, metadata: {name: svc}}`)}
 	config.Spec.Hooks = &v1alpha1.DecoratorHooks{}
 	decode(t, hooks, config.Spec.Hooks)
 	for _, resource := range attachments {
-		config.Attachments = append(config.Attachments, parent.ChildRule{Resource: resource})
+		config.Attachments = append(config.Attachments, variant.ChildRule{Resource: resource})
 	}
 	return New(config)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/composite"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -38,32 +39,32 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 		return nil, err
 	}
 	shown := shownToHooks(object)
-	variant := composite.New(composite.Config{
+	behaviour := composite.New(composite.Config{
 		Definition: shown, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
 	})
-	revisions, err := p.revisions(variant, parents.Resource)
+	revisions, err := p.revisions(behaviour, parents.Resource)
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{
-		Hooks: hooks, Settings: spec.DefinitionSettings, unchecked: variant.Unchecked(),
+		Hooks: hooks, Settings: spec.DefinitionSettings, unchecked: behaviour.Unchecked(),
 		Config: parent.Config{
-			Variant: variant, Parents: []parent.ParentRule{parents}, Children: children, Revisions: revisions, OwnRevisions: variant.OwnRevisions,
+			Variant: behaviour, Parents: []variant.ParentRule{parents}, Children: children, Revisions: revisions, OwnRevisions: behaviour.OwnRevisions,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
 			Customize:  p.customize(hooks, shown),
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
-				claim, err := variant.Claim(o)
+				claim, err := behaviour.Claim(o)
 				return claim.Selector, err
 			},
-			SelectorIndex: variant.SelectorIndex(),
+			SelectorIndex: behaviour.SelectorIndex(),
 		},
 	}, nil
 }
 
 // revisions gives the resource that holds how far rollouts are, or nil if the
 // definition has none.
-func (p Planner) revisions(variant *composite.Variant, parents discovery.Resource) (*discovery.Resource, error) {
-	if !variant.Rolling() {
+func (p Planner) revisions(behaviour *composite.Variant, parents discovery.Resource) (*discovery.Resource, error) {
+	if !behaviour.Rolling() {
 		return nil, nil
 	}
 	if !parents.Namespaced && p.RevisionNamespace == "" {
@@ -77,19 +78,19 @@ func (p Planner) revisions(variant *composite.Variant, parents discovery.Resourc
 }
 
 // parentRule resolves the rule that composites and maps have for parents.
-func (p Planner) parentRule(rule v1alpha1.ParentRule) (parent.ParentRule, error) {
+func (p Planner) parentRule(rule v1alpha1.ParentRule) (variant.ParentRule, error) {
 	resource, err := p.Find(rule.APIVersion, rule.Resource)
 	if err != nil {
-		return parent.ParentRule{}, err
+		return variant.ParentRule{}, err
 	}
 	selector := labels.Everything()
 	if rule.LabelSelector != nil {
 		if selector, err = metav1.LabelSelectorAsSelector(rule.LabelSelector); err != nil {
-			return parent.ParentRule{}, fmt.Errorf("labelSelector: %w", err)
+			return variant.ParentRule{}, fmt.Errorf("labelSelector: %w", err)
 		}
 	}
 	ignores := rule.IgnoreStatusChanges != nil && *rule.IgnoreStatusChanges
-	return parent.ParentRule{
+	return variant.ParentRule{
 		Resource: resource,
 		Selects: func(o *unstructured.Unstructured) bool {
 			return selector.Empty() || selector.Matches(labels.Set(o.GetLabels()))

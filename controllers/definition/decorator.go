@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/decorator"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // decorator resolves a DecoratorController.
@@ -51,14 +52,14 @@ func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
 }
 
 // targetRules resolves the resources that are decorated.
-func (p Planner) targetRules(targets []*decorator.Targets) ([]parent.ParentRule, error) {
-	rules := make([]parent.ParentRule, len(targets))
+func (p Planner) targetRules(targets []*decorator.Targets) ([]variant.ParentRule, error) {
+	rules := make([]variant.ParentRule, len(targets))
 	for i, t := range targets {
 		resource, err := p.Find(t.APIVersion, t.Resource)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Field, err)
 		}
-		rules[i] = parent.ParentRule{Resource: resource, Selects: t.Selects, IgnoresStatus: t.IgnoresStatus}
+		rules[i] = variant.ParentRule{Resource: resource, Selects: t.Selects, IgnoresStatus: t.IgnoresStatus}
 	}
 	return rules, nil
 }

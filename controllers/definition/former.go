@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // former is an instance that has been replaced. It is closed once those of its
@@ -26,7 +26,7 @@ func replaced(previous, next *instance) []former {
 	}
 	kept := next.plan.Config.Parents
 	return []former{{previous, func(kind schema.GroupKind) bool {
-		return !slices.ContainsFunc(kept, func(p parent.ParentRule) bool { return p.Kind.GroupKind() == kind })
+		return !slices.ContainsFunc(kept, func(p variant.ParentRule) bool { return p.Kind.GroupKind() == kind })
 	}}}
 }
 

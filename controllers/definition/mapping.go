@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/mapping"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // mapping resolves a MapController.
@@ -43,7 +44,7 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 		Hooks: hooks, Settings: spec.DefinitionSettings,
 		Config: parent.Config{
 			Variant: mapping.New(mapping.Config{Definition: shown, Spec: *spec, Inputs: inputs, Outputs: outputs}),
-			Parents: []parent.ParentRule{parents}, Children: outputs, Inputs: inputs,
+			Parents: []variant.ParentRule{parents}, Children: outputs, Inputs: inputs,
 			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
 			Customize:  p.customize(hooks, shown),
 			Selector:   mapping.SelectorOf, SelectorIndex: mapping.SelectorIndex,
@@ -51,8 +52,8 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 	}, nil
 }
 
-func (p Planner) inputRules(given []v1alpha1.MapInputRule) ([]parent.InputRule, error) {
-	found := make([]parent.InputRule, len(given))
+func (p Planner) inputRules(given []v1alpha1.MapInputRule) ([]variant.InputRule, error) {
+	found := make([]variant.InputRule, len(given))
 	for i, rule := range given {
 		resource, err := p.Find(rule.APIVersion, rule.Resource)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -37,7 +38,7 @@ type Plan struct {
 	Settings v1alpha1.DefinitionSettings
 
 	// unchecked are the rules for children that are rolled out whether healthy or not.
-	unchecked []parent.ChildRule
+	unchecked []variant.ChildRule
 
 	uid        types.UID
 	generation int64
@@ -144,19 +145,19 @@ type childRule struct {
 }
 
 // children resolves rules for children, of which the last for a kind counts.
-func (p Planner) children(field string, settings v1alpha1.DefinitionSettings, count int, rule func(int) childRule) ([]parent.ChildRule, error) {
-	var rules []parent.ChildRule
+func (p Planner) children(field string, settings v1alpha1.DefinitionSettings, count int, rule func(int) childRule) ([]variant.ChildRule, error) {
+	var rules []variant.ChildRule
 	for i := range count {
 		given := rule(i)
 		resource, err := p.Find(given.APIVersion, given.Resource)
 		if err != nil {
 			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
 		}
-		next := parent.ChildRule{
+		next := variant.ChildRule{
 			Resource: resource, Method: apply.Method(given.method.AtOnce()),
 			Strategy: apply.Strategy(given.Strategy(settings.ApplyStrategy, p.Strategy)), Force: given.Force(),
 		}
-		at := slices.IndexFunc(rules, func(r parent.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
+		at := slices.IndexFunc(rules, func(r variant.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
 		if at >= 0 && rules[at].Kind != next.Kind {
 			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them", field, i, resource.GroupResource())
 		}
@@ -177,7 +178,7 @@ func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *pa
 				Definition: shown, Find: p.Find,
 				OwnNamespace:  named.Hook.WireVersion() == v1alpha1.HookV1,
 				RefuseUnknown: named.Hook.ResponseMode() == v1alpha1.ResponseStrict,
-				Unwrap:        parent.UnwrapFor(named.Hook),
+				Unwrap:        variant.UnwrapFor(named.Hook),
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -21,7 +21,7 @@ func TestPlanEqual(t *testing.T) {
 		if edit != nil {
 			edit(p, &resource)
 		}
-		p.Config.Parents = []parent.ParentRule{{Resource: resource}}
+		p.Config.Parents = []variant.ParentRule{{Resource: resource}}
 		return p
 	}
 	base := plan(nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // release takes the finalizer of a definition that is gone off its parents. One
@@ -25,7 +26,7 @@ func (r *Reconciler) release(ctx context.Context, h *hosted) error {
 	config := parent.Config{Definition: h.object.GetKind() + " " + h.object.GetName(), Finalizing: parent.Finalizing{Name: name}}
 	for _, rule := range rules {
 		if resource, err := r.planner.Find(rule.APIVersion, rule.Resource); err == nil {
-			config.Parents = append(config.Parents, parent.ParentRule{Resource: resource})
+			config.Parents = append(config.Parents, variant.ParentRule{Resource: resource})
 		}
 	}
 	return parent.Release(ctx, config, r.config.Environment)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -80,7 +80,7 @@ func unfinalized(held []controller.Key) []warning {
 	if n := len(held) - mostNamed; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return []warning{{parent.ReasonNotFinalized,
+	return []warning{{variant.ReasonNotFinalized,
 		"the finalize hook has answered without finalized for more than a minute, and holds " + strings.Join(names, ", ") + more}}
 }
 
@@ -96,7 +96,7 @@ func removedResources(previous, next *Plan, left counts) []warning {
 	var all []warning
 	for _, rule := range previous.Config.Parents {
 		kind := rule.Kind.GroupKind()
-		if slices.ContainsFunc(next.Config.Parents, func(r parent.ParentRule) bool { return r.Kind.GroupKind() == kind }) {
+		if slices.ContainsFunc(next.Config.Parents, func(r variant.ParentRule) bool { return r.Kind.GroupKind() == kind }) {
 			continue
 		}
 		if n := left.ParentsOf(kind); n > 0 {
@@ -108,7 +108,7 @@ func removedResources(previous, next *Plan, left counts) []warning {
 	}
 	for _, rule := range previous.Config.Children {
 		kind := rule.Kind.GroupKind()
-		if slices.ContainsFunc(next.Config.Children, func(r parent.ChildRule) bool { return r.Kind.GroupKind() == kind }) {
+		if slices.ContainsFunc(next.Config.Children, func(r variant.ChildRule) bool { return r.Kind.GroupKind() == kind }) {
 			continue
 		}
 		if n := left.ChildrenOf(kind); n > 0 {
@@ -152,7 +152,7 @@ func (h *hosted) noteRemoved() {
 // not told here too.
 func (r *Reconciler) tellWarnings(object *unstructured.Unstructured, before, now []warning) {
 	for _, w := range now {
-		if w.reason != parent.ReasonNotFinalized && !slices.Contains(before, w) {
+		if w.reason != variant.ReasonNotFinalized && !slices.Contains(before, w) {
 			r.event(object, corev1.EventTypeWarning, w.reason, w.message)
 		}
 	}

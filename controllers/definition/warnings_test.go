@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -25,10 +26,10 @@ func planOf(kinds string) *Plan {
 	p := &Plan{generation: 4, kind: v1alpha1.DecoratorControllerKind}
 	parents, children, _ := strings.Cut(kinds, ">")
 	for _, kind := range strings.Fields(parents) {
-		p.Config.Parents = append(p.Config.Parents, parent.ParentRule{Resource: kindNamed(kind)})
+		p.Config.Parents = append(p.Config.Parents, variant.ParentRule{Resource: kindNamed(kind)})
 	}
 	for _, kind := range strings.Fields(children) {
-		p.Config.Children = append(p.Config.Children, parent.ChildRule{Resource: kindNamed(kind)})
+		p.Config.Children = append(p.Config.Children, variant.ChildRule{Resource: kindNamed(kind)})
 	}
 	return p
 }
@@ -93,18 +94,18 @@ func TestPlanWarnings(t *testing.T) {
 	cases := map[string]struct {
 		reason, kind string
 		parent       discovery.Resource
-		unchecked    []parent.ChildRule
+		unchecked    []variant.ChildRule
 		want         string
 	}{
 		"Nothing":   {"Mostly there is nothing.", v1alpha1.CompositeControllerKind, withStatus, nil, ""},
 		"Status":    {"A status that can't be written is told.", v1alpha1.CompositeControllerKind, without, nil, "NoStatusSubresource"},
 		"Decorator": {"A decorator need not have one.", v1alpha1.DecoratorControllerKind, without, nil, ""},
-		"Unchecked": {"So is a rolling update that looks at no status.", v1alpha1.CompositeControllerKind, withStatus, []parent.ChildRule{{Resource: withStatus}}, "NoStatusChecks"},
-		"Both":      {"And both.", v1alpha1.MapControllerKind, without, []parent.ChildRule{{Resource: withStatus}}, "NoStatusSubresource NoStatusChecks"},
+		"Unchecked": {"So is a rolling update that looks at no status.", v1alpha1.CompositeControllerKind, withStatus, []variant.ChildRule{{Resource: withStatus}}, "NoStatusChecks"},
+		"Both":      {"And both.", v1alpha1.MapControllerKind, without, []variant.ChildRule{{Resource: withStatus}}, "NoStatusSubresource NoStatusChecks"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := &Plan{kind: tc.kind, unchecked: tc.unchecked, Config: parent.Config{Parents: []parent.ParentRule{{Resource: tc.parent}}}}
+			p := &Plan{kind: tc.kind, unchecked: tc.unchecked, Config: parent.Config{Parents: []variant.ParentRule{{Resource: tc.parent}}}}
 			var got []string
 			for _, w := range p.warnings() {
 				got = append(got, w.reason)
@@ -121,7 +122,7 @@ func TestTellWarnings(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	r := &Reconciler{config: Config{Environment: parent.Environment{Events: events}}}
 	checks, status := warning{reasonNoStatusChecks, "checks"}, warning{reasonNoStatusSubresource, "status"}
-	held := warning{parent.ReasonNotFinalized, "is told on the parents"}
+	held := warning{variant.ReasonNotFinalized, "is told on the parents"}
 	var before []warning
 	for _, now := range [][]warning{{checks}, {checks}, {held, checks, status}, {status}, nil, {status}} {
 		r.tellWarnings(nil, before, now)

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 const (
@@ -28,10 +28,10 @@ func (v *Variant) asked(g *group) string {
 
 // calls asks about every group by itself (section 9 of the specification).
 // Beyond the proposal the hooks are shown the related objects.
-func (v *Variant) calls(observed parent.Observed) []parent.Call {
+func (v *Variant) calls(observed variant.Observed) []variant.Call {
 	pass := v.stampsOf(observed)
 	related := v.related(observed)
-	var calls []parent.Call
+	var calls []variant.Call
 	for _, g := range groups(observed) {
 		hook := v.asked(g)
 		if hook == "" {
@@ -39,22 +39,22 @@ func (v *Variant) calls(observed parent.Observed) []parent.Call {
 		}
 		request := v.request(observed.Parent, related)
 		request["mapKey"] = string(g.key)
-		request["outputs"] = parent.Grouped(g.outputs, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
+		request["outputs"] = variant.Grouped(g.outputs, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
 		if g.input != nil {
 			request["input"] = g.input.Object
 		}
-		calls = append(calls, parent.Call{Hook: hook, Subject: string(g.key), Request: request, Stamps: pass.with(g)})
+		calls = append(calls, variant.Call{Hook: hook, Subject: string(g.key), Request: request, Stamps: pass.with(g)})
 	}
 	return calls
 }
 
 // finalizeCall asks about a parent that is to be let go. As with a composite,
 // there is one question about all outputs at once. It is always asked anew.
-func (v *Variant) finalizeCall(observed parent.Observed) parent.Call {
+func (v *Variant) finalizeCall(observed variant.Observed) variant.Call {
 	request := v.request(observed.Parent, v.related(observed))
-	request["outputs"] = parent.Grouped(observed.Children, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
+	request["outputs"] = variant.Grouped(observed.Children, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
 	request["finalizing"] = true
-	return parent.Call{Hook: finalizeHook, Request: request}
+	return variant.Call{Hook: finalizeHook, Request: request}
 }
 
 // request is what all requests have.
@@ -62,6 +62,6 @@ func (v *Variant) request(p *unstructured.Unstructured, related map[string]any) 
 	return map[string]any{"controller": v.definition.Object, "parent": p.Object, "related": related}
 }
 
-func (v *Variant) related(observed parent.Observed) map[string]any {
-	return parent.Grouped(observed.Related, observed.RelatedKinds, observed.Parent.GetNamespace(), false)
+func (v *Variant) related(observed variant.Observed) map[string]any {
+	return variant.Grouped(observed.Related, observed.RelatedKinds, observed.Parent.GetNamespace(), false)
 }

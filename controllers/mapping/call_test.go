@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // scene is what is observed, in short: inputs as "Pod prod/a", outputs as
@@ -21,9 +21,9 @@ type scene struct {
 	Finalizing      bool
 }
 
-func (s scene) observed(t testing.TB, v *Variant) parent.Observed {
+func (s scene) observed(t testing.TB, v *Variant) variant.Observed {
 	t.Helper()
-	observed := parent.Observed{Parent: object(t, s.Parent), Finalizing: s.Finalizing}
+	observed := variant.Observed{Parent: object(t, s.Parent), Finalizing: s.Finalizing}
 	for _, text := range s.Inputs {
 		observed.Inputs = append(observed.Inputs, named(text))
 	}
@@ -58,7 +58,7 @@ func TestCalls(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, tc.hooks, pods)
+			v := newVariant(t, tc.hooks, pods)
 			observed := tc.scene.observed(t, v)
 			before := tc.scene.observed(t, v)
 			calls, err := v.Calls(observed)
@@ -85,7 +85,7 @@ func TestCalls(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	v := variant(t, allHooks, pods, roles)
+	v := newVariant(t, allHooks, pods, roles)
 	observed := scene{
 		Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Related: []string{"Node n1"},
 		Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/gone"},
@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 	x, y := observed.Children[0].Object, observed.Children[1].Object
 	cases := map[string]struct {
 		reason   string
-		observed parent.Observed
+		observed variant.Observed
 		want     []map[string]any
 	}{
 		"MapAndTombstone": {
@@ -141,7 +141,7 @@ func TestRequests(t *testing.T) {
 // TestKeyFromAnyOutput sees to it that one output that lost its annotation does
 // not cost a group its readable key.
 func TestKeyFromAnyOutput(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	observed := scene{Parent: namespacedParent, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/a"}}.observed(t, v)
 	unstructured.RemoveNestedField(observed.Children[0].Object, "metadata", "annotations")
 	calls, err := v.Calls(observed)

@@ -8,14 +8,14 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // settled makes one desired state of what became of each group. What is wrong
 // with one of them holds up none of the others.
-func (v *Variant) settled(observed parent.Observed, verdicts []*verdict) parent.Desired {
-	desired := parent.Desired{Keep: map[apply.Key]bool{}}
+func (v *Variant) settled(observed variant.Observed, verdicts []*verdict) variant.Desired {
+	desired := variant.Desired{Keep: map[apply.Key]bool{}}
 	owners := ownersOf(verdicts)
 	for _, g := range verdicts {
 		if g.problem != nil {
@@ -39,13 +39,13 @@ func (v *Variant) settled(observed parent.Observed, verdicts []*verdict) parent.
 
 // keepLost leaves alone the outputs of which nothing tells the input, and that no input
 // wants, and tells of them: they may be those of an input whose hook has failed.
-func (v *Variant) keepLost(observed parent.Observed, desired *parent.Desired) {
+func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) {
 	wanted := keysOf(desired.Children)
 	for _, output := range lost(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
 			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
-				"it is kept: put the label back, or delete the object", parent.ReasonMarkMissing, key, v1alpha1.MapKey))
+				"it is kept: put the label back, or delete the object", variant.ReasonMarkMissing, key, v1alpha1.MapKey))
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -22,7 +22,7 @@ type outcome struct {
 	Finalized                bool
 }
 
-func outcomeOf(desired parent.Desired) outcome {
+func outcomeOf(desired variant.Desired) outcome {
 	o := outcome{Children: all(desired.Children, described), Resync: desired.ResyncAfterSeconds, Finalized: desired.Finalized}
 	keys := slices.Collect(maps.Keys(desired.Keep))
 	for _, key := range keys {
@@ -36,7 +36,7 @@ func outcomeOf(desired parent.Desired) outcome {
 }
 
 // answers makes an answer to each call. The text "boom" stands for a failure.
-func answers(t *testing.T, v *Variant, observed parent.Observed, bodies []string) []parent.Answer {
+func answers(t *testing.T, v *Variant, observed variant.Observed, bodies []string) []variant.Answer {
 	t.Helper()
 	calls, err := v.Calls(observed)
 	if err != nil {
@@ -45,9 +45,9 @@ func answers(t *testing.T, v *Variant, observed parent.Observed, bodies []string
 	if len(calls) != len(bodies) {
 		t.Fatalf("%d calls, but %d answers", len(calls), len(bodies))
 	}
-	var given []parent.Answer
+	var given []variant.Answer
 	for i, call := range calls {
-		answer := parent.Answer{Call: call}
+		answer := variant.Answer{Call: call}
 		decode(t, bodies[i], &answer.Body)
 		if answer.Body == "boom" {
 			answer.Body, answer.Err = nil, fmt.Errorf("HookFailed: %s hook: %w", call.Hook, errBoom)
@@ -275,7 +275,7 @@ func TestDesired(t *testing.T) {
 			if tc.outputs == nil {
 				tc.outputs = []discovery.Resource{pods}
 			}
-			v := variant(t, either(tc.hooks, allHooks), tc.outputs...)
+			v := newVariant(t, either(tc.hooks, allHooks), tc.outputs...)
 			s := scene{Parent: namespacedParent, Inputs: tc.inputs, Outputs: tc.observe}
 			if tc.cluster {
 				s.Parent = clusterParent
@@ -312,7 +312,7 @@ func either(given, otherwise string) string {
 
 // TestProblemKinds sees to it that the core can tell what kind of failure it was.
 func TestProblemKinds(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b", "ConfigMap prod/c"}}.observed(t, v)
 	desired, err := v.Desired(observed, answers(t, v, observed, []string{`boom`, pod("x"), pod("x")}))
 	if err != nil || len(desired.Problems) != 2 {
@@ -329,7 +329,7 @@ func TestProblemKinds(t *testing.T) {
 // TestDesiredDeleting sees to it that a parent that goes takes its outputs along
 // by the garbage collector alone.
 func TestDesiredDeleting(t *testing.T) {
-	v := variant(t, `{map: {}}`, pods)
+	v := newVariant(t, `{map: {}}`, pods)
 	observed := scene{Parent: deletingParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
 	desired, err := v.Desired(observed, nil)
 	if err != nil {

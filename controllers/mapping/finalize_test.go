@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 func TestFinalized(t *testing.T) {
@@ -43,7 +43,7 @@ func TestFinalized(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, allHooks, pods)
+			v := newVariant(t, allHooks, pods)
 			observed := scene{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
 			desired, err := v.Desired(observed, answers(t, v, observed, []string{tc.answer}))
 			if tc.err != "" {
@@ -70,12 +70,12 @@ func TestFinalizedStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, allHooks, pods)
+			v := newVariant(t, allHooks, pods)
 			observed := scene{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
 			observed.Parent.Object["status"] = parse(t, `{inputs: {configmaps: {total: 3}}, outputs: {pods: {total: 2}}, other: 1}`)
 			var body any
 			decode(t, tc.answer, &body)
-			desired, err := v.Desired(observed, []parent.Answer{{Body: body}})
+			desired, err := v.Desired(observed, []variant.Answer{{Body: body}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // group is an input and the outputs that were made of it.
@@ -19,7 +19,7 @@ type group struct {
 
 // groups gives the inputs in their order, then what is left of inputs that are
 // gone, in the order of their first outputs.
-func groups(observed parent.Observed) []*group {
+func groups(observed variant.Observed) []*group {
 	var all []*group
 	byLabel := map[string]*group{}
 	add := func(g *group) *group {
@@ -48,7 +48,7 @@ func groups(observed parent.Observed) []*group {
 }
 
 // lost gives the outputs of which nothing tells which input they were made of.
-func lost(observed parent.Observed) []*unstructured.Unstructured {
+func lost(observed variant.Observed) []*unstructured.Unstructured {
 	var outputs []*unstructured.Unstructured
 	for _, output := range observed.Children {
 		if labelOf(output) == "" {

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // InputRules compiles a definition's spec.inputResources. Of found, which has one
 // element for each, no more than the resource needs to be set. What the rules
 // select they select on top of the parent's own selector, see SelectorOf.
-func InputRules(given []v1alpha1.MapInputRule, found []parent.InputRule) ([]parent.InputRule, error) {
-	rules := make([]parent.InputRule, len(given))
+func InputRules(given []v1alpha1.MapInputRule, found []variant.InputRule) ([]variant.InputRule, error) {
+	rules := make([]variant.InputRule, len(given))
 	first := map[schema.GroupKind]int{}
 	for i, rule := range found {
 		if other, twice := first[rule.Kind.GroupKind()]; twice {
@@ -40,7 +40,7 @@ type inputSelector struct {
 	namespaces labels.Selector // nil if the rule has none
 }
 
-func newInputSelector(given v1alpha1.MapInputRule, rule parent.InputRule) (*inputSelector, error) {
+func newInputSelector(given v1alpha1.MapInputRule, rule variant.InputRule) (*inputSelector, error) {
 	if given.NamespaceSelector != nil && !rule.Namespaced {
 		return nil, fmt.Errorf("namespaceSelector: %s are in no namespace: leave it out", rule.GroupResource())
 	}

@@ -6,17 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-func inputRules(t *testing.T, spec string, found ...discovery.Resource) ([]parent.InputRule, error) {
+func inputRules(t *testing.T, spec string, found ...discovery.Resource) ([]variant.InputRule, error) {
 	t.Helper()
 	var given []v1alpha1.MapInputRule
 	decode(t, spec, &given)
-	var rules []parent.InputRule
+	var rules []variant.InputRule
 	for _, resource := range found {
-		rules = append(rules, parent.InputRule{Resource: resource})
+		rules = append(rules, variant.InputRule{Resource: resource})
 	}
 	return InputRules(given, rules)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // mapKey is the identity of an input, <group>/<Kind>/<namespace>/<name>, with no
@@ -71,7 +71,7 @@ func (v *Variant) marks(output *unstructured.Unstructured) bool {
 // mark gives a copy of a desired output with the marks of the definition and of
 // the input that it is made of.
 func (v *Variant) mark(output *unstructured.Unstructured, key mapKey, label string) *unstructured.Unstructured {
-	return parent.Marked(output, map[string]any{v1alpha1.MapKey: label}, map[string]any{
+	return variant.Marked(output, map[string]any{v1alpha1.MapKey: label}, map[string]any{
 		v1alpha1.MapKey: string(key), v1alpha1.MapAnnotation: v.definition.GetName(),
 	})
 }

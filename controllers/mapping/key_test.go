@@ -84,7 +84,7 @@ func TestClaim(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			claim, err := variant(t, allHooks).Claim(object(t, namespacedParent))
+			claim, err := newVariant(t, allHooks).Claim(object(t, namespacedParent))
 			if err != nil || claim.Selector != nil {
 				t.Fatalf("a map neither adopts nor releases: want no selector, got %v (%v)", claim.Selector, err)
 			}
@@ -101,7 +101,7 @@ func TestMark(t *testing.T) {
 	before := given.DeepCopy()
 	want := parse(t, `{kind: Pod, metadata: {name: a, labels: {app: web, metacontroller.k8s.io/map-key: `+key.label()+`},
 		annotations: {gone: null, metacontroller.k8s.io/map-key: /Node//n1, metacontroller.k8s.io/map-controller: copies}}, spec: {x: 1}}`)
-	if diff := cmp.Diff(want, variant(t, allHooks).mark(given, key, key.label()).Object); diff != "" {
+	if diff := cmp.Diff(want, newVariant(t, allHooks).mark(given, key, key.label()).Object); diff != "" {
 		t.Errorf("an output has both forms of the map key and the definition's name\n-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(before, given); diff != "" {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Config is a MapController and its resources.
@@ -17,15 +17,15 @@ type Config struct {
 	Definition map[string]any
 	Spec       v1alpha1.MapControllerSpec
 	// Inputs and Outputs are the resolved rules of the spec.
-	Inputs  []parent.InputRule
-	Outputs []parent.ChildRule
+	Inputs  []variant.InputRule
+	Outputs []variant.ChildRule
 }
 
 // Variant is the map's part of a reconcile. It keeps no state.
 type Variant struct {
 	definition               unstructured.Unstructured
-	outputs                  *parent.Placement
-	mapped, buried, finalize *parent.ResponseRules
+	outputs                  *variant.Placement
+	mapped, buried, finalize *variant.ResponseRules
 	inputNames, outputNames  map[schema.GroupKind]string
 }
 
@@ -38,7 +38,7 @@ func New(config Config) *Variant {
 	makes := len(config.Outputs) > 0
 	return &Variant{
 		definition:  unstructured.Unstructured{Object: config.Definition},
-		outputs:     parent.NewPlacement("outputs", config.Outputs),
+		outputs:     variant.NewPlacement("outputs", config.Outputs),
 		mapped:      responseRules(hooks.Map, makes, "outputs", "resyncAfterSeconds"),
 		buried:      responseRules(hooks.Tombstone, makes, "outputs", "resyncAfterSeconds"),
 		finalize:    responseRules(hooks.Finalize, makes, "outputs", "status", "resyncAfterSeconds", "finalized"),
@@ -48,28 +48,28 @@ func New(config Config) *Variant {
 }
 
 // responseRules gives nil for a hook that the definition does not have.
-func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *parent.ResponseRules {
+func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *variant.ResponseRules {
 	if given == nil {
 		return nil
 	}
-	rules := parent.RulesOf(given.Hook(), makes, fields...)
+	rules := variant.RulesOf(given.Hook(), makes, fields...)
 	return &rules
 }
 
 // Claim tells outputs by their owner and the marks on them. A map neither adopts
 // nor releases.
-func (v *Variant) Claim(*unstructured.Unstructured) (parent.Claim, error) {
-	return parent.Claim{Marked: v.marks, Mark: parent.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
+func (v *Variant) Claim(*unstructured.Unstructured) (variant.Claim, error) {
+	return variant.Claim{Marked: v.marks, Mark: variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
 }
 
 // Calls asks the map hook about each input, and the tombstone hook about each
 // group of outputs whose input is gone; or the finalize hook about all of them.
 // For a parent that is being deleted without a finalize hook there is nothing to
 // ask: its outputs go with it.
-func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
+func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	switch {
 	case observed.Finalizing && v.finalize != nil:
-		return []parent.Call{v.finalizeCall(observed)}, nil
+		return []variant.Call{v.finalizeCall(observed)}, nil
 	case observed.Finalizing || observed.Deleting():
 		return nil, nil
 	}
@@ -77,12 +77,12 @@ func (v *Variant) Calls(observed parent.Observed) ([]parent.Call, error) {
 }
 
 // Desired puts the answers together.
-func (v *Variant) Desired(observed parent.Observed, answers []parent.Answer) (parent.Desired, error) {
+func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	switch {
 	case observed.Finalizing && v.finalize != nil:
 		return v.finalized(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
-		return parent.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
+		return variant.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
 	return v.settled(observed, v.verdicts(observed, answers)), nil
 }

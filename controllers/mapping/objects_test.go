@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -106,16 +106,16 @@ func all(objects []*unstructured.Unstructured, describe func(*unstructured.Unstr
 }
 
 // variant makes the variant of the map copies with the hooks that are given as YAML.
-func variant(t testing.TB, hooks string, outputs ...discovery.Resource) *Variant {
+func newVariant(t testing.TB, hooks string, outputs ...discovery.Resource) *Variant {
 	t.Helper()
 	config := Config{
 		Definition: parse(t, definition),
-		Inputs:     []parent.InputRule{{Resource: configMaps}, {Resource: nodes}},
+		Inputs:     []variant.InputRule{{Resource: configMaps}, {Resource: nodes}},
 	}
 	config.Spec.Hooks = &v1alpha1.MapHooks{}
 	decode(t, hooks, config.Spec.Hooks)
 	for _, resource := range outputs {
-		config.Outputs = append(config.Outputs, parent.ChildRule{Resource: resource})
+		config.Outputs = append(config.Outputs, variant.ChildRule{Resource: resource})
 	}
 	return New(config)
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // stamps are those of the fields that all requests of a pass have in common.
@@ -18,7 +18,7 @@ type stamps map[string]string
 
 // stampsOf makes the stamps of a pass. The parent's status is left out: the map
 // writes it itself, and what an input is mapped to must not depend on it.
-func (v *Variant) stampsOf(observed parent.Observed) stamps {
+func (v *Variant) stampsOf(observed variant.Observed) stamps {
 	return stamps{
 		"controller": digest(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
 		"parent":     stampOfParent(observed.Parent),

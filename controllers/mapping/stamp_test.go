@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-func printedStamps(t testing.TB, v *Variant, observed parent.Observed) []string {
+func printedStamps(t testing.TB, v *Variant, observed variant.Observed) []string {
 	t.Helper()
 	calls, err := v.Calls(observed)
 	if err != nil {
@@ -32,34 +32,34 @@ func TestStamp(t *testing.T) {
 	none, all := [3]bool{}, [3]bool{true, true, true}
 	cases := map[string]struct {
 		reason string
-		change func(*parent.Observed)
+		change func(*variant.Observed)
 		want   [3]bool // which stamps change
 	}{
-		"Nothing": {"The same gives the same.", func(*parent.Observed) {}, none},
-		"ParentStatus": {"The parent's status is the map's own doing.", func(o *parent.Observed) {
+		"Nothing": {"The same gives the same.", func(*variant.Observed) {}, none},
+		"ParentStatus": {"The parent's status is the map's own doing.", func(o *variant.Observed) {
 			set(o.Parent, int64(3), "status", "total")
 			o.Parent.SetResourceVersion("10")
 		}, none},
-		"ParentSpec":       {"Another generation concerns all.", func(o *parent.Observed) { o.Parent.SetGeneration(5) }, all},
-		"ParentLabel":      {"Labels do not count as a generation.", func(o *parent.Observed) { o.Parent.SetLabels(map[string]string{"a": "b"}) }, all},
-		"ParentAnnotation": {"Nor do annotations.", func(o *parent.Observed) { o.Parent.SetAnnotations(map[string]string{"a": "b"}) }, all},
-		"ParentAnew":       {"A parent made anew is another.", func(o *parent.Observed) { o.Parent.SetUID("u2") }, all},
-		"Input":            {"An input that changed concerns itself.", func(o *parent.Observed) { o.Inputs[1].SetResourceVersion("2") }, [3]bool{false, true, false}},
-		"InputAnew":        {"So does one that was made anew.", func(o *parent.Observed) { o.Inputs[0].SetUID("other") }, [3]bool{true, false, false}},
-		"Output":           {"An output concerns its input.", func(o *parent.Observed) { o.Children[0].SetResourceVersion("2") }, [3]bool{true, false, false}},
-		"Detached":         {"Or what is left of it.", func(o *parent.Observed) { o.Children[1].SetResourceVersion("2") }, [3]bool{false, false, true}},
-		"OutputAdded": {"One more output too.", func(o *parent.Observed) {
-			o.Children = append(o.Children, output(variant(t, allHooks), "Pod prod/z of /ConfigMap/prod/b"))
+		"ParentSpec":       {"Another generation concerns all.", func(o *variant.Observed) { o.Parent.SetGeneration(5) }, all},
+		"ParentLabel":      {"Labels do not count as a generation.", func(o *variant.Observed) { o.Parent.SetLabels(map[string]string{"a": "b"}) }, all},
+		"ParentAnnotation": {"Nor do annotations.", func(o *variant.Observed) { o.Parent.SetAnnotations(map[string]string{"a": "b"}) }, all},
+		"ParentAnew":       {"A parent made anew is another.", func(o *variant.Observed) { o.Parent.SetUID("u2") }, all},
+		"Input":            {"An input that changed concerns itself.", func(o *variant.Observed) { o.Inputs[1].SetResourceVersion("2") }, [3]bool{false, true, false}},
+		"InputAnew":        {"So does one that was made anew.", func(o *variant.Observed) { o.Inputs[0].SetUID("other") }, [3]bool{true, false, false}},
+		"Output":           {"An output concerns its input.", func(o *variant.Observed) { o.Children[0].SetResourceVersion("2") }, [3]bool{true, false, false}},
+		"Detached":         {"Or what is left of it.", func(o *variant.Observed) { o.Children[1].SetResourceVersion("2") }, [3]bool{false, false, true}},
+		"OutputAdded": {"One more output too.", func(o *variant.Observed) {
+			o.Children = append(o.Children, output(newVariant(t, allHooks), "Pod prod/z of /ConfigMap/prod/b"))
 		}, [3]bool{false, true, false}},
-		"OutputRemoved": {"And one less.", func(o *parent.Observed) { o.Children = o.Children[1:] }, [3]bool{true, false, false}},
-		"Related":       {"A related object concerns all.", func(o *parent.Observed) { o.Related[0].SetResourceVersion("2") }, all},
-		"RelatedGone":   {"So does its absence.", func(o *parent.Observed) { o.Related = o.Related[:1] }, all},
-		"RelatedKinds":  {"An empty group is in the request too.", func(o *parent.Observed) { o.RelatedKinds = append(slices.Clip(o.RelatedKinds), pods.Kind) }, all},
-		"RelatedOrder":  {"In which order they were found is no matter.", func(o *parent.Observed) { slices.Reverse(o.Related) }, none},
+		"OutputRemoved": {"And one less.", func(o *variant.Observed) { o.Children = o.Children[1:] }, [3]bool{true, false, false}},
+		"Related":       {"A related object concerns all.", func(o *variant.Observed) { o.Related[0].SetResourceVersion("2") }, all},
+		"RelatedGone":   {"So does its absence.", func(o *variant.Observed) { o.Related = o.Related[:1] }, all},
+		"RelatedKinds":  {"An empty group is in the request too.", func(o *variant.Observed) { o.RelatedKinds = append(slices.Clip(o.RelatedKinds), pods.Kind) }, all},
+		"RelatedOrder":  {"In which order they were found is no matter.", func(o *variant.Observed) { slices.Reverse(o.Related) }, none},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, allHooks, pods)
+			v := newVariant(t, allHooks, pods)
 			observed := base.observed(t, v)
 			before := printedStamps(t, v, observed)
 			tc.change(&observed)
@@ -80,7 +80,7 @@ func set(o *unstructured.Unstructured, value any, path ...string) {
 }
 
 func TestStampOfWhatHasNoGeneration(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	observed := scene{Parent: `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: prod, uid: u1, resourceVersion: "9"}}`, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
 	before := printedStamps(t, v, observed)
 	observed.Parent.SetResourceVersion("10")
@@ -90,7 +90,7 @@ func TestStampOfWhatHasNoGeneration(t *testing.T) {
 }
 
 func TestStampOfDefinition(t *testing.T) {
-	v, other := variant(t, allHooks, pods), variant(t, allHooks, pods)
+	v, other := newVariant(t, allHooks, pods), newVariant(t, allHooks, pods)
 	other.definition.SetGeneration(2)
 	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
 	if printedStamps(t, v, observed)[0] == printedStamps(t, other, observed)[0] {
@@ -101,17 +101,17 @@ func TestStampOfDefinition(t *testing.T) {
 func TestNoStamp(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		change func(*parent.Observed)
+		change func(*variant.Observed)
 		field  string
 	}{
-		"Input":   {"An input without a version could be anything.", func(o *parent.Observed) { o.Inputs[0].SetResourceVersion("") }, "input"},
-		"Output":  {"So could an output.", func(o *parent.Observed) { o.Children[0].SetResourceVersion("") }, "outputs"},
-		"Related": {"And a related object.", func(o *parent.Observed) { o.Related[0].SetResourceVersion("") }, "related"},
-		"Parent":  {"And a parent with neither generation nor version.", func(o *parent.Observed) { o.Parent.SetGeneration(0); o.Parent.SetResourceVersion("") }, "parent"},
+		"Input":   {"An input without a version could be anything.", func(o *variant.Observed) { o.Inputs[0].SetResourceVersion("") }, "input"},
+		"Output":  {"So could an output.", func(o *variant.Observed) { o.Children[0].SetResourceVersion("") }, "outputs"},
+		"Related": {"And a related object.", func(o *variant.Observed) { o.Related[0].SetResourceVersion("") }, "related"},
+		"Parent":  {"And a parent with neither generation nor version.", func(o *variant.Observed) { o.Parent.SetGeneration(0); o.Parent.SetResourceVersion("") }, "parent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, allHooks, pods)
+			v := newVariant(t, allHooks, pods)
 			observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}, Related: []string{"Node n1"}}.observed(t, v)
 			tc.change(&observed)
 			calls, err := v.Calls(observed)
@@ -129,7 +129,7 @@ func TestNoStamp(t *testing.T) {
 
 // TestStampsOfMany sees to it that of 500 inputs one that changes costs one call.
 func TestStampsOfMany(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	many := scene{Parent: namespacedParent}
 	for i := range 500 {
 		many.Inputs = append(many.Inputs, fmt.Sprintf("ConfigMap prod/in-%03d", i))

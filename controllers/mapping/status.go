@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // status counts inputs and outputs, and merges that into what the parent's
@@ -13,15 +13,15 @@ import (
 // and what was last said of them stays. The generation is only said to have been
 // observed if all went well. A built-in parent has no fields for any of this, and its
 // generation is another controller's to tell: its status is what the hook names, or nil.
-func (v *Variant) status(observed parent.Observed, given map[string]any, well bool) map[string]any {
+func (v *Variant) status(observed variant.Observed, given map[string]any, well bool) map[string]any {
 	if observed.BuiltIn {
 		return given
 	}
-	status := parent.With(observed.Parent.Object["status"], given)
+	status := variant.With(observed.Parent.Object["status"], given)
 	if !observed.Finalizing && !observed.Deleting() {
-		status["inputs"] = parent.With(status["inputs"], counters(v.inputNames, observed.Inputs, false))
+		status["inputs"] = variant.With(status["inputs"], counters(v.inputNames, observed.Inputs, false))
 	}
-	status["outputs"] = parent.With(status["outputs"], counters(v.outputNames, observed.Children, true))
+	status["outputs"] = variant.With(status["outputs"], counters(v.outputNames, observed.Children, true))
 	if well {
 		status["observedGeneration"] = observed.Parent.GetGeneration()
 	}
@@ -80,7 +80,7 @@ func resourceNames(resources map[schema.GroupKind]schema.GroupResource) map[sche
 	return names
 }
 
-func inputNames(rules []parent.InputRule) map[schema.GroupKind]string {
+func inputNames(rules []variant.InputRule) map[schema.GroupKind]string {
 	resources := map[schema.GroupKind]schema.GroupResource{}
 	for _, rule := range rules {
 		resources[rule.Kind.GroupKind()] = rule.GroupResource()
@@ -88,7 +88,7 @@ func inputNames(rules []parent.InputRule) map[schema.GroupKind]string {
 	return resourceNames(resources)
 }
 
-func outputNames(rules []parent.ChildRule) map[schema.GroupKind]string {
+func outputNames(rules []variant.ChildRule) map[schema.GroupKind]string {
 	resources := map[schema.GroupKind]schema.GroupResource{}
 	for _, rule := range rules {
 		resources[rule.Kind.GroupKind()] = rule.GroupResource()

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 func TestStatus(t *testing.T) {
@@ -70,7 +70,7 @@ func TestStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := variant(t, allHooks, pods)
+			v := newVariant(t, allHooks, pods)
 			observed := scene{Parent: namespacedParent, Inputs: tc.inputs}.observed(t, v)
 			observed.Parent.Object["status"] = parse(t, tc.before)
 			bodies := make([]string, len(tc.inputs))
@@ -101,7 +101,7 @@ func TestStatus(t *testing.T) {
 
 // TestStatusOfUndeclared sees to it that what no rule names has no counter.
 func TestStatusOfUndeclared(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	observed := scene{Parent: namespacedParent, Outputs: []string{"ConfigMap prod/x of /Node//n"}}.observed(t, v)
 	want := parse(t, `{inputs: {configmaps: {total: 0}, nodes: {total: 0}}, outputs: {pods: {total: 0}}, observedGeneration: 4}`)
 	if diff := cmp.Diff(want, v.status(observed, nil, true)); diff != "" {
@@ -111,7 +111,7 @@ func TestStatusOfUndeclared(t *testing.T) {
 
 // TestStatusSettles sees to it that a status, once written, is not written again.
 func TestStatusSettles(t *testing.T) {
-	v := variant(t, allHooks, pods)
+	v := newVariant(t, allHooks, pods)
 	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
 	var last map[string]any
 	for range 2 {
@@ -129,8 +129,8 @@ func TestStatusSettles(t *testing.T) {
 
 // TestStatusOfTwo sees to it that two definitions with one parent settle too.
 func TestStatusOfTwo(t *testing.T) {
-	one, other := variant(t, allHooks, pods), variant(t, allHooks, configMaps)
-	observed := parent.Observed{Parent: object(t, namespacedParent)}
+	one, other := newVariant(t, allHooks, pods), newVariant(t, allHooks, configMaps)
+	observed := variant.Observed{Parent: object(t, namespacedParent)}
 	for range 2 {
 		for _, v := range []*Variant{one, other} {
 			observed.Parent.Object["status"] = v.status(observed, nil, true)

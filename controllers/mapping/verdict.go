@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // verdict is what becomes of one group. What is neither wanted nor kept goes.
@@ -20,12 +20,12 @@ type verdict struct {
 	// problem is why nobody knows: then all of the group is kept.
 	problem error
 	// unfit is the call whose answer does not fit.
-	unfit []parent.Call
+	unfit []variant.Call
 }
 
 // verdicts reads the answers, which are in the order of the groups that somebody
 // was asked about.
-func (v *Variant) verdicts(observed parent.Observed, answers []parent.Answer) []*verdict {
+func (v *Variant) verdicts(observed variant.Observed, answers []variant.Answer) []*verdict {
 	var all []*verdict
 	for _, g := range groups(observed) {
 		read := verdict{group: g}
@@ -38,19 +38,19 @@ func (v *Variant) verdicts(observed parent.Observed, answers []parent.Answer) []
 	return all
 }
 
-func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer parent.Answer) verdict {
+func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer variant.Answer) verdict {
 	rules, finish := v.mapped, v.wants(g)
 	if hook == tombstoneHook {
 		rules, finish = v.buried, keeps(g)
 	}
-	response := parent.ReadResponse(answer, *rules)
+	response := variant.ReadResponse(answer, *rules)
 	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
 	read := verdict{group: g, resync: response.Seconds("resyncAfterSeconds")}
 	switch err := response.Err(); {
 	case err != nil:
 		unknown := verdict{group: g, kept: keysOf(g.outputs), problem: g.problem(err)}
 		if answer.Err == nil {
-			unknown.unfit = []parent.Call{answer.Call}
+			unknown.unfit = []variant.Call{answer.Call}
 		}
 		return unknown
 	case hook == tombstoneHook:
@@ -62,7 +62,7 @@ func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answ
 }
 
 // wants marks the outputs of an input.
-func (v *Variant) wants(g *group) parent.Finish {
+func (v *Variant) wants(g *group) variant.Finish {
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		return v.mark(output, g.key, g.label), ""
 	}
@@ -70,7 +70,7 @@ func (v *Variant) wants(g *group) parent.Finish {
 
 // keeps refuses what was not sent: detached outputs can be kept or dropped, but
 // neither made nor edited (section 9 of the specification).
-func keeps(g *group) parent.Finish {
+func keeps(g *group) variant.Finish {
 	sent := keysOf(g.outputs)
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if key := apply.KeyOf(output); !sent[key] {

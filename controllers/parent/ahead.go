@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -65,7 +66,7 @@ func (a *ahead) wrote(owner types.UID, object *unstructured.Unstructured, create
 
 // deleted notes that observed was deleted, which may take a while to be done.
 func (a *ahead) deleted(owner types.UID, observed *unstructured.Unstructured) {
-	terminating := WithMetadata(observed)
+	terminating := variant.WithMetadata(observed)
 	now := metav1.NewTime(a.clock.Now())
 	terminating.SetDeletionTimestamp(&now)
 	a.note(written{object: terminating, deleted: true, owner: owner}, false)

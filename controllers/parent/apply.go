@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // apply makes the observed children the desired ones. It is the only writer of
 // children.
-func (p *pass) apply(ctx context.Context, desired Desired) error {
+func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if !p.manages(p.observed, desired) {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		}
 		return p.noNamespace(outcome.Change.Key, outcome.Err)
 	default:
-		return &failure{reason: ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
+		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
 	}
 }
 
@@ -191,8 +192,8 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if passes {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}
-	err = &failure{reason: ReasonAlreadyOwned, retry: controller.Taken, err: fmt.Errorf("%s %s", change.Key, why)}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonAlreadyOwned, err.Error())
+	err = &failure{reason: variant.ReasonAlreadyOwned, retry: controller.Taken, err: fmt.Errorf("%s %s", change.Key, why)}
+	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonAlreadyOwned, err.Error())
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -24,12 +25,12 @@ type Programs struct {
 
 // ask puts the variant's questions to the hooks, side by side, and makes the
 // desired state of their answers.
-func (p *pass) ask(ctx context.Context) (Desired, error) {
+func (p *pass) ask(ctx context.Context) (variant.Desired, error) {
 	calls, err := p.config.Variant.Calls(p.observed)
 	if err != nil {
-		return Desired{}, err
+		return variant.Desired{}, err
 	}
-	answers := make([]Answer, len(calls))
+	answers := make([]variant.Answer, len(calls))
 	var group errgroup.Group
 	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
@@ -46,11 +47,11 @@ func (p *pass) ask(ctx context.Context) (Desired, error) {
 }
 
 // answer gives the answer to a call: an earlier one that still holds, or a new one.
-func (p *pass) answer(ctx context.Context, call Call) Answer {
+func (p *pass) answer(ctx context.Context, call variant.Call) variant.Answer {
 	now := p.env.Clock.Now()
 	if body, expires, ok := p.memory.recall(p.key, call, p.programs.Revision, now); ok {
 		p.renewAt(expires)
-		return Answer{Call: call, Body: body}
+		return variant.Answer{Call: call, Body: body}
 	}
 	response, err := p.call(ctx, call, now)
 	if err == nil {
@@ -60,7 +61,7 @@ func (p *pass) answer(ctx context.Context, call Call) Answer {
 			p.renewAt(expires)
 		}
 	}
-	return Answer{Call: call, Body: response.Body, Err: hookError(call.Hook, err)}
+	return variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}
 }
 
 // renewAt notes when an answer that was used expires.
@@ -74,7 +75,7 @@ func (p *pass) renewAt(expires time.Time) {
 
 // call runs the hook's program once. A panic in an engine is a failure of this
 // call alone.
-func (p *pass) call(ctx context.Context, call Call, now time.Time) (response engines.Response, err error) {
+func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (response engines.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.env.Log.Error(nil, "engine panicked", "definition", p.config.Definition, "hook", call.Hook, "panic", r, "stack", string(debug.Stack()))

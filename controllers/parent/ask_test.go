@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -65,7 +66,7 @@ func TestCallTellsAll(t *testing.T) {
 		programs:   Programs{ByHook: map[string]engines.Program{"map": program}},
 	}
 	request := map[string]any{"mapKey": "k"}
-	if _, err := p.call(t.Context(), Call{Hook: "map", Request: request, Subject: "k"}, now); err != nil {
+	if _, err := p.call(t.Context(), variant.Call{Hook: "map", Request: request, Subject: "k"}, now); err != nil {
 		t.Fatal(err)
 	}
 	want := engines.Call{Request: request, Subject: "k", Now: now, Seed: "u", Owner: "MapController m"}
@@ -93,7 +94,7 @@ func TestRestIsTold(t *testing.T) {
 			parent:     &unstructured.Unstructured{Object: map[string]any{}},
 			programs:   Programs{ByHook: map[string]engines.Program{"sync": program}},
 		}
-		if _, err := p.call(t.Context(), Call{Hook: "sync"}, now); err == nil {
+		if _, err := p.call(t.Context(), variant.Call{Hook: "sync"}, now); err == nil {
 			t.Error("the call does not fail")
 		}
 		if changes != told {

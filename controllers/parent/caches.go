@@ -4,18 +4,19 @@ import (
 	"context"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // parentSource is a resource of parents and its cache.
 type parentSource struct {
-	ParentRule
+	variant.ParentRule
 	cache *informer.Handle
 }
 
 // childSource is a resource of children and its cache.
 type childSource struct {
-	ChildRule
+	variant.ChildRule
 	cache *informer.Handle
 }
 
@@ -40,7 +41,7 @@ func (r *Reconciler) openCaches() {
 		}
 	}
 	if resource := r.config.Revisions; resource != nil {
-		r.revisions = &childSource{ChildRule: ChildRule{Resource: *resource}, cache: r.env.Pool.Open(resource.GroupVersionResource)}
+		r.revisions = &childSource{ChildRule: variant.ChildRule{Resource: *resource}, cache: r.env.Pool.Open(resource.GroupVersionResource)}
 	}
 }
 

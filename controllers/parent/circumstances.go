@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -48,7 +49,7 @@ func (p *pass) hashGiven() uint64 {
 		h.WriteString(p.programs.Revision)
 		fmt.Fprint(h, p.ending()) // That it is to end is an edit too.
 		parent := p.observed.Parent.Object
-		for _, field := range sortedKeys(parent) {
+		for _, field := range variant.SortedKeys(parent) {
 			if field != "metadata" && field != "status" {
 				h.WriteString(field)
 				writeValue(h, parent[field])

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -15,7 +16,7 @@ type claimed struct{ owned, adopt, release []*unstructured.Unstructured }
 // what is owned and does not match is released; what matches and has no owner is
 // adopted. A parent that is being deleted neither adopts nor releases, and
 // nothing adopts what is being deleted.
-func claimChildren(parent *unstructured.Unstructured, claim Claim, candidates []*unstructured.Unstructured) claimed {
+func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimed {
 	var c claimed
 	deleting := parent.GetDeletionTimestamp() != nil
 	for _, candidate := range candidates {

@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // object makes an object of kind Pod in namespace default.
@@ -41,11 +43,11 @@ func names(objects []*unstructured.Unstructured) []string {
 
 func TestClaimChildren(t *testing.T) {
 	type outcome struct{ Owned, Adopt, Release []string }
-	web := Claim{Selector: labels.SelectorFromSet(labels.Set{"app": "web"})}
+	web := variant.Claim{Selector: labels.SelectorFromSet(labels.Set{"app": "web"})}
 	cases := map[string]struct {
 		reason    string
 		parent    *unstructured.Unstructured
-		claim     Claim
+		claim     variant.Claim
 		candidate *unstructured.Unstructured
 		want      outcome
 	}{

@@ -6,6 +6,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -28,7 +29,7 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 			p := tc.pass
 			p.Reconciler = &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}
 			p.key, p.parent = key, object("p")
-			if _, err := p.conclude(Desired{}, nil); err != nil {
+			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if _, idle := p.memory.idled(key, p.stamp); idle != tc.want {
@@ -45,7 +46,7 @@ func TestConcludeDoesNotRememberWhatIsUnconfirmed(t *testing.T) {
 	p := &pass{key: key, parent: object("p"), Reconciler: &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}}
 	defer p.ahead.close()
 	p.ahead.wrote(p.parent.GetUID(), object("c"), true)
-	result, err := p.conclude(Desired{}, nil)
+	result, err := p.conclude(variant.Desired{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,15 @@ import (
 	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // contentOf hashes all of a parent but its status and what the API server counts.
 func contentOf(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	content := WithMetadata(parent)
+	content := variant.WithMetadata(parent)
 	delete(content.Object, "status")
 	content.SetResourceVersion("")
 	content.SetGeneration(0)
@@ -23,7 +25,7 @@ func writeValue(h *maphash.Hash, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		h.WriteByte('{')
-		for _, key := range sortedKeys(v) {
+		for _, key := range variant.SortedKeys(v) {
 			h.WriteString(key)
 			h.WriteByte(0)
 			writeValue(h, v[key])

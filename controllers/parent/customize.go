@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -64,14 +65,14 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 func (p *pass) customize(ctx context.Context) (relation, error) {
 	asked := relation{revision: p.programs.Revision}
 	c := p.config.Customize
-	call := Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
+	call := variant.Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()
 	answered, err := p.call(ctx, call, now)
 	if lifetime := p.lifetime(answered); lifetime > 0 {
 		asked.expires = now.Add(lifetime)
 	}
-	answer := Answer{Call: call, Body: answered.Body, Err: hookError(call.Hook, err)}
-	response := ReadResponse(answer, ResponseRules{
+	answer := variant.Answer{Call: call, Body: answered.Body, Err: variant.HookError(call.Hook, err)}
+	response := variant.ReadResponse(answer, variant.ResponseRules{
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
 	for i, fields := range response.Maps("relatedResources") {

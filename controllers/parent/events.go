@@ -6,20 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-)
-
-// Reasons of the events on a parent. SyncError is metacontroller's (section 0 of
-// the specification); the more precise reason begins its message.
-const (
-	ReasonSyncError    = "SyncError"
-	ReasonAlreadyOwned = "AlreadyOwned"
-	ReasonApplyFailed  = "ApplyFailed"
-	ReasonMarkMissing  = "MarkMissing"
-	ReasonHotLoop      = "HotLoop"
-	// ReasonStatusNotStored is that of a status of which the API server drops fields.
-	ReasonStatusNotStored = "StatusNotStored"
-	ReasonNotFinalized    = "NotFinalized"
 )
 
 // report tells of a pass that failed, on the parent. A pass that will be made
@@ -28,5 +16,5 @@ func (r *Reconciler) report(parent *unstructured.Unstructured, err error) {
 	if err == nil || errors.Is(err, controller.ErrLater) {
 		return
 	}
-	r.env.Events.Event(parent, corev1.EventTypeWarning, ReasonSyncError, "Sync error: "+err.Error())
+	r.env.Events.Event(parent, corev1.EventTypeWarning, variant.ReasonSyncError, "Sync error: "+err.Error())
 }

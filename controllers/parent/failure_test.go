@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -19,7 +20,7 @@ func TestRetryOf(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	boom := errors.New("boom")
 	at := engines.Location{File: "sync.js", Line: 1}
-	hook := func(e engines.Error) error { return hookError("sync", &e) }
+	hook := func(e engines.Error) error { return variant.HookError("sync", &e) }
 	refused := fmt.Errorf("ApplyFailed: status: %w", apierrors.NewForbidden(pods, "a", boom))
 	cases := map[string]struct {
 		reason     string
@@ -59,7 +60,7 @@ func TestRetryOf(t *testing.T) {
 
 func TestFailureMessage(t *testing.T) {
 	boom := errors.New("boom")
-	told := &failure{reason: ReasonApplyFailed, err: boom}
+	told := &failure{reason: variant.ReasonApplyFailed, err: boom}
 	if got := told.Error(); got != "ApplyFailed: boom" || !errors.Is(told, boom) {
 		t.Errorf("got %q", got)
 	}
@@ -71,7 +72,7 @@ func TestFailureMessage(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	after := func(seconds int) error {
-		return hookError("map", &engines.Error{Message: "busy", RetryAfter: time.Duration(seconds) * time.Second})
+		return variant.HookError("map", &engines.Error{Message: "busy", RetryAfter: time.Duration(seconds) * time.Second})
 	}
 	err := errors.Join(errors.New("boom"), fmt.Errorf("input a: %w", after(9)), fmt.Errorf("input b: %w", after(5)))
 	if got := retryAfter(err); got != 5*time.Second {

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Finalizing is what a definition's finalizer is and does.
@@ -67,7 +69,7 @@ func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *p
 
 // manages says whether children are managed for the parent in this pass
 // (Appendix B of the specification).
-func (r *Reconciler) manages(observed Observed, desired Desired) bool {
+func (r *Reconciler) manages(observed variant.Observed, desired variant.Desired) bool {
 	f := r.config.Finalizing
 	switch {
 	case !observed.Deleting():

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // worthwhile drops the changes that are known to have no effect, and those of
@@ -73,7 +74,7 @@ func (p *pass) watchForLoop(change apply.Change) {
 	}
 	if loop := p.loopOf(change); loop != nil {
 		p.env.Metrics.hotLoop(p.config.Definition)
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonHotLoop, p.describeLoop(loop, change))
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, p.describeLoop(loop, change))
 	}
 }
 

@@ -4,23 +4,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// InputRule is a resource whose objects are inputs of a map.
-type InputRule struct {
-	discovery.Resource
-	// Selects says whether an object is an input of a parent; labelsOf gives the
-	// labels of a namespace.
-	Selects func(parent, input *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool
-	// ByNamespace says that Selects looks at the labels of namespaces.
-	ByNamespace bool
-}
-
 // inputSource is a resource of inputs and its cache.
 type inputSource struct {
-	InputRule
+	variant.InputRule
 	cache *informer.Handle
 }
 

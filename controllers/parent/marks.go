@@ -10,46 +10,43 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
-
-// Mark is the annotation by which a definition knows what it made, and the definition's
-// name, which is its value. The zero Mark is that of definitions that need none.
-type Mark struct{ Annotation, Name string }
 
 // marks are the annotations of all kinds of definitions that mark what they make.
 var marks = []string{v1alpha1.DecoratorAnnotation, v1alpha1.MapAnnotation}
 
 // makerOf returns the mark on an object, or the zero Mark.
-func makerOf(object *unstructured.Unstructured) Mark {
+func makerOf(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range marks {
 		if name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", annotation); name != "" {
-			return Mark{annotation, name}
+			return variant.Mark{Annotation: annotation, Name: name}
 		}
 	}
-	return Mark{}
+	return variant.Mark{}
 }
 
 // appliedAs returns the mark that an object was last applied with, as far as it remembers.
-func appliedAs(object *unstructured.Unstructured) Mark {
+func appliedAs(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range marks {
 		if name := apply.LastAnnotation(object, annotation); name != "" {
-			return Mark{annotation, name}
+			return variant.Mark{Annotation: annotation, Name: name}
 		}
 	}
-	return Mark{}
+	return variant.Mark{}
 }
 
 // remembering is the claim's rule for whom a child belongs to, which believes an object
 // that has lost its mark when it shows another trace of the definition that made it. So the
 // mark is put back, and no definition takes what another one made.
-func (r *Reconciler) remembering(claim Claim) func(child *unstructured.Unstructured) bool {
+func (r *Reconciler) remembering(claim variant.Claim) func(child *unstructured.Unstructured) bool {
 	switch {
 	case claim.Marked == nil:
 		return nil
-	case claim.Mark == Mark{}:
+	case claim.Mark == variant.Mark{}:
 		return func(child *unstructured.Unstructured) bool {
-			return claim.Marked(child) && appliedAs(child) == Mark{} && !r.appliedByMarking(child)
+			return claim.Marked(child) && appliedAs(child) == variant.Mark{} && !r.appliedByMarking(child)
 		}
 	default:
 		return func(child *unstructured.Unstructured) bool {
@@ -61,11 +58,11 @@ func (r *Reconciler) remembering(claim Claim) func(child *unstructured.Unstructu
 // lostMark reports whether an object that has lost a part of its marks was made by the
 // definition of that mark: it has the annotation at least, or it has none, but was last
 // applied with it, or by this definition's manager alone.
-func (r *Reconciler) lostMark(mark Mark, child *unstructured.Unstructured) bool {
-	if maker := makerOf(child); maker != (Mark{}) {
+func (r *Reconciler) lostMark(mark variant.Mark, child *unstructured.Unstructured) bool {
+	if maker := makerOf(child); maker != (variant.Mark{}) {
 		return maker == mark
 	}
-	if last := appliedAs(child); last != (Mark{}) {
+	if last := appliedAs(child); last != (variant.Mark{}) {
 		return last == mark
 	}
 	own, others := apply.AppliedBy(child, r.config.Managers.Own)
@@ -91,10 +88,10 @@ func (r *Reconciler) appliedByMarking(child *unstructured.Unstructured) bool {
 // unmarked says why an object that the parent owns is none of the definition's children.
 func (p *pass) unmarked(live *unstructured.Unstructured) string {
 	switch maker := makerOf(live); {
-	case maker != Mark{}:
+	case maker != variant.Mark{}:
 		return fmt.Sprintf("exists and another definition made it for the same parent, as its annotation %s: %s says: let the hook choose another name",
 			maker.Annotation, maker.Name)
-	case p.rule.Mark == Mark{}, appliedAs(live) != Mark{}:
+	case p.rule.Mark == variant.Mark{}, appliedAs(live) != variant.Mark{}:
 		return "exists and another definition made it for the same parent: let the hook choose another name"
 	default:
 		return fmt.Sprintf("exists and belongs to the parent, but has no annotation %[1]s, so that nothing tells who made it: "+
@@ -111,7 +108,7 @@ func (p *pass) findStrays(candidates []*unstructured.Unstructured) {
 	}
 	for _, child := range candidates {
 		owner := informer.ControllerOf(child)
-		if owner == nil || owner.UID != p.parent.GetUID() || makerOf(child) != (Mark{}) || appliedAs(child) != (Mark{}) || p.rule.Marked(child) {
+		if owner == nil || owner.UID != p.parent.GetUID() || makerOf(child) != (variant.Mark{}) || appliedAs(child) != (variant.Mark{}) || p.rule.Marked(child) {
 			continue
 		}
 		label, _, _ := unstructured.NestedString(child.Object, "metadata", "labels", v1alpha1.MapKey)
@@ -124,14 +121,14 @@ func (p *pass) findStrays(candidates []*unstructured.Unstructured) {
 
 // tellStrays tells of them on the parent, but for those that are desired: that they can't be
 // created is told anyway. They are left as they are.
-func (p *pass) tellStrays(desired Desired) {
+func (p *pass) tellStrays(desired variant.Desired) {
 	for _, child := range p.strays {
 		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {
 			continue
 		}
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonMarkMissing, fmt.Sprintf(
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonMarkMissing, fmt.Sprintf(
 			"%s: %s is an output of the parent, but has no annotation %s any more, so that nothing tells which definition made it: "+
 				"it is neither updated nor deleted: put the annotation back with the definition's name, or delete the object",
-			ReasonMarkMissing, child, v1alpha1.MapAnnotation))
+			variant.ReasonMarkMissing, child, v1alpha1.MapAnnotation))
 	}
 }

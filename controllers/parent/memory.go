@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -40,7 +41,7 @@ type said struct {
 }
 
 // answers reports whether s is the answer to call too.
-func (s said) answers(call Call, revision string, now time.Time) bool {
+func (s said) answers(call variant.Call, revision string, now time.Time) bool {
 	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
 		return false
 	}
@@ -58,7 +59,7 @@ func newMemory() *memory {
 
 // stamp stands for all that a pass goes by: the identities and versions of the objects, the
 // revision of the scripts, and how often the schemas have changed (docs/design/idle.md).
-func (m *memory) stamp(o Observed, revision string, schemas uint64) uint64 {
+func (m *memory) stamp(o variant.Observed, revision string, schemas uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
 	h.WriteString(revision)
@@ -108,7 +109,7 @@ func (m *memory) remember(key controller.Key, stamp uint64, result controller.Re
 }
 
 // recall gives the answer to an earlier call, if it still holds, and until when it does.
-func (m *memory) recall(key controller.Key, call Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
+func (m *memory) recall(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}
@@ -119,7 +120,7 @@ func (m *memory) recall(key controller.Key, call Call, revision string, now time
 }
 
 // note keeps an answer until it expires.
-func (m *memory) note(key controller.Key, call Call, revision string, response engines.Response, expires time.Time) {
+func (m *memory) note(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
 	if len(call.Stamps) == 0 {
 		return
 	}
@@ -136,7 +137,7 @@ func (m *memory) note(key controller.Key, call Call, revision string, response e
 }
 
 // distrust drops the answers to calls.
-func (m *memory) distrust(key controller.Key, calls []Call) {
+func (m *memory) distrust(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range calls {
@@ -153,7 +154,7 @@ func (m *memory) forget(key controller.Key) {
 }
 
 // keep drops the answers to calls that are no longer made.
-func (m *memory) keep(key controller.Key, calls []Call) {
+func (m *memory) keep(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.said[key]) <= len(calls) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -14,24 +15,24 @@ import (
 func TestStamp(t *testing.T) {
 	m := newMemory()
 	list := func(objects ...*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
-	base := Observed{Parent: object("p"), Children: list(object("a"), object("b"))}
+	base := variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}
 	cases := map[string]struct {
 		reason   string
-		observed Observed
+		observed variant.Observed
 		revision string
 		same     bool
 	}{
-		"Equal":         {"The same objects give the same stamp.", Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true},
-		"Parent":        {"A newer parent counts.", Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false},
-		"Child":         {"A newer child counts.", Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r", false},
-		"Fewer":         {"A child that is gone counts.", Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
-		"AnotherObject": {"Another object of the same name and version counts.", Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false},
-		"OtherRole":     {"It counts whether an object is a child or is related.", Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
-		"Release":       {"A child to release counts, though no hook is shown it.", Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
-		"Finalizing":    {"It counts which hook is asked.", Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
-		"Revisions":     {"A ControllerRevision counts.", Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))}, "r", false},
-		"Inputs":        {"So does an input.", Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false},
-		"RelatedKinds":  {"A kind that the customize hook asks for is shown, though there be no object of it.", Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r", false},
+		"Equal":         {"The same objects give the same stamp.", variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true},
+		"Parent":        {"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false},
+		"Child":         {"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r", false},
+		"Fewer":         {"A child that is gone counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
+		"AnotherObject": {"Another object of the same name and version counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false},
+		"OtherRole":     {"It counts whether an object is a child or is related.", variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
+		"Release":       {"A child to release counts, though no hook is shown it.", variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
+		"Finalizing":    {"It counts which hook is asked.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
+		"Revisions":     {"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))}, "r", false},
+		"Inputs":        {"So does an input.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false},
+		"RelatedKinds":  {"A kind that the customize hook asks for is shown, though there be no object of it.", variant.Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r", false},
 		"Script":        {"A new revision of the scripts counts.", base, "r2", false},
 	}
 	for name, tc := range cases {
@@ -46,13 +47,13 @@ func TestStamp(t *testing.T) {
 
 func TestRecall(t *testing.T) {
 	key, now := controller.Key{Name: "p"}, time.Unix(1000, 0)
-	stamped := func(subject string, stamps map[string]string) Call {
-		return Call{Hook: "map", Subject: subject, Stamps: stamps}
+	stamped := func(subject string, stamps map[string]string) variant.Call {
+		return variant.Call{Hook: "map", Subject: subject, Stamps: stamps}
 	}
 	call := stamped("input", map[string]string{"input": "1", "outputs": "1", "related": ""})
 	cases := map[string]struct {
 		reason   string
-		call     Call
+		call     variant.Call
 		revision string
 		unread   []string
 		at       time.Time
@@ -81,9 +82,9 @@ func TestRecall(t *testing.T) {
 func TestMemoryForgets(t *testing.T) {
 	key, m := controller.Key{Name: "p"}, newMemory()
 	for _, subject := range []string{"input", "gone"} {
-		m.note(key, Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
+		m.note(key, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
 	}
-	m.keep(key, []Call{{Hook: "map", Subject: "input"}})
+	m.keep(key, []variant.Call{{Hook: "map", Subject: "input"}})
 	if len(m.said[key]) != 1 {
 		t.Errorf("%d answers are kept, want only that to the call which is still made", len(m.said[key]))
 	}

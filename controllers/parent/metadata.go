@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // writeMetadata sets the labels and annotations that the hooks want on the
 // parent, and takes the finalizer off if the finalize hook is done with it. It
 // comes last: without the finalizer a parent that is being deleted is gone.
-func (p *pass) writeMetadata(ctx context.Context, desired Desired) error {
+func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error {
 	asked := p.parent
 	if len(p.metadataPatch(asked, desired)) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (p *pass) writeMetadata(ctx context.Context, desired Desired) error {
 }
 
 // metadataPatch gives what is to be merged into a parent's metadata for it to be as desired.
-func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired Desired) map[string]any {
+func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.Desired) map[string]any {
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)

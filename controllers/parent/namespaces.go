@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -154,7 +155,7 @@ func (p *pass) noNamespace(child apply.Key, err error) error {
 		return nil
 	}
 	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another", err, child.Namespace)
-	return &failure{reason: ReasonApplyFailed, retry: controller.NoNamespace, err: err}
+	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NoNamespace, err: err}
 }
 
 // await notes what the pass waits for, so that it is made again when that comes.

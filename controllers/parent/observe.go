@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -43,7 +44,7 @@ func (p *pass) observe(ctx context.Context) error {
 	}
 	claim.Marked = p.remembering(claim)
 	p.rule = claim
-	p.observed = Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
+	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
 	created := p.ahead.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
@@ -84,7 +85,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 
 // claim gives the objects of one resource that are the parent's, sorted, and
 // notes those that it is about to adopt and to release.
-func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+func (p *pass) claim(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)
@@ -98,7 +99,7 @@ func (p *pass) claim(child *childSource, claim Claim, created []*unstructured.Un
 
 // candidates gives the objects of one resource that the parent owns or might
 // adopt, in their newest state.
-func (p *pass) candidates(child *childSource, claim Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+func (p *pass) candidates(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	found := child.cache.OwnedBy(p.parent.GetUID())
 	if claim.Selector != nil {
 		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)

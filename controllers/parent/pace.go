@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -89,7 +90,7 @@ func (p *pass) waitForPace() bool {
 		p.env.Metrics.hotLoop(p.config.Definition)
 		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: it is not written for %s: let it depend on what the hook is given, not on the time",
 			statusWrites, statusWindow, wait.Round(time.Second))
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonHotLoop, message)
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
 	return true
 }

@@ -3,7 +3,6 @@ package parent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -24,14 +24,14 @@ type pass struct {
 	parent   *unstructured.Unstructured // as it is now: newer after each write
 	programs Programs
 
-	rule     Claim // by which the parent owns children
+	rule     variant.Claim // by which the parent owns children
 	rules    []apply.Rule
-	observed Observed
+	observed variant.Observed
 	stamp    uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
 	adoptRevisions []*unstructured.Unstructured
 	// revisionRule is by which the parent owns ControllerRevisions.
-	revisionRule Claim
+	revisionRule variant.Claim
 	mu           sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
 	renew time.Time
@@ -86,7 +86,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 
 // conclude says when the parent is looked at again, and remembers a pass that
 // changed nothing and would not another time.
-func (p *pass) conclude(desired Desired, err error) (controller.Result, error) {
+func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
 	if !p.renew.IsZero() {
 		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
@@ -126,14 +126,14 @@ func sooner(a, b time.Duration) time.Duration {
 // next is the time until the parent is looked at though nothing happened: what
 // the hook asks for, or the definition's period, whichever is sooner. Parents
 // that started together drift apart by their UID.
-func (p *pass) next(desired Desired) time.Duration {
+func (p *pass) next(desired variant.Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
 	return sooner(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
 // writeParent writes what the hooks want of the parent itself: its status, then
 // its labels and annotations, and last, if all went well, the finalizer.
-func (p *pass) writeParent(ctx context.Context, desired Desired, applied bool) error {
+func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied bool) error {
 	status := p.writeStatus(ctx, desired)
 	if errors.Is(status, controller.ErrLater) {
 		return status // The version at hand is not the newest: nothing else could be written either.
@@ -143,7 +143,7 @@ func (p *pass) writeParent(ctx context.Context, desired Desired, applied bool) e
 }
 
 // writeStatus makes the parent's status the desired one if it differs.
-func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
+func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
 	}
@@ -189,18 +189,6 @@ func together(errs []error) error {
 
 // mostErrors is how many errors of one pass are told.
 const mostErrors = 5
-
-// hookError says which hook failed, in what way. That the far side asks for time
-// passes by itself.
-func hookError(hook string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case retryAfter(err) > 0:
-		return fmt.Errorf("%w: %s hook: %w", controller.ErrLater, hook, err)
-	}
-	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
-}
 
 // again says how a pass that made nothing is made again.
 func (p *pass) again(err error, repeatable bool) (controller.Result, error) {

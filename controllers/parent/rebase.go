@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // writeStatusAgain writes the status after a conflict, to the parent as the API server has
 // it, if the hooks would be asked the same about that: somebody else has changed no more
 // than the status and the API server's bookkeeping. Else it gives the conflict.
-func (p *pass) writeStatusAgain(ctx context.Context, desired Desired, conflict error) (*unstructured.Unstructured, error) {
+func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
 	live, err := p.live(ctx, p.parent, p.source)
 	if err != nil {
 		return nil, err

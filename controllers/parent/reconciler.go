@@ -21,6 +21,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -30,13 +31,13 @@ import (
 type Config struct {
 	// Definition names it in logs and errors, as "CompositeController catset".
 	Definition string
-	Variant    Variant
-	Parents    []ParentRule
-	Children   []ChildRule
+	Variant    variant.Variant
+	Parents    []variant.ParentRule
+	Children   []variant.ChildRule
 	// Managers are the names under which children are applied on the server's side.
 	Managers apply.Managers
 	// Inputs are what a map makes outputs of; other definitions have none.
-	Inputs []InputRule
+	Inputs []variant.InputRule
 	// Revisions is the resource of ControllerRevisions, or nil if the definition
 	// does not roll updates out.
 	Revisions *discovery.Resource
@@ -66,27 +67,6 @@ type Config struct {
 	// Changed is called when the definition has something new to tell: a parent came or
 	// went, or a hook is not called for a while. It must return soon.
 	Changed func()
-}
-
-// ParentRule is a resource whose objects are parents. A definition has at most
-// one for a kind.
-type ParentRule struct {
-	discovery.Resource
-	// Selects says which objects are parents.
-	Selects func(*unstructured.Unstructured) bool
-	// IgnoresStatus says of which parents updates are dropped that change neither
-	// generation nor labels nor annotations (section 1.1 of the specification).
-	IgnoresStatus func(*unstructured.Unstructured) bool
-}
-
-// ChildRule is a resource that children may be of.
-type ChildRule struct {
-	discovery.Resource
-	Method apply.Method
-	// Strategy is how what differs is written, and Force whether server-side apply
-	// takes fields from other field managers.
-	Strategy apply.Strategy
-	Force    bool
 }
 
 // Environment is what all definitions of a process share.

@@ -15,13 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // Release takes the finalizer off every parent of the kinds that are no longer
 // the definition's, because nobody would do it later. No pass may be under way.
 func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
 	config := r.config
-	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule ParentRule) bool { return !former(rule.Kind.GroupKind()) })
+	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool { return !former(rule.Kind.GroupKind()) })
 	return Release(ctx, config, r.env)
 }
 

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // renewFunc makes a change anew for its object as the API server has it now, or gives nil.
@@ -11,13 +12,13 @@ type renewFunc func(change apply.Change, live *unstructured.Unstructured) (*appl
 
 // renewChild makes changes of children anew: by the rules by which children are claimed,
 // and by the difference to what is desired. It is called side by side.
-func (p *pass) renewChild(desired Desired) renewFunc {
+func (p *pass) renewChild(desired variant.Desired) renewFunc {
 	return func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
 		fields, _, err := unstructured.NestedSlice(live.Object, "metadata", "managedFields")
 		if err != nil {
 			return nil, err
 		}
-		live = WithMetadata(live)
+		live = variant.WithMetadata(live)
 		live.SetManagedFields(nil) // As caches have it.
 		claimed := claimChildren(p.parent, p.rule, []*unstructured.Unstructured{live})
 		switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // observeRevisions collects the parent's ControllerRevisions (section 3.9 of the
@@ -18,9 +19,9 @@ import (
 // whatever their other labels: they outlive a change of the selector. Orphans
 // are adopted that the selector matches too. Those of another definition are left
 // alone.
-func (p *pass) observeRevisions(claim Claim, created []*unstructured.Unstructured) {
+func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Unstructured) {
 	mark := labels.Set{v1alpha1.RevisionGroupLabel: p.source.Group, v1alpha1.RevisionResourceLabel: p.source.GroupVersionResource.Resource}.AsSelector()
-	var adoptable Claim
+	var adoptable variant.Claim
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
@@ -44,7 +45,7 @@ func (p *pass) observeRevisions(claim Claim, created []*unstructured.Unstructure
 // writeRevisions makes the parent's ControllerRevisions the desired ones. They
 // hold how far a rollout is, so that children may only be written after them:
 // any failure ends the pass.
-func (p *pass) writeRevisions(ctx context.Context, desired Desired) error {
+func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) error {
 	if p.revisions == nil || desired.Revisions == nil {
 		return nil
 	}
@@ -87,7 +88,7 @@ func revisionChanges(observed, desired []*unstructured.Unstructured, owner metav
 }
 
 func ownedObject(object *unstructured.Unstructured, owner metav1.OwnerReference) *unstructured.Unstructured {
-	owned := WithMetadata(object)
+	owned := variant.WithMetadata(object)
 	owned.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return owned
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -123,7 +124,7 @@ func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && a
 
 // merged returns a copy of target with the fields of a merge patch.
 func merged(target, patch map[string]any) map[string]any {
-	result := With(target, nil)
+	result := variant.With(target, nil)
 	for name, value := range patch {
 		fields, isObject := value.(map[string]any)
 		switch {

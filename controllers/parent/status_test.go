@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -250,10 +251,10 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	r := &Reconciler{
 		env: Environment{Client: client, Events: events}, pace: newPace(clock), memory: newMemory(), status: NewStatusWriter(client, nil, clock),
 	}
-	source := &parentSource{ParentRule: ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
 	for range 2 * statusWrites {
-		p := &pass{Reconciler: r, source: source, parent: parent, observed: Observed{Parent: parent}}
-		if err := p.writeStatus(t.Context(), Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
+		p := &pass{Reconciler: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("it gives %v", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -102,7 +103,7 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	}
 	after, tell, first := p.unfinalized.note(p.key, p.parent.GetUID())
 	if tell {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonNotFinalized, fmt.Sprintf(
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonNotFinalized, fmt.Sprintf(
 			"the finalize hook has answered without finalized for more than a minute, and %s holds the object until it does: "+
 				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it",
 			p.config.Finalizing.Name))

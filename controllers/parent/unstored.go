@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // unstored remembers which fields of a status the API server was told not to store, so that
@@ -39,7 +41,7 @@ const observedGeneration = "observedGeneration"
 func (p *pass) tellUnstored(sent map[string]any) {
 	stored := statusOf(p.parent)
 	var lost []string
-	for _, name := range sortedKeys(sent) {
+	for _, name := range variant.SortedKeys(sent) {
 		if sent[name] != nil && stored[name] == nil && name != observedGeneration {
 			lost = append(lost, "status."+name)
 		}
@@ -53,6 +55,6 @@ func (p *pass) tellUnstored(sent map[string]any) {
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
 	if p.unstored.first(message) {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, ReasonStatusNotStored, message)
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonStatusNotStored, message)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -70,7 +71,7 @@ func phantom(kind schema.GroupVersionKind, namespaced bool, name string) *unstru
 }
 
 // phantomOf makes a phantom child or input of a rule's phantom parent.
-func phantomOf(rule parent.ParentRule, kind schema.GroupVersionKind, name string) *unstructured.Unstructured {
+func phantomOf(rule variant.ParentRule, kind schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	o := phantom(kind, rule.Namespaced, name)
 	if name == phantomInput {
 		o.SetLabels(map[string]string{"phantom": phantomInput})
@@ -80,7 +81,7 @@ func phantomOf(rule parent.ParentRule, kind schema.GroupVersionKind, name string
 	return o
 }
 
-func phantomKey(rule parent.ParentRule) controller.Key {
+func phantomKey(rule variant.ParentRule) controller.Key {
 	o := phantom(rule.Kind, rule.Namespaced, phantomParent)
 	return controller.Key{Kind: rule.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -117,7 +117,7 @@ func versionsOf(objects []*unstructured.Unstructured) map[types.UID]string {
 
 // haunt has a phantom parent pass through a resource of parents and, if asked
 // for, its children and inputs through theirs.
-func (s *Session) haunt(ctx context.Context, rule parent.ParentRule, all bool) error {
+func (s *Session) haunt(ctx context.Context, rule variant.ParentRule, all bool) error {
 	key, seen := phantomKey(rule), s.running.wakes.passedBy(phantomKey(rule))
 	announce := func(resource schema.GroupVersionResource, object *unstructured.Unstructured, kind watch.EventType) error {
 		s.cluster.Announce(resource, kind, object)
@@ -145,7 +145,7 @@ type thing struct {
 }
 
 // things are the phantoms beside the phantom parent.
-func (r *running) things(rule parent.ParentRule, all bool) []thing {
+func (r *running) things(rule variant.ParentRule, all bool) []thing {
 	if !all {
 		return nil
 	}

@@ -87,7 +87,10 @@ func (p goPackage) node() node {
 		return paths
 	}
 	path, _ := below(p.Module.Path, p.ImportPath)
-	return node{path: path, name: p.Name, imports: ours(p.Imports...), testImports: ours(slices.Concat(p.TestImports, p.XTestImports)...)}
+	external := slices.DeleteFunc(slices.Clone(p.Imports), func(i string) bool { _, is := below(p.Module.Path, i); return is })
+	return node{
+		path: path, name: p.Name, imports: ours(p.Imports...), testImports: ours(slices.Concat(p.TestImports, p.XTestImports)...), external: external,
+	}
 }
 
 // TestCode holds every package of the module against the rules.

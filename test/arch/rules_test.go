@@ -17,7 +17,9 @@ type rule struct {
 	imports  []string
 	// inTests is what its tests may import besides, on top of everyTest.
 	inTests []string
-	why     string
+	// excludes are the packages of other modules that must not be imported, with all below them.
+	excludes []string
+	why      string
 }
 
 // everyTest is what the tests of every package may import.
@@ -32,7 +34,7 @@ var runsTheCore = append([]string{"runtime/...", "scripts/..."}, realHooks...)
 const (
 	leaf         = "it is a leaf: it is understood, tested and replaced without knowing the rest"
 	wiringIsLast = "it wires the program together, so that nothing may depend on it and it may depend on all"
-	variant      = "it is three pure functions over the one reconcile core; what it shares with another variant belongs in the core"
+	pureVariant  = "it is three pure functions over the one reconcile core; what it shares with another variant belongs in the core"
 	onlyTests    = "it is there for tests, so that it may use all that they use"
 	outermost    = "it puts definitions to work with the variants; whoever needs both of its neighbours is cmd"
 	rendered     = "it runs a definition's plan as the host does, so that there is one way from a definition to a reconciler"
@@ -63,27 +65,31 @@ var rules = []rule{
 	{packages: "scripts/...", imports: []string{"engines", "runtime/watchset/..."}, inTests: realHooks,
 		why: "scripts are loaded for whoever asks, the test runner for scripts among them: it knows no API types and no controllers"},
 
-	{packages: "controllers/parent/...", imports: []string{"engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},
+	{packages: "controllers/variant", imports: []string{"engines", "apply", "runtime/controller", "runtime/discovery", "controllers/api/..."},
+		excludes: []string{"k8s.io/client-go"},
+		why:      "it is the contract between the reconcile core and its variants: pure functions and values, without clients and informers"},
+	{packages: "controllers/parent/...", imports: []string{"controllers/variant", "engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},
 		inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
 	{packages: "controllers/credentials/...", imports: []string{"controllers/api/...", "engines", "runtime/..."},
 		why: "it turns what a definition says of its webhooks' servers into what the engine calls them with; it knows nothing of parents"},
 	{packages: "controllers/pair/...", imports: []string{"engines"},
 		why: "it makes one program of two, whatever they are programs of"},
-	{packages: "controllers/composite/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, why: variant},
-	{packages: "controllers/decorator/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, why: variant},
-	{packages: "controllers/mapping/...", imports: []string{"controllers/parent/...", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, why: variant},
+	{packages: "controllers/composite/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
+		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
+	{packages: "controllers/decorator/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
+		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
+	{packages: "controllers/mapping/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
+		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
 	{packages: "controllers/definition/...", imports: []string{
-		"controllers/api/...", "controllers/parent/...", "controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
+		"controllers/api/...", "controllers/variant", "controllers/parent/...",
+		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
 		"controllers/credentials/...", "controllers/pair/...",
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it stands in for an API server, which knows nothing of those who use it"},
 	{packages: "controllers/render/...", imports: []string{
-		"controllers/api/...", "controllers/parent/...", "controllers/definition", "engines", "scripts/...", "apply/...", "runtime/...",
+		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: rendered},
 
 	{packages: "test/arch", why: "it reads the code and runs none of it"},
@@ -103,6 +109,8 @@ var forbiddenNames = []string{
 type node struct {
 	path, name           string
 	imports, testImports []string
+	// external are the imported packages of other modules.
+	external []string
 }
 
 // violations says what in the graph breaks which rule and why the rule is there.
@@ -120,6 +128,13 @@ func violations(rules []rule, graph []node) []string {
 		for _, imported := range n.imports {
 			if !allowed(r, n.path, imported, r.imports) {
 				found = append(found, fmt.Sprintf("%s imports %s, which the rule for %s does not allow: %s", n.path, imported, r.packages, r.why))
+			}
+		}
+		for _, imported := range n.external {
+			for _, excluded := range r.excludes {
+				if imported == excluded || strings.HasPrefix(imported, excluded+"/") {
+					found = append(found, fmt.Sprintf("%s imports %s, which the rule for %s excludes: %s", n.path, imported, r.packages, r.why))
+				}
 			}
 		}
 		inTests := slices.Concat(r.imports, r.inTests, everyTest)

@@ -1,4 +1,4 @@
-package parent
+package variant
 
 import (
 	"maps"
@@ -45,4 +45,4 @@ func Grouped(objects []*unstructured.Unstructured, kinds []schema.GroupVersionKi
 	return groups
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

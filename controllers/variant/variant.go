@@ -1,4 +1,7 @@
-package parent
+// Package variant is the contract between the reconcile core and what makes the kinds of
+// definition differ: the values that a reconcile passes through, the pure functions that each
+// kind supplies, and the tools that these share for reading answers and placing objects.
+package variant
 
 import (
 	"time"
@@ -135,3 +138,7 @@ type Desired struct {
 	// Distrust are the calls whose answers do not fit, so that they are asked again.
 	Distrust []Call
 }
+
+// Mark is the annotation by which a definition knows what it made, and the definition's
+// name, which is its value. The zero Mark is that of definitions that need none.
+type Mark struct{ Annotation, Name string }

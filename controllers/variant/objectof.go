@@ -1,4 +1,4 @@
-package parent
+package variant
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 func objectOf(item any) (object *unstructured.Unstructured, problem string) {
 	fields, ok := item.(map[string]any)
 	if !ok {
-		return nil, ": must be an object, but is " + kindOf(item)
+		return nil, ": must be an object, but is " + KindOf(item)
 	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	problem = cmp.Or(
@@ -34,7 +34,7 @@ func named(path string, value any) string {
 	case ok || value == nil:
 		return path + ": is required"
 	default:
-		return path + ": must be a string, but is " + kindOf(value)
+		return path + ": must be a string, but is " + KindOf(value)
 	}
 }
 
@@ -42,7 +42,7 @@ func named(path string, value any) string {
 // read as absent.
 func plainMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
-		return ".metadata.namespace: must be a string, but is " + kindOf(metadata["namespace"])
+		return ".metadata.namespace: must be a string, but is " + KindOf(metadata["namespace"])
 	}
 	return cmp.Or(plainEntries("labels", metadata, false), plainEntries("annotations", metadata, true), plainOwners(metadata))
 }
@@ -52,11 +52,11 @@ func plainOwners(metadata map[string]any) string {
 	const path = ".metadata.ownerReferences"
 	references, ok := metadata["ownerReferences"].([]any)
 	if !ok && metadata["ownerReferences"] != nil {
-		return path + ": must be a list, but is " + kindOf(metadata["ownerReferences"])
+		return path + ": must be a list, but is " + KindOf(metadata["ownerReferences"])
 	}
 	for i, reference := range references {
 		if _, ok := reference.(map[string]any); !ok {
-			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, kindOf(reference))
+			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, KindOf(reference))
 		}
 	}
 	return ""
@@ -81,7 +81,7 @@ func otherController(object, parent *unstructured.Unstructured) string {
 func plainEntries(field string, metadata map[string]any, nullable bool) string {
 	entries, ok := metadata[field].(map[string]any)
 	if !ok && metadata[field] != nil {
-		return ".metadata." + field + ": must be an object, but is " + kindOf(metadata[field])
+		return ".metadata." + field + ": must be an object, but is " + KindOf(metadata[field])
 	}
 	wrong, found := "", false
 	for key, value := range entries {
@@ -94,5 +94,5 @@ func plainEntries(field string, metadata map[string]any, nullable bool) string {
 	if !found {
 		return ""
 	}
-	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, kindOf(entries[wrong]))
+	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, KindOf(entries[wrong]))
 }

@@ -1,4 +1,4 @@
-package parent
+package variant
 
 import (
 	"fmt"
@@ -69,11 +69,11 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	}
 	fields, ok := answer.Body.(map[string]any)
 	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
-		r.Fail("the hook answered %s where an object with %s is needed", kindOf(answer.Body), list(rules.Fields))
+		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(rules.Fields))
 	}
 	r.fields = fields
 	if rules.Unwrap != "" && r.wrapped() {
-		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(sortedKeys(fields)), rules.Unwrap)
+		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(SortedKeys(fields)), rules.Unwrap)
 	}
 	return r
 }
@@ -87,7 +87,7 @@ func (r *Response) wrapped() bool {
 	return isNumber(r.fields["status"]) || isNumber(r.fields["statusCode"])
 }
 
-func isNumber(value any) bool { return kindOf(value) == kindOf(int64(0)) }
+func isNumber(value any) bool { return KindOf(value) == KindOf(int64(0)) }
 
 // Err gives the first thing that was wrong, or nil. It is asked for when all
 // fields have been read.
@@ -107,7 +107,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, kindOf(value))
+		r.Fail("%s: must be a list of objects, but is %s", field, KindOf(value))
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
@@ -125,7 +125,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 func (r *Response) Map(field string) map[string]any {
 	value, ok := r.fields[field].(map[string]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be an object, but is %s", field, kindOf(r.fields[field]))
+		r.Fail("%s: must be an object, but is %s", field, KindOf(r.fields[field]))
 	}
 	return value
 }
@@ -134,13 +134,13 @@ func (r *Response) Map(field string) map[string]any {
 func (r *Response) Maps(field string) []map[string]any {
 	items, ok := r.fields[field].([]any)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be a list of objects, but is %s", field, kindOf(r.fields[field]))
+		r.Fail("%s: must be a list of objects, but is %s", field, KindOf(r.fields[field]))
 	}
 	objects := make([]map[string]any, 0, len(items))
 	for i, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			r.Fail("%s[%d]: must be an object, but is %s", field, i, kindOf(item))
+			r.Fail("%s[%d]: must be an object, but is %s", field, i, KindOf(item))
 		}
 		objects = append(objects, object)
 	}
@@ -157,7 +157,7 @@ func (r *Response) Seconds(field string) float64 {
 	case float64:
 		return seconds(value)
 	default:
-		r.Fail("%s: must be a number of seconds, but is %s", field, kindOf(value))
+		r.Fail("%s: must be a number of seconds, but is %s", field, KindOf(value))
 		return 0
 	}
 }
@@ -169,7 +169,7 @@ func seconds(value float64) float64 { return max(0, min(value, 100*365*24*3600))
 func (r *Response) Bool(field string) bool {
 	value, ok := r.fields[field].(bool)
 	if !ok && r.fields[field] != nil {
-		r.Fail("%s: must be true or false, but is %s", field, kindOf(r.fields[field]))
+		r.Fail("%s: must be true or false, but is %s", field, KindOf(r.fields[field]))
 	}
 	return value
 }
@@ -177,12 +177,12 @@ func (r *Response) Bool(field string) bool {
 // Fail says what is wrong with the response, unless something was before.
 func (r *Response) Fail(format string, args ...any) {
 	if r.err == nil {
-		r.err = hookError(r.hook, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)})
+		r.err = HookError(r.hook, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
 func (r *Response) refuseUnknown(known []string) {
-	for _, field := range sortedKeys(r.fields) {
+	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(known, field) {
 			r.Fail("%s: is no field of this hook's response, which has %s", field, list(known))
 		}
@@ -192,7 +192,7 @@ func (r *Response) refuseUnknown(known []string) {
 // mistaken points at the first field that no response has, which may be the one that
 // is missing under another name.
 func (r *Response) mistaken() string {
-	for _, field := range sortedKeys(r.fields) {
+	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(r.rules.Fields, field) {
 			return fmt.Sprintf(" (there is %q)", field)
 		}
@@ -201,7 +201,7 @@ func (r *Response) mistaken() string {
 }
 
 // kindOf names a JSON type for people.
-func kindOf(value any) string {
+func KindOf(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"

@@ -1,0 +1,22 @@
+package variant
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// HookError returns an error that begins with the reason and the name of the hook that
+// failed. It wraps controller.ErrLater if the hook's server asked to be called later.
+func HookError(hook string, err error) error {
+	var e *engines.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e) && e.RetryAfter > 0:
+		return fmt.Errorf("%w: %s hook: %w", controller.ErrLater, hook, err)
+	}
+	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
+}
