@@ -22,7 +22,7 @@ type clients struct {
 	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
 }
 
-// newClients returns clients for config. The bounded one has the given timeout.
+// newClients returns clients for config. The bounded ones have the given timeout.
 func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = timeout

@@ -243,13 +243,14 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	})
 	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
 		edited := parent.DeepCopy()
-		edited.SetGeneration(2)
+		edited.SetLabels(map[string]string{"edited": "true"})
 		return true, edited, nil
 	})
 	events := record.NewFakeRecorder(10)
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{
-		env: Environment{Client: client, Events: events}, pace: newPace(clock), memory: newMemory(), status: NewStatusWriter(client, nil, clock),
+		env: Environment{Client: client, Events: events}, ahead: newAhead(testclock.NewFakeClock(time.Unix(0, 0))), pace: newPace(clock), memory: newMemory(),
+		status: NewStatusWriter(client, nil, clock),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
 	for range 2 * statusWrites {

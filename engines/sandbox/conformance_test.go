@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestWarnings shows that what a program warns of comes from the worker to the host.
+// TestWarnings checks that a worker sends the warnings of a program to the host.
 func TestWarnings(t *testing.T) {
 	for _, d := range newPool(t, sandbox.Config{}).Definitions(standard.Scripts()) {
 		if d.Name != "Jsonnet" {

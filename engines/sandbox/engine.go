@@ -33,7 +33,7 @@ type program struct {
 	hook   string
 	script engines.Script
 	memory int64
-	// warnings are what the worker that compiled it had to say.
+	// warnings come from the worker that compiled the program.
 	warnings []*engines.Error
 }
 
@@ -88,7 +88,7 @@ func invalid(format string, args ...any) *engines.Error {
 // Resting returns the error that all calls get while the breaker is open, or nil.
 func (p *program) Resting() *engines.Error { return p.pool.breaker.openError(p.name) }
 
-// Warnings are what was not as it should be when the program was compiled.
+// Warnings returns the warnings of the compilation.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run has a worker answer the call.

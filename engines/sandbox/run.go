@@ -64,7 +64,9 @@ func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task) (protoco
 		}
 		last, t.resendObjects = err, true
 	}
-	return protocol.Answer{}, inconclusive, &engines.Error{Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last}
+	return protocol.Answer{}, inconclusive, &engines.Error{
+		Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last,
+	}
 }
 
 // runOn does the task in that worker and releases it.

@@ -7,50 +7,50 @@ import (
 	"time"
 )
 
-// Retry is why a pass is made again, and thereby when: see backoffs.
+// Retry is the kind of a failure. It decides the backoff of the retry: see backoffs.
 type Retry uint8
 
-// The kinds of failure, each with what else makes the next pass.
+// The kinds of failure. Some end with an event, which causes a reconcile; they are retried in case the
+// event is lost. The others are only noticed by a retry.
 const (
-	// Unknown is every failure that nothing is known about.
+	// Unknown means all failures of no other kind.
 	Unknown Retry = iota
-	// Conflict is a write that met another version. The event of that version follows.
+	// Conflict means that a write met another version of the object. The event of that version follows.
 	Conflict
-	// Waiting is something that ends by itself: objects are being listed, or one is being
-	// deleted. An event tells its end.
+	// Waiting means a transient state: objects are being listed, or an object is being deleted. An event
+	// follows.
 	Waiting
-	// Unavailable is an API server that does not answer, or has no time.
+	// Unavailable means that the API server does not answer, or is overloaded.
 	Unavailable
-	// HookFailed is a hook whose next answer may be another: a webhook that can't be
-	// reached, a script that has read the clock, a worker that crashed.
+	// HookFailed means that the hook failed, but may succeed on the same input: a webhook can't be
+	// reached, a script has read the clock, a worker crashed.
 	HookFailed
-	// BadResponse is a webhook whose answer is none. Nothing tells that it was mended.
+	// BadResponse means that the response of a webhook is invalid.
 	BadResponse
-	// TimedOut is a hook that did not answer in time.
+	// TimedOut means that a hook did not answer in time.
 	TimedOut
-	// Exhausted is a hook that went over a limit.
+	// Exhausted means that a hook exceeded a limit.
 	Exhausted
-	// Repeats is a script that fails in the same way whenever it is given the same. An
-	// edit of it, and every change of what it is given, makes a pass.
+	// Repeats means that a script fails on its input, and would fail again. Edits of the script and
+	// changes of its input cause a reconcile.
 	Repeats
-	// Refused is a write that the API server will not have. That an admission policy or
-	// a right was mended is told by no event.
+	// Refused means that the API server rejected a write. No event tells when an admission policy or a
+	// permission changes.
 	Refused
-	// Contested is a child of which others hold fields that are not to be taken from them.
+	// Contested means that other field managers own fields of a child that must not be taken from them.
 	Contested
-	// Taken is a child whose name another object has. The event of that object follows.
+	// Taken means that another object has the name of a child. The event of that object follows.
 	Taken
-	// NoNamespace is a child whose namespace is not there, or is being deleted. The event
-	// of the namespace follows, unless namespaces can't be watched.
+	// NoNamespace means that the namespace of a child does not exist, or is being deleted. The event of
+	// the namespace follows, unless namespaces can't be watched.
 	NoNamespace
 
-	retries // how many there are
+	retryKinds // The number of kinds.
 )
 
-// backoffs is the table of retries. Each kind of failure has a backoff of its own: after
-// the first failure of that kind Min, doubling up to Max. What has an event to end it is
-// looked at beside that in case the event is lost.
-var backoffs = [retries]Backoff{
+// backoffs is the table of retries. Each kind of failure has its own backoff: Min after the first
+// failure of that kind, doubling up to Max.
+var backoffs = [retryKinds]Backoff{
 	Unknown:     {5 * time.Millisecond, 1000 * time.Second}, // Section 2.8 of the specification.
 	Conflict:    {50 * time.Millisecond, 5 * time.Second},
 	Waiting:     {50 * time.Millisecond, 30 * time.Second},
@@ -69,8 +69,8 @@ var backoffs = [retries]Backoff{
 // Backoff bounds the delay before a retry.
 type Backoff struct{ Min, Max time.Duration }
 
-// after returns the delay after the nth failure, counted from 1.
-func (b Backoff) after(n int) time.Duration {
+// delay returns the delay after the nth failure, counted from 1.
+func (b Backoff) delay(n int) time.Duration {
 	delay := b.Min
 	for ; n > 1 && delay < b.Max; n-- {
 		delay *= 2
@@ -78,7 +78,7 @@ func (b Backoff) after(n int) time.Duration {
 	return min(delay, b.Max)
 }
 
-// Sooner returns which of two failures of one pass is tried again sooner in the long run.
+// Sooner returns the kind with the shorter maximum delay. The shorter minimum breaks ties.
 func Sooner(a, b Retry) Retry {
 	if cmp.Or(cmp.Compare(backoffs[a].Max, backoffs[b].Max), cmp.Compare(backoffs[a].Min, backoffs[b].Min)) <= 0 {
 		return a
@@ -86,8 +86,7 @@ func Sooner(a, b Retry) Retry {
 	return b
 }
 
-// retryOf returns the kind of a failure. What passes by itself is Waiting, unless it is
-// known better.
+// retryOf returns the kind of a failure. ErrLater is Waiting, unless the result has a kind.
 func retryOf(result Result, err error) Retry {
 	if result.Retry == Unknown && errors.Is(err, ErrLater) {
 		return Waiting
@@ -95,22 +94,22 @@ func retryOf(result Result, err error) Retry {
 	return result.Retry
 }
 
-// failures counts the failed passes over each key since the last one that succeeded.
+// failures counts the failures of each key since its last success.
 type failures struct {
-	unknown Backoff
+	unknown Backoff // The backoff of the kind Unknown.
 	mu      sync.Mutex
 	keys    map[Key]*counts
 }
 
-// counts are the failures of one key, by kind: a new kind begins its backoff anew, and
-// two that alternate do not keep each other at the beginning.
-type counts [retries]int
+// counts has the failures of one key by kind. Each kind has a count of its own, so that kinds that
+// alternate do not reset each other's backoff.
+type counts [retryKinds]int
 
 func newFailures(unknown Backoff) *failures {
 	return &failures{unknown: unknown, keys: map[Key]*counts{}}
 }
 
-// add counts a failure and returns the delay until the retry, and how many there were.
+// add counts a failure of key. It returns the delay until the retry, and the number of failures of all kinds.
 func (f *failures) add(key Key, retry Retry) (delay time.Duration, total int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,12 +123,12 @@ func (f *failures) add(key Key, retry Retry) (delay time.Duration, total int) {
 		total += n
 	}
 	if retry == Unknown {
-		return f.unknown.after(c[retry]), total
+		return f.unknown.delay(c[retry]), total
 	}
-	return backoffs[retry].after(c[retry]), total
+	return backoffs[retry].delay(c[retry]), total
 }
 
-// forget ends the count after a pass that succeeded.
+// forget drops the counts of key after a success.
 func (f *failures) forget(key Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

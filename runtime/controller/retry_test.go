@@ -12,39 +12,40 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// delays is a queue that notes the last delay.
-type delays struct {
+// delayRecorder is a queue that records the last delay.
+type delayRecorder struct {
 	workqueue.TypedDelayingInterface[Key]
 	last time.Duration
 }
 
-func (d *delays) AddAfter(_ Key, delay time.Duration) { d.last = delay }
+func (d *delayRecorder) AddAfter(_ Key, delay time.Duration) { d.last = delay }
 
-// TestBackoffs is the table of retries, row by row: the first three delays, and the longest.
+// TestBackoffs checks each row of the table of retries: the first three delays, and the longest.
 func TestBackoffs(t *testing.T) {
 	const ms, s = time.Millisecond, time.Second
+	type delays = [3]time.Duration
 	cases := map[string]struct {
 		retry  Retry
 		reason string
-		first  [3]time.Duration
-		most   time.Duration
+		first  delays
+		max    time.Duration
 	}{
-		"Unknown":     {Unknown, "what nothing is known about is retried as in metacontroller", [3]time.Duration{5 * ms, 10 * ms, 20 * ms}, 1000 * s},
-		"Conflict":    {Conflict, "a newer version is on its way", [3]time.Duration{50 * ms, 100 * ms, 200 * ms}, 5 * s},
-		"Waiting":     {Waiting, "an event tells the end, if it is not lost", [3]time.Duration{50 * ms, 100 * ms, 200 * ms}, 30 * s},
-		"Unavailable": {Unavailable, "an API server that is back is noticed soon", [3]time.Duration{100 * ms, 200 * ms, 400 * ms}, 30 * s},
-		"HookFailed":  {HookFailed, "a webhook that is back is noticed within a minute", [3]time.Duration{100 * ms, 200 * ms, 400 * ms}, 60 * s},
-		"BadResponse": {BadResponse, "nothing tells that a webhook was mended", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
-		"TimedOut":    {TimedOut, "a hook that takes long keeps a worker", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
-		"Exhausted":   {Exhausted, "a limit is met again, mostly", [3]time.Duration{s, 2 * s, 4 * s}, 1000 * s},
-		"Repeats":     {Repeats, "the same fails in the same way", [3]time.Duration{30 * s, 60 * s, 120 * s}, 1000 * s},
-		"Refused":     {Refused, "nothing tells that a policy was mended", [3]time.Duration{100 * ms, 200 * ms, 400 * ms}, 300 * s},
-		"Contested":   {Contested, "nothing tells that another manager gave in", [3]time.Duration{5 * s, 10 * s, 20 * s}, 300 * s},
-		"Taken":       {Taken, "the object in the way tells when it goes", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
-		"NoNamespace": {NoNamespace, "the namespace tells when it comes, if it can be watched", [3]time.Duration{s, 2 * s, 4 * s}, 300 * s},
+		"Unknown":     {Unknown, "failures of unknown kind are retried as in metacontroller", delays{5 * ms, 10 * ms, 20 * ms}, 1000 * s},
+		"Conflict":    {Conflict, "a newer version is on its way", delays{50 * ms, 100 * ms, 200 * ms}, 5 * s},
+		"Waiting":     {Waiting, "an event follows, if it is not lost", delays{50 * ms, 100 * ms, 200 * ms}, 30 * s},
+		"Unavailable": {Unavailable, "the API server is soon used again", delays{100 * ms, 200 * ms, 400 * ms}, 30 * s},
+		"HookFailed":  {HookFailed, "a webhook is called again within a minute", delays{100 * ms, 200 * ms, 400 * ms}, 60 * s},
+		"BadResponse": {BadResponse, "no event tells that a webhook was fixed", delays{s, 2 * s, 4 * s}, 300 * s},
+		"TimedOut":    {TimedOut, "a slow hook occupies a worker", delays{s, 2 * s, 4 * s}, 300 * s},
+		"Exhausted":   {Exhausted, "the next call usually exceeds the limit, too", delays{s, 2 * s, 4 * s}, 1000 * s},
+		"Repeats":     {Repeats, "the same input causes the same error", delays{30 * s, 60 * s, 120 * s}, 1000 * s},
+		"Refused":     {Refused, "no event tells that a policy was fixed", delays{100 * ms, 200 * ms, 400 * ms}, 300 * s},
+		"Contested":   {Contested, "no event tells that another manager released the fields", delays{5 * s, 10 * s, 20 * s}, 300 * s},
+		"Taken":       {Taken, "the deletion of the other object is an event", delays{s, 2 * s, 4 * s}, 300 * s},
+		"NoNamespace": {NoNamespace, "the creation of the namespace is an event, if it can be watched", delays{s, 2 * s, 4 * s}, 300 * s},
 	}
-	if len(cases) != int(retries) {
-		t.Errorf("%d rows are tested, of %d", len(cases), retries)
+	if len(cases) != int(retryKinds) {
+		t.Errorf("%d of %d rows are tested", len(cases), retryKinds)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +56,8 @@ func TestBackoffs(t *testing.T) {
 					t.Errorf("%s: %s after failure %d, want %s", tc.reason, delay, n+1, tc.first[n])
 				}
 			}
-			if delay != tc.most {
-				t.Errorf("%s: %s at the most, want %s", tc.reason, delay, tc.most)
+			if delay != tc.max {
+				t.Errorf("%s: at most %s, want %s", tc.reason, delay, tc.max)
 			}
 		})
 	}
@@ -76,21 +77,21 @@ func TestFailures(t *testing.T) {
 			f.add(key, Refused)
 		}
 	}
-	expect("a new kind of failure begins anew", key, Unavailable, 100*time.Millisecond, 22)
-	expect("one that comes back goes on, so that two that alternate don't hurry each other", key, Refused, 200*time.Millisecond, 23)
-	expect("another key is another matter", Key{Name: "b"}, HookFailed, 100*time.Millisecond, 1)
-	expect("failures of no known kind go by the configuration", Key{Name: "b"}, Unknown, time.Second, 2)
+	expect("a new kind of failure starts with its minimum", key, Unavailable, 100*time.Millisecond, 22)
+	expect("a known kind continues, so that kinds that alternate do not reset each other", key, Refused, 200*time.Millisecond, 23)
+	expect("each key has its own counts", Key{Name: "b"}, HookFailed, 100*time.Millisecond, 1)
+	expect("failures of unknown kind use the configured backoff", Key{Name: "b"}, Unknown, time.Second, 2)
 	f.forget(key)
-	expect("a success ends it", key, HookFailed, 100*time.Millisecond, 1)
+	expect("a success resets the backoff", key, HookFailed, 100*time.Millisecond, 1)
 }
 
 func TestSooner(t *testing.T) {
 	cases := map[string]struct{ a, b, want Retry }{
-		"LowerBound":  {Refused, Unavailable, Unavailable},
-		"SameBound":   {TimedOut, Refused, Refused},
+		"LowerMax":    {Refused, Unavailable, Unavailable},
+		"SameMax":     {TimedOut, Refused, Refused},
 		"Same":        {HookFailed, HookFailed, HookFailed},
-		"RatherKnown": {Unknown, HookFailed, HookFailed},
-		"RatherSoon":  {Unknown, Repeats, Unknown},
+		"UnknownLast": {Unknown, HookFailed, HookFailed},
+		"RepeatsLast": {Unknown, Repeats, Unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,13 +99,13 @@ func TestSooner(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 			if got := Sooner(tc.b, tc.a); got != tc.want {
-				t.Errorf("the other way round: got %d, want %d", got, tc.want)
+				t.Errorf("swapped: got %d, want %d", got, tc.want)
 			}
 		})
 	}
 }
 
-// TestSchedule looks at the delay that a pass ends with.
+// TestSchedule checks the delay after a reconcile.
 func TestSchedule(t *testing.T) {
 	boom := errors.New("boom")
 	later := fmt.Errorf("%w: %w", ErrLater, boom)
@@ -114,24 +115,24 @@ func TestSchedule(t *testing.T) {
 		err    error
 		want   time.Duration // zero for none
 	}{
-		"Success":       {"what succeeded rests", Result{}, nil, 0},
-		"Resync":        {"or is looked at when it asks for", Result{RequeueAfter: time.Hour}, nil, time.Hour},
-		"Failed":        {"a failure goes by its row", Result{Retry: Repeats}, boom, 30 * time.Second},
+		"Success":       {"no retry after a success", Result{}, nil, 0},
+		"Resync":        {"except at the requested time", Result{RequeueAfter: time.Hour}, nil, time.Hour},
+		"Failed":        {"a failure has the backoff of its kind", Result{Retry: Repeats}, boom, 30 * time.Second},
 		"FailedResync":  {"but no later than the resync", Result{Retry: Repeats, RequeueAfter: 7 * time.Second}, boom, 7 * time.Second},
-		"FailedAtOnce":  {"which waits for a second at least", Result{Retry: Repeats, RequeueAfter: time.Millisecond}, boom, time.Second},
-		"Named":         {"the far side has named the time", Result{Retry: HookFailed, RequeueAfter: time.Hour}, later, time.Hour},
-		"Later":         {"what passes by itself goes by its row", Result{}, later, 50 * time.Millisecond},
-		"LaterAndKnown": {"if that is known", Result{Retry: NoNamespace}, later, time.Second},
+		"FailedAtOnce":  {"and not within a second", Result{Retry: Repeats, RequeueAfter: time.Millisecond}, boom, time.Second},
+		"RetryAfter":    {"the server has named the time", Result{Retry: HookFailed, RequeueAfter: time.Hour}, later, time.Hour},
+		"Later":         {"a transient reason is of kind Waiting", Result{}, later, 50 * time.Millisecond},
+		"LaterAndKnown": {"unless the result has a kind", Result{Retry: NoNamespace}, later, time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := New(Config{Name: "test", Clock: clock.RealClock{}, Log: logr.Discard()})
 			defer c.Close()
-			added := &delays{TypedDelayingInterface: c.queue}
-			c.queue = added
+			recorder := &delayRecorder{TypedDelayingInterface: c.queue}
+			c.queue = recorder
 			c.schedule(context.Background(), Key{Name: "a"}, tc.result, tc.err)
-			if added.last != tc.want {
-				t.Errorf("%s: looked at again after %s, want %s", tc.reason, added.last, tc.want)
+			if recorder.last != tc.want {
+				t.Errorf("%s: retried after %s, want %s", tc.reason, recorder.last, tc.want)
 			}
 		})
 	}

@@ -40,7 +40,8 @@ type NotFoundError struct{ APIVersion, Resource string }
 
 // Error names the resource and the usual reasons.
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed, and is the name the lower-case plural?", e.Resource, e.APIVersion)
+	return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed, "+
+		"and is the name the lower-case plural?", e.Resource, e.APIVersion)
 }
 
 // Config configures a Discovery.

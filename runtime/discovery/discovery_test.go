@@ -108,7 +108,10 @@ func TestVersionsOfACustomResource(t *testing.T) {
 }
 
 func TestDeletedCustomResourceStaysGone(t *testing.T) {
-	list := &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Namespaced: true}}}
+	list := &metav1.APIResourceList{
+		GroupVersion: "example.com/v1",
+		APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing", Namespaced: true}},
+	}
 	d, clock, _ := newTestDiscovery(list)
 	d.onCRDUpdate(crd(t, nil))
 	d.onCRDDelete(crd(t, nil))

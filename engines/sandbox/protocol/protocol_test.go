@@ -27,9 +27,11 @@ func TestAnswers(t *testing.T) {
 		reason string
 		answer protocol.Answer
 	}{
-		"body":       {"any JSON", protocol.Answer{Number: 7, Response: engines.Response{Body: map[string]any{"a": []any{int64(1), 1.5}}}}},
-		"nothing":    {"null is an answer", protocol.Answer{Number: 7}},
-		"notes":      {"notes about the call", protocol.Answer{Response: engines.Response{TimeDependent: true, Unread: []string{"a"}, Logs: []string{"b", "c"}}}},
+		"body":    {"any JSON", protocol.Answer{Number: 7, Response: engines.Response{Body: map[string]any{"a": []any{int64(1), 1.5}}}}},
+		"nothing": {"null is an answer", protocol.Answer{Number: 7}},
+		"notes": {"notes about the call", protocol.Answer{Response: engines.Response{
+			TimeDependent: true, Remote: true, Unread: []string{"a"}, Logs: []string{"b", "c"},
+		}}},
 		"all read":   {"empty Unread differs from nil", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
 		"error":      {"all fields of an error, and the logs", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
 		"given up":   {"causes that errors.Is may test", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
@@ -53,14 +55,15 @@ func TestBodyError(t *testing.T) {
 	for range wire.MaxDepth + 1 {
 		deep = []any{deep}
 	}
+	const tooLarge = "the response is larger than 8 MiB"
 	cases := map[string]struct {
 		reason string
 		body   any
 		kind   engines.Kind
 		want   string
 	}{
-		"large":  {"the body size is limited", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, "the response is larger than 8 MiB"},
-		"sparse": {"decoded size counts, not encoded bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, "the response is larger than 8 MiB"},
+		"large":  {"the body size is limited", strings.Repeat("x", protocol.MaxResponseBytes+1), engines.Exhausted, tooLarge},
+		"sparse": {"decoded size counts, not encoded bytes", make([]any, protocol.MaxResponseBytes-100), engines.Exhausted, tooLarge},
 		"deep":   {"the nesting is limited", deep, engines.BadResponse, "the response is nested more than 500 deep"},
 		"type":   {"an engine's bug is reported", 1, engines.BadResponse, "the response a value is of type int, which JSON does not have"},
 	}
@@ -170,7 +173,10 @@ func TestCalls(t *testing.T) {
 
 // FuzzAnswer decodes messages of a compromised worker.
 func FuzzAnswer(f *testing.F) {
-	f.Add(protocol.Answer{Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}}}.Append(nil, none))
+	f.Add(protocol.Answer{
+		Number: 1, Response: engines.Response{Body: "x", Logs: []string{"a"}}, Err: &engines.Error{Message: "m", Stack: []string{"s"}},
+		Warnings: []*engines.Error{{Message: "w"}},
+	}.Append(nil, none))
 	f.Add([]byte{5, 1, 0, 0, 0, 0, 255, 255, 255, 255, 15})
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		a, err := protocol.ReadAnswer(payload, none.Get)

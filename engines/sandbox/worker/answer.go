@@ -57,8 +57,11 @@ func failedAnswer(q *question, err error) protocol.Answer {
 func (s *server) runRecovered(q *question) (answer protocol.Answer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", cause),
-				Stack: strings.Split(string(debug.Stack()), "\n")}
+			err = &engines.Error{
+				Kind:    engines.Failed,
+				Message: fmt.Sprintf("the engine panicked: %v: please report this as a bug of libretto", cause),
+				Stack:   strings.Split(string(debug.Stack()), "\n"),
+			}
 		}
 	}()
 	if q.Kind == protocol.KindLoad {

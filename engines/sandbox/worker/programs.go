@@ -37,7 +37,7 @@ func (p *programs) load(ctx context.Context, name string, load protocol.Load) er
 	return nil
 }
 
-// warnings are those of a program that was loaded, if it has any.
+// warnings returns the warnings of a loaded program.
 func (p *programs) warnings(name string) []*engines.Error {
 	if w, ok := p.loaded[name].(engines.Warner); ok {
 		return w.Warnings()
