@@ -18,8 +18,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
-	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
@@ -131,8 +131,8 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
-		Pairs:   pair.New(registry, log),
-		Engines: engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
+		Failover: failover.New(registry, log),
+		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
 		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,

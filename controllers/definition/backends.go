@@ -9,14 +9,14 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
-	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/failover"
 )
 
 // both are the hooks of one definition that have a webhook and a script.
-type both struct {
+type failovers struct {
 	definition string
-	pairs      *pair.Pairs
+	combiner   *failover.Combiner
 	hooks      map[string]*v1alpha1.Hook
 }
 
@@ -37,32 +37,32 @@ func callTimeout(hook *v1alpha1.Hook) time.Duration {
 func (h *hooks) byHook(scripts map[string]engines.Program) map[string]engines.Program {
 	all := maps.Clone(h.webhooks)
 	maps.Copy(all, scripts)
-	for name, hook := range h.both.hooks {
-		all[name] = h.both.program(name, hook, scripts[name], h.webhooks[name])
+	for name, hook := range h.failovers.hooks {
+		all[name] = h.failovers.program(name, hook, scripts[name], h.webhooks[name])
 	}
 	return all
 }
 
 // program makes one program of a hook's two, or nil if it is the script that is
 // to serve, which has not loaded.
-func (b both) program(name string, hook *v1alpha1.Hook, ofScript, ofWebhook engines.Program) engines.Program {
-	id := pair.Hook{Definition: b.definition, Name: name}
-	script := pair.Timed{Program: ofScript, Timeout: hook.Script.CallTimeout()}
-	webhook := pair.Timed{Program: ofWebhook, Timeout: hook.Webhook.CallTimeout()}
+func (b failovers) program(name string, hook *v1alpha1.Hook, ofScript, ofWebhook engines.Program) engines.Program {
+	id := failover.Hook{Definition: b.definition, Name: name}
+	script := failover.TimedProgram{Program: ofScript, Timeout: hook.Script.CallTimeout()}
+	webhook := failover.TimedProgram{Program: ofWebhook, Timeout: hook.Webhook.CallTimeout()}
 	if hook.Serving() == v1alpha1.WebhookBackend {
-		return b.pairs.WithShadow(id, ofWebhook, script)
+		return b.combiner.WithShadow(id, ofWebhook, script)
 	}
 	if hook.Shadow != "" && ofScript != nil {
-		script.Program = b.pairs.WithShadow(id, ofScript, webhook)
+		script.Program = b.combiner.WithShadow(id, ofScript, webhook)
 	}
 	if hook.Fallback != "" {
-		return b.pairs.WithFallback(id, script, webhook)
+		return b.combiner.WithFallback(id, script, webhook)
 	}
 	return script.Program
 }
 
 // held are the credentials of one field of the spec.
-type held struct {
+type boundCredentials struct {
 	*credentials.Bundle
 	field string
 	// needed says that a webhook which serves is called with them.
@@ -90,7 +90,7 @@ func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook,
 }
 
 // keep keeps the credentials of a field, once for all webhooks that have them.
-func (r *Reconciler) keep(h *hooks, given *v1alpha1.Credentials, field string, changed func()) (*held, error) {
+func (r *Reconciler) keep(h *hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
 	if r.config.Credentials == nil {
 		return nil, errors.New("webhook: this host keeps no credentials")
 	}
@@ -99,7 +99,7 @@ func (r *Reconciler) keep(h *hooks, given *v1alpha1.Credentials, field string, c
 			return kept, nil
 		}
 	}
-	kept := &held{Bundle: r.config.Credentials.Open(given, changed), field: field}
+	kept := &boundCredentials{Bundle: r.config.Credentials.Open(given, changed), field: field}
 	h.held = append(h.held, kept)
 	return kept, nil
 }

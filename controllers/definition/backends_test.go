@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/failover"
 )
 
 // saying is a program that answers what it is, or fails if it says "limit".
@@ -51,8 +51,8 @@ func TestTwoBackends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			hook := &v1alpha1.Hook{Script: &v1alpha1.Script{}, Webhook: &v1alpha1.Webhook{}, Fallback: c.fallback, Shadow: c.shadow}
-			h := &hooks{webhooks: map[string]engines.Program{"sync": saying("webhook")}, both: both{
-				definition: "d", pairs: pair.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
+			h := &hooks{webhooks: map[string]engines.Program{"sync": saying("webhook")}, failovers: failovers{
+				definition: "d", combiner: failover.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
 			}}
 			loaded := map[string]engines.Program{}
 			if c.script != nil {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/credentials"
-	"github.com/libretto-k8s/libretto/controllers/pair"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
@@ -24,9 +24,9 @@ type Config struct {
 	Engines     *engines.Registry
 	// Credentials may be nil: then webhooks have none.
 	Credentials *credentials.Store
-	// Pairs may be nil: then shadows are not asked.
-	Pairs *pair.Pairs
-	Host  *host.Host
+	// Failover may be nil: then shadows are not called.
+	Failover *failover.Combiner
+	Host     *host.Host
 	// ScriptMetrics may be nil.
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics

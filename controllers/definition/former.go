@@ -13,28 +13,28 @@ import (
 
 // former is an instance that has been replaced. It is closed once those of its
 // parents that the next one does not look after have lost their finalizer.
-type former struct {
+type retiring struct {
 	instance *instance
 	// left says of which kinds they are.
 	left func(schema.GroupKind) bool
 }
 
 // replaced gives what is left to do of an instance that next replaces. It may be nil.
-func replaced(previous, next *instance) []former {
+func replaced(previous, next *instance) []retiring {
 	if previous == nil {
 		return nil
 	}
 	kept := next.plan.Config.Parents
-	return []former{{previous, func(kind schema.GroupKind) bool {
+	return []retiring{{previous, func(kind schema.GroupKind) bool {
 		return !slices.ContainsFunc(kept, func(p variant.ParentRule) bool { return p.Kind.GroupKind() == kind })
 	}}}
 }
 
 // retire lets go of the parents of former instances. What could not be done stays
 // to be done by the next pass.
-func (r *Reconciler) retire(ctx context.Context, h *hosted) error {
+func (r *Reconciler) retire(ctx context.Context, h *runtimeState) error {
 	var errs []error
-	var left []former
+	var left []retiring
 	for _, f := range h.former {
 		if err := f.instance.reconciler.Release(ctx, f.left); err != nil {
 			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
@@ -48,7 +48,7 @@ func (r *Reconciler) retire(ctx context.Context, h *hosted) error {
 }
 
 // dismiss closes former instances, whatever they hold.
-func (h *hosted) dismiss() {
+func (h *runtimeState) dismiss() {
 	for _, f := range h.former {
 		f.instance.close()
 	}

@@ -25,10 +25,10 @@ type hooks struct {
 	tree     *scripts.Tree // nil without scripts
 	timeouts map[string]time.Duration
 	// waits says that some hook has nothing but a script to answer it.
-	waits  bool
-	both   both
-	held   []*held
-	merged atomic.Pointer[merged]
+	waits     bool
+	failovers failovers
+	held      []*boundCredentials
+	merged    atomic.Pointer[merged]
 }
 
 // merged is both for one revision of the scripts.
@@ -43,7 +43,7 @@ type merged struct {
 func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, error) {
 	h := &hooks{
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
-		both: both{definition: p.Config.Definition, pairs: r.config.Pairs, hooks: map[string]*v1alpha1.Hook{}},
+		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
 	spec := scripts.Spec{
 		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
@@ -62,7 +62,7 @@ func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, 
 			h.webhooks[name], err = r.compileWebhook(h, p, named, changed)
 		}
 		if named.Hook.Webhook != nil && named.Hook.Script != nil {
-			h.both.hooks[name] = named.Hook
+			h.failovers.hooks[name] = named.Hook
 		}
 		if err != nil {
 			h.close()
@@ -102,7 +102,7 @@ func (h *hooks) resting() string {
 	if h.tree == nil || h.tree.Current() == nil {
 		return ""
 	}
-	return restingOf(h.tree.Current().Programs, h.both.hooks)
+	return restingOf(h.tree.Current().Programs, h.failovers.hooks)
 }
 
 // restingOf is resting for the scripts of a revision and the hooks that have a webhook too.

@@ -15,15 +15,15 @@ import (
 
 // hosted is what runs for one definition. It belongs to the one pass over the
 // definition that can be under way.
-type hosted struct {
+type runtimeState struct {
 	running *instance // syncs parents
 	next    *instance // is of a newer spec, and waits for its scripts
 	// former have been replaced and still hold parents that are to be let go.
-	former []former
+	former []retiring
 	// removed warns of resources that the spec before the running one had.
 	removed []warning
 	// told is what the last events said, so that each thing is said once.
-	told told
+	told lastEvents
 	// seen is the spec that was seen last, and since when it was first seen.
 	seen  spec
 	since time.Time
@@ -34,12 +34,12 @@ type hosted struct {
 	object *unstructured.Unstructured
 }
 
-func (r *Reconciler) hostedFor(key controller.Key) *hosted {
+func (r *Reconciler) hostedFor(key controller.Key) *runtimeState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.hosted[key]
 	if h == nil {
-		h = &hosted{}
+		h = &runtimeState{}
 		r.hosted[key] = h
 	}
 	return h
@@ -47,7 +47,7 @@ func (r *Reconciler) hostedFor(key controller.Key) *hosted {
 
 // refused drops what was being prepared for a spec that is now refused, and
 // stops what runs if its own resources are no longer there.
-func (r *Reconciler) refused(key controller.Key, h *hosted) {
+func (r *Reconciler) refused(key controller.Key, h *runtimeState) {
 	h.next.close()
 	h.next = nil
 	if h.running == nil {
@@ -62,7 +62,7 @@ func (r *Reconciler) refused(key controller.Key, h *hosted) {
 }
 
 // prepare builds the plan unless it is built already.
-func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
+func (r *Reconciler) prepare(h *runtimeState, p *Plan) *Refusal {
 	switch {
 	case h.next != nil && h.next.plan.equal(p):
 		return nil
@@ -86,7 +86,7 @@ func (r *Reconciler) prepare(h *hosted, p *Plan) *Refusal {
 // advance lets the next instance take over once its scripts have loaded and its
 // credentials are there, and syncs all parents again when those of the one that
 // runs, or its schemas, have changed.
-func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *hosted) {
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *runtimeState) {
 	if h.next.ready() {
 		h.noteRemoved()
 		h.former = append(h.former, replaced(h.running, h.next)...)
@@ -141,13 +141,13 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	r.status.Forget(key)
 	r.config.Metrics.Forget(loopName(key))
 	r.config.Environment.Metrics.Forget(key.String())
-	r.config.Pairs.Forget(key.String())
+	r.config.Failover.Forget(key.String())
 	r.config.ScriptMetrics.Forget(key.String())
 	return nil
 }
 
 // stop ends the instance that runs.
-func (r *Reconciler) stop(key controller.Key, h *hosted) {
+func (r *Reconciler) stop(key controller.Key, h *runtimeState) {
 	if h.running == nil {
 		return
 	}

@@ -26,7 +26,7 @@ type Reconciler struct {
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind, those that the API server has
-	hosted map[controller.Key]*hosted
+	hosted map[controller.Key]*runtimeState
 }
 
 // lookAgain is how often a definition is looked at though nothing happened: that
@@ -44,7 +44,7 @@ func New(config Config) *Reconciler {
 		},
 		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
-		hosted: map[controller.Key]*hosted{},
+		hosted: map[controller.Key]*runtimeState{},
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,

@@ -15,7 +15,7 @@ import (
 // release takes the finalizer of a definition that is gone off its parents. One
 // that does not run, because its spec is refused or its scripts have never
 // loaded, may have held some when it did.
-func (r *Reconciler) release(ctx context.Context, h *hosted) error {
+func (r *Reconciler) release(ctx context.Context, h *runtimeState) error {
 	if h.running != nil {
 		return h.running.reconciler.Release(ctx, func(schema.GroupKind) bool { return true })
 	}

@@ -12,7 +12,7 @@ import (
 
 // tellOfScripts sends what is new of the scripts to the definition, and to those of
 // their ConfigMaps that it is about: whoever edits one need not see definitions. It gives whether there was anything to tell.
-func (r *Reconciler) tellOfScripts(object *unstructured.Unstructured, v view, before, now told) (news bool) {
+func (r *Reconciler) tellOfScripts(object *unstructured.Unstructured, v statusView, before, now lastEvents) (news bool) {
 	who := object.GetKind() + " " + object.GetName() + ": "
 	if now.problems != "" && now.problems != before.problems {
 		news = true

@@ -26,7 +26,7 @@ type spec struct {
 
 // untold returns for how long nothing is to be written to a definition, which it is, as
 // far as this host knows, at once, or zero.
-func (h *hosted) untold(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
+func (h *runtimeState) untold(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
 	if seen := (spec{object.GetUID(), object.GetGeneration()}); h.seen != seen {
 		h.seen, h.since = seen, now
 	}
@@ -38,7 +38,7 @@ func (h *hosted) untold(object *unstructured.Unstructured, settled bool, now tim
 }
 
 // settled reports whether what there is to tell is no mere stage of a start.
-func (v view) settled(refusal *Refusal) bool {
+func (v statusView) settled(refusal *Refusal) bool {
 	ready := v.conditions[len(v.conditions)-1]
 	return refusal != nil || ready.Status == metav1.ConditionTrue || len(v.problems.Problems) > 0
 }

@@ -31,8 +31,8 @@ func definitionWith(t *testing.T, uid string, generation int64, status *v1alpha1
 	return object
 }
 
-func ready(status metav1.ConditionStatus, reason string) view {
-	return view{conditions: []metav1.Condition{
+func ready(status metav1.ConditionStatus, reason string) statusView {
+	return statusView{conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted"},
 		{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: reason},
 	}}
@@ -43,7 +43,7 @@ func TestSettled(t *testing.T) {
 	broken.problems.Problems = []scripts.Problem{{}}
 	cases := map[string]struct {
 		reason  string
-		view    view
+		view    statusView
 		refusal *Refusal
 		want    bool
 	}{
@@ -65,7 +65,7 @@ func TestSettled(t *testing.T) {
 func TestUntold(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first, edited, other := definitionWith(t, "a", 1, nil), definitionWith(t, "a", 2, nil), definitionWith(t, "b", 1, nil)
-	h := &hosted{}
+	h := &runtimeState{}
 	for _, step := range []struct {
 		what    string
 		object  *unstructured.Unstructured
@@ -95,7 +95,7 @@ func TestUntold(t *testing.T) {
 func TestStatusThatIsPruned(t *testing.T) {
 	bare := definitionWith(t, "a", 1, nil)
 	long := metav1.NewTime(time.Unix(1000, 0))
-	h := &hosted{}
+	h := &runtimeState{}
 	v := ready(metav1.ConditionTrue, "Running")
 	status := h.statusOf(bare, v)
 	for i := range status.Conditions {
@@ -138,7 +138,7 @@ func TestStatusWhenLetGo(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := &hosted{status: tc.ours}
+			h := &runtimeState{status: tc.ours}
 			status, write := h.statusWhenLetGo(definitionWith(t, "a", 1, tc.stored), "team=blue")
 			if write != tc.want {
 				t.Fatalf("%s: written %v, want %v", tc.reason, write, tc.want)

@@ -13,7 +13,7 @@ import (
 )
 
 // view is what there is to tell about a definition.
-type view struct {
+type statusView struct {
 	conditions []metav1.Condition
 	revision   string
 	idle       bool // nothing runs, so that the revision that served last is left in the status
@@ -27,7 +27,7 @@ type view struct {
 }
 
 // told is what the last events said.
-type told struct {
+type lastEvents struct {
 	accepted, problems, revision, credentials, resting string
 	warnings                                           []warning
 	// versions are those of the scripts' ConfigMaps, so that only those are told
@@ -36,8 +36,8 @@ type told struct {
 }
 
 // view looks at what runs and what waits.
-func (r *Reconciler) view(h *hosted, refusal *Refusal) view {
-	v := view{idle: h.running == nil}
+func (r *Reconciler) view(h *runtimeState, refusal *Refusal) statusView {
+	v := statusView{idle: h.running == nil}
 	newest := h.next
 	if newest == nil {
 		newest = h.running
@@ -114,7 +114,7 @@ const credentialsNotReady = "CredentialsNotReady"
 const scriptResting = "ScriptResting"
 
 // readyCondition says whether parents are synced as the spec says.
-func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
+func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case h.running == nil && refusal != nil:
@@ -149,9 +149,9 @@ func readyCondition(h *hosted, refusal *Refusal, v view) metav1.Condition {
 }
 
 // tell sends an event for everything that is new since the last ones.
-func (r *Reconciler) tell(object *unstructured.Unstructured, h *hosted, v view) {
+func (r *Reconciler) tell(object *unstructured.Unstructured, h *runtimeState, v statusView) {
 	before := h.told
-	now := told{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
+	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
 	}

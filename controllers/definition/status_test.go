@@ -93,27 +93,27 @@ func TestReadyCondition(t *testing.T) {
 	refused := &Refusal{reasonNotFound, errors.New("no things")}
 	cases := map[string]struct {
 		reason      string
-		hosted      *hosted
+		hosted      *runtimeState
 		refusal     *Refusal
 		warnings    []warning
 		credentials string
 		resting     string
 		want        string
 	}{
-		"Refused":         {"What is refused and never ran is not ready.", &hosted{}, refused, nil, "", "", "False NotAccepted"},
-		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &hosted{next: starting}, nil, nil, "", "", "False ScriptsNotReady"},
-		"Starting":        {"Caches have to be filled.", &hosted{running: starting}, nil, nil, "", "", "False Starting"},
-		"Running":         {"All is well.", &hosted{running: synced}, nil, nil, "", "", "True Running"},
-		"NoStatus":        {"A missing status subresource keeps nothing from running.", &hosted{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
-		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &hosted{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
-		"Several":         {"The first of several is the reason.", &hosted{running: synced}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
-		"Resting":         {"A script that is not called syncs nothing.", &hosted{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
-		"EarlierRefused":  {"An earlier spec that goes on is told.", &hosted{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
-		"EarlierWaits":    {"So is one that waits to be replaced.", &hosted{running: synced, next: starting}, nil, nil, "", "", "False EarlierSpecServes"},
+		"Refused":         {"What is refused and never ran is not ready.", &runtimeState{}, refused, nil, "", "", "False NotAccepted"},
+		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{next: starting}, nil, nil, "", "", "False ScriptsNotReady"},
+		"Starting":        {"Caches have to be filled.", &runtimeState{running: starting}, nil, nil, "", "", "False Starting"},
+		"Running":         {"All is well.", &runtimeState{running: synced}, nil, nil, "", "", "True Running"},
+		"NoStatus":        {"A missing status subresource keeps nothing from running.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
+		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &runtimeState{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
+		"Several":         {"The first of several is the reason.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
+		"Resting":         {"A script that is not called syncs nothing.", &runtimeState{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
+		"EarlierRefused":  {"An earlier spec that goes on is told.", &runtimeState{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
+		"EarlierWaits":    {"So is one that waits to be replaced.", &runtimeState{running: synced, next: starting}, nil, nil, "", "", "False EarlierSpecServes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.hosted, tc.refusal, view{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
+			c := readyCondition(tc.hosted, tc.refusal, statusView{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

@@ -27,7 +27,7 @@ const (
 type warning struct{ reason, message string }
 
 // warnings are those of the instance that runs, the most urgent first.
-func (h *hosted) warnings() []warning {
+func (h *runtimeState) warnings() []warning {
 	var held []controller.Key
 	if h.running.reconciler != nil {
 		held = h.running.reconciler.Unfinalized()
@@ -139,7 +139,7 @@ var (
 // noteRemoved keeps what the next instance, which is about to take over, leaves behind
 // of what runs. It is told until another spec takes over: how much of it is left later,
 // nobody watches.
-func (h *hosted) noteRemoved() {
+func (h *runtimeState) noteRemoved() {
 	switch {
 	case h.running == nil:
 		h.removed = nil

@@ -16,7 +16,7 @@ import (
 const notHosted = "NotHosted"
 
 // writeStatus writes what has changed of the definition's status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, h *hosted, v view) error {
+func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, h *runtimeState, v statusView) error {
 	status := h.statusOf(object, v)
 	h.status = &status
 	return r.sendStatus(ctx, object, status)
@@ -24,7 +24,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 
 // statusOf returns the status that says what the view does. Conditions that were told
 // before keep their time, also where the schema has no room for them.
-func (h *hosted) statusOf(object *unstructured.Unstructured, v view) v1alpha1.DefinitionStatus {
+func (h *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
 	status := storedStatus(object)
 	if len(status.Conditions) == 0 && h.status != nil {
 		status = *h.status.DeepCopy()
@@ -58,7 +58,7 @@ func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstru
 
 // writeNotHosted tells on a definition that this host has let go of it, unless another
 // has told something since. What that one tells later replaces it.
-func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, h *hosted) error {
+func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, h *runtimeState) error {
 	status, told := h.statusWhenLetGo(object, r.config.Target.String())
 	if !told {
 		return nil
@@ -68,7 +68,7 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 
 // statusWhenLetGo returns the status of a definition whose labels the selector no longer
 // matches, and reports whether it is to be written: the last condition Ready is this host's.
-func (h *hosted) statusWhenLetGo(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
+func (h *runtimeState) statusWhenLetGo(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
 	status := storedStatus(object)
 	if h.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(h.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false

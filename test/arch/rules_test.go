@@ -72,8 +72,6 @@ var rules = []rule{
 		inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
 	{packages: "controllers/credentials/...", imports: []string{"controllers/api/...", "engines", "runtime/..."},
 		why: "it turns what a definition says of its webhooks' servers into what the engine calls them with; it knows nothing of parents"},
-	{packages: "controllers/pair/...", imports: []string{"engines"},
-		why: "it makes one program of two, whatever they are programs of"},
 	{packages: "controllers/composite/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
 		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
 	{packages: "controllers/decorator/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
@@ -83,7 +81,7 @@ var rules = []rule{
 	{packages: "controllers/definition/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...",
 		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
-		"controllers/credentials/...", "controllers/pair/...",
+		"controllers/credentials/...", "engines/failover",
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},

@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 )
 
 // Timed is a program and the time that it has for one call.
-type Timed struct {
+type TimedProgram struct {
 	engines.Program
 	Timeout time.Duration
 }
 
-func (t Timed) run(ctx context.Context, call engines.Call) (engines.Response, error) {
+func (t TimedProgram) run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	return t.Run(ctx, call)
@@ -24,16 +24,16 @@ func (t Timed) run(ctx context.Context, call engines.Call) (engines.Response, er
 
 // fallback asks the second program where the first can't answer.
 type fallback struct {
-	counts        counts
-	first, second Timed
+	counts        counters
+	first, second TimedProgram
 }
 
 // WithFallback gives a program that asks first and, if that does not load, takes
 // too long or goes over a limit, second. A first without a program has not loaded.
 // What else goes wrong with first is its answer: a script that throws is to be
 // seen, not covered up.
-func (p *Pairs) WithFallback(hook Hook, first, second Timed) engines.Program {
-	return &fallback{counts: p.countsOf(hook), first: first, second: second}
+func (p *Combiner) WithFallback(hook Hook, first, second TimedProgram) engines.Program {
+	return &fallback{counts: p.countersFor(hook), first: first, second: second}
 }
 
 // notLoaded is the reason, in metrics, of a script that has never loaded.
@@ -42,26 +42,26 @@ const notLoaded = "NotLoaded"
 // Run asks one or both, each for its own time.
 func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if f.first.Program == nil {
-		f.counts.fellBack(notLoaded)
+		f.counts.incFallback(notLoaded)
 		return f.second.run(ctx, call)
 	}
 	response, failure := f.first.run(ctx, call)
-	if failure == nil || ctx.Err() != nil || !stepsIn(engines.KindOf(failure)) {
+	if failure == nil || ctx.Err() != nil || !fallsBack(engines.KindOf(failure)) {
 		return response, failure
 	}
-	f.counts.fellBack(engines.KindOf(failure).Reason())
+	f.counts.incFallback(engines.KindOf(failure).Reason())
 	stepped, err := f.second.run(ctx, call)
 	stepped.Logs = slices.Concat(response.Logs, []string{"the webhook answers in place of the script: " + failure.Error()}, stepped.Logs)
-	return stepped, both(failure, err)
+	return stepped, joinErrors(failure, err)
 }
 
 // stepsIn says whether a failure is one of those that a fallback is there for.
-func stepsIn(kind engines.Kind) bool {
+func fallsBack(kind engines.Kind) bool {
 	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid
 }
 
 // both is the second program's error with the first one's beside it, or nil.
-func both(first, second error) error {
+func joinErrors(first, second error) error {
 	var e *engines.Error
 	if !errors.As(second, &e) {
 		return second

@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"context"
@@ -42,7 +42,9 @@ func (s says) Run(ctx context.Context, _ engines.Call) (engines.Response, error)
 	return engines.Response{Body: s.body, Logs: []string{fmt.Sprint("says ", s.body)}}, s.err
 }
 
-func timed(program engines.Program) Timed { return Timed{Program: program, Timeout: time.Minute} }
+func timed(program engines.Program) TimedProgram {
+	return TimedProgram{Program: program, Timeout: time.Minute}
+}
 
 func fails(kind engines.Kind) says {
 	return says{err: &engines.Error{Kind: kind, Message: "boom"}}
@@ -50,11 +52,11 @@ func fails(kind engines.Kind) says {
 
 func TestFallback(t *testing.T) {
 	good := says{body: "webhook"}
-	endless := Timed{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}
+	endless := TimedProgram{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}
 	busy := says{err: &engines.Error{Message: "busy", RetryAfter: time.Minute}}
 	cases := map[string]struct {
 		reason        string
-		first, second Timed
+		first, second TimedProgram
 		want          any
 		err           string
 		counted       string
@@ -92,7 +94,7 @@ func TestFallback(t *testing.T) {
 
 func TestFallbackPassesOnWhenToComeBack(t *testing.T) {
 	busy := says{err: &engines.Error{Message: "busy", RetryAfter: time.Minute}}
-	_, err := (*Pairs)(nil).WithFallback(hook, Timed{}, timed(busy)).Run(t.Context(), engines.Call{})
+	_, err := (*Combiner)(nil).WithFallback(hook, TimedProgram{}, timed(busy)).Run(t.Context(), engines.Call{})
 	var e *engines.Error
 	if !errors.As(err, &e) || e.RetryAfter != time.Minute {
 		t.Errorf("error %v, want one with RetryAfter", err)
@@ -104,14 +106,14 @@ func TestFallbackPassesOnWhenToComeBack(t *testing.T) {
 func TestFallbackTellsWhoAnswered(t *testing.T) {
 	server := remote{says{body: "webhook"}}
 	for reason, c := range map[string]struct {
-		first Timed
+		first TimedProgram
 		want  bool
 	}{
 		"the script answers":      {timed(says{body: "script"}), false},
-		"it has not loaded":       {Timed{}, true},
+		"it has not loaded":       {TimedProgram{}, true},
 		"it goes over its limits": {timed(fails(engines.Exhausted)), true},
 	} {
-		response, err := (*Pairs)(nil).WithFallback(hook, c.first, timed(server)).Run(t.Context(), engines.Call{})
+		response, err := (*Combiner)(nil).WithFallback(hook, c.first, timed(server)).Run(t.Context(), engines.Call{})
 		if err != nil || response.Remote != c.want {
 			t.Errorf("%s: remote is %v (error %v), want %v", reason, response.Remote, err, c.want)
 		}
@@ -130,7 +132,7 @@ func (r remote) Run(ctx context.Context, call engines.Call) (engines.Response, e
 func TestNobodyStepsInAfterTheCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	program := (*Pairs)(nil).WithFallback(hook, timed(says{wait: make(chan struct{})}), timed(says{body: "webhook"}))
+	program := (*Combiner)(nil).WithFallback(hook, timed(says{wait: make(chan struct{})}), timed(says{body: "webhook"}))
 	if response, err := program.Run(ctx, engines.Call{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("answer %v, error %v, want context.Canceled", response.Body, err)
 	}
@@ -160,7 +162,7 @@ func TestShadow(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		serving   says
-		shadow    Timed
+		shadow    TimedProgram
 		verbosity int
 		outcome   string
 		logged    string
@@ -171,7 +173,7 @@ func TestShadow(t *testing.T) {
 		"diff":             {reason: "what, to those who ask for it", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: diffLevel, outcome: different, logged: "status.n: served 1, shadow 2"},
 		"shadow fails":     {reason: "it has no answer", serving: says{body: answer}, shadow: timed(fails(engines.Failed)), verbosity: 1, outcome: failed, logged: "boom"},
 		"shadow panics":    {reason: "nobody else is harmed", serving: says{body: answer}, shadow: timed(says{panic: "oh"}), verbosity: 1, outcome: failed, logged: "the engine panicked: oh"},
-		"shadow is late":   {reason: "it has its own time", serving: says{body: answer}, shadow: Timed{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}, outcome: failed},
+		"shadow is late":   {reason: "it has its own time", serving: says{body: answer}, shadow: TimedProgram{Program: says{wait: make(chan struct{})}, Timeout: time.Millisecond}, outcome: failed},
 		"not loaded":       {reason: "it has no answer", serving: says{body: answer}, verbosity: 1, outcome: failed, logged: "it has not loaded"},
 		"named in the log": {reason: "whose answer it was", serving: says{body: answer}, shadow: timed(says{body: other}), verbosity: 1, outcome: different, logged: `"parent"="ns/web"`},
 	}
@@ -186,7 +188,7 @@ func TestShadow(t *testing.T) {
 				t.Errorf("error %v, answer (-want +got):\n%s", err, diff)
 			}
 			cluster.Eventually(t, 10*time.Second, func() error {
-				if got := pairs.count(c.outcome); got != 1 || len(pairs.room) != 0 {
+				if got := pairs.count(c.outcome); got != 1 || len(pairs.slots) != 0 {
 					return fmt.Errorf("%v counted as %s, want 1", got, c.outcome)
 				}
 				return nil
@@ -198,7 +200,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-func (p *Pairs) count(outcome string) float64 {
+func (p *Combiner) count(outcome string) float64 {
 	return testutil.ToFloat64(p.shadows.WithLabelValues(hook.Definition, hook.Name, outcome))
 }
 
@@ -217,7 +219,7 @@ func TestShadowsAreBounded(t *testing.T) {
 	pairs := New(prometheus.NewRegistry(), funcr.New(func(string, string) {}, funcr.Options{}))
 	hang := make(chan struct{})
 	program := pairs.WithShadow(hook, says{body: "a"}, timed(says{body: "a", wait: hang}))
-	for range mostCompared + 5 {
+	for range maxShadowCalls + 5 {
 		if response, err := program.Run(t.Context(), engines.Call{}); err != nil || response.Body != "a" {
 			t.Fatalf("answer %v, error %v", response.Body, err)
 		}
@@ -227,8 +229,8 @@ func TestShadowsAreBounded(t *testing.T) {
 	}
 	close(hang)
 	cluster.Eventually(t, 10*time.Second, func() error {
-		if got := pairs.count(equal); got != mostCompared {
-			return fmt.Errorf("%v were compared, want %d", got, mostCompared)
+		if got := pairs.count(equal); got != maxShadowCalls {
+			return fmt.Errorf("%v were compared, want %d", got, maxShadowCalls)
 		}
 		return nil
 	})
@@ -243,14 +245,14 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 	pairs := New(prometheus.NewRegistry(), funcr.New(func(string, string) {}, funcr.Options{}))
 	late, hang := timed(says{body: "a"}), make(chan struct{})
 	shadowed := pairs.WithShadow(hook, says{body: "a"}, timed(says{body: "a", wait: hang}))
-	replaced := pairs.WithFallback(hook, Timed{}, late)
+	replaced := pairs.WithFallback(hook, TimedProgram{}, late)
 	if _, err := shadowed.Run(t.Context(), engines.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	pairs.Forget(hook.Definition)
 	close(hang)
 	cluster.Eventually(t, 10*time.Second, func() error {
-		if under := len(pairs.room); under > 0 {
+		if under := len(pairs.slots); under > 0 {
 			return fmt.Errorf("%d calls are under way", under)
 		}
 		return nil
@@ -262,7 +264,7 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 		t.Errorf("%d figures are there of a definition that is gone", left)
 	}
 	// Another of its name begins anew.
-	if _, err := pairs.WithFallback(hook, Timed{}, late).Run(t.Context(), engines.Call{}); err != nil {
+	if _, err := pairs.WithFallback(hook, TimedProgram{}, late).Run(t.Context(), engines.Call{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := testutil.CollectAndCount(pairs.fallbacks); got != 1 {

@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"context"
@@ -19,21 +19,21 @@ const (
 // shadowed answers as its program does, and has the shadow asked the same.
 type shadowed struct {
 	engines.Program
-	pairs  *Pairs
+	pairs  *Combiner
 	hook   Hook
-	counts counts
-	shadow Timed
+	counts counters
+	shadow TimedProgram
 }
 
 // WithShadow gives a program that answers as serving does. Each of its answers is
 // compared with that of the shadow, by the way: nobody waits for it, and nothing
 // that it does comes back. A shadow without a program has not loaded. Neither
 // request nor answer may be changed after the call.
-func (p *Pairs) WithShadow(hook Hook, serving engines.Program, shadow Timed) engines.Program {
+func (p *Combiner) WithShadow(hook Hook, serving engines.Program, shadow TimedProgram) engines.Program {
 	if p == nil {
 		return serving
 	}
-	return &shadowed{Program: serving, pairs: p, hook: hook, counts: p.countsOf(hook), shadow: shadow}
+	return &shadowed{Program: serving, pairs: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
 }
 
 // Run asks the program that serves.
@@ -43,13 +43,13 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 		return response, err // There is nothing to compare with.
 	}
 	select {
-	case s.pairs.room <- struct{}{}:
+	case s.pairs.slots <- struct{}{}:
 		go func() {
-			defer func() { <-s.pairs.room }()
+			defer func() { <-s.pairs.slots }()
 			s.compare(call, response.Body)
 		}()
 	default:
-		s.counts.compared(dropped)
+		s.counts.incShadow(dropped)
 	}
 	return response, err
 }
@@ -67,19 +67,19 @@ func (s *shadowed) compare(call engines.Call, served any) {
 	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))
 	body, err := s.ask(call)
 	if err != nil {
-		s.counts.compared(failed)
+		s.counts.incShadow(failed)
 		log.V(1).Info("the shadow has no answer", "error", err.Error())
 		return
 	}
 	found := differences(served, body)
 	if len(found) == 0 {
-		s.counts.compared(equal)
+		s.counts.incShadow(equal)
 		return
 	}
-	s.counts.compared(different)
+	s.counts.incShadow(different)
 	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].Path)
 	if values := log.V(diffLevel); values.Enabled() {
-		values.Info("the shadow answers differently", "diff", shown(found))
+		values.Info("the shadow answers differently", "diff", formatDifferences(found))
 	}
 }
 

@@ -1,7 +1,7 @@
-// Package pair lets two programs answer one hook: one whose answers are applied,
-// and one that steps in when that can't answer, or that is asked the same so that
-// the answers can be compared. This is how a webhook is moved to a script.
-package pair
+// Package failover combines two programs into one: a program with a fallback, which
+// answers when the first can't, or a program with a shadow, which gets the same calls so
+// that the answers can be compared. This is how a webhook is moved to a script.
+package failover
 
 import (
 	"sync"
@@ -12,31 +12,32 @@ import (
 
 // mostCompared is how many calls to shadows are under way at once. When there
 // would be more, calls go uncompared, so that a slow shadow costs no more than that.
-const mostCompared = 16
+const maxShadowCalls = 16
 
-// Pairs makes the pairs of a process. A nil *Pairs makes pairs that count nothing.
-type Pairs struct {
+// Combiner combines programs and counts what their fallbacks and shadows do. A nil
+// *Combiner counts nothing and ignores shadows.
+type Combiner struct {
 	log       logr.Logger
 	fallbacks *prometheus.CounterVec
 	shadows   *prometheus.CounterVec
 	// room has a place for each call to a shadow that is under way.
-	room chan struct{}
+	slots chan struct{}
 
-	mu    sync.Mutex
-	lives map[string]*life // of the definitions that are there
+	mu        sync.Mutex
+	lifetimes map[string]*lifetime // of the definitions that are there
 }
 
 // life is the time for which a definition is there. What comes later is not
 // counted: it would bring figures back that nobody would ever drop.
-type life struct{ over bool }
+type lifetime struct{ ended bool }
 
 // Hook names a hook in logs and metrics.
 type Hook struct{ Definition, Name string }
 
 // New registers the metrics of pairs.
-func New(registry prometheus.Registerer, log logr.Logger) *Pairs {
-	p := &Pairs{
-		log: log, room: make(chan struct{}, mostCompared), lives: map[string]*life{},
+func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
+	p := &Combiner{
+		log: log, slots: make(chan struct{}, maxShadowCalls), lifetimes: map[string]*lifetime{},
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "libretto_hook_fallback_total", Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
 		}, []string{"definition", "hook", "reason"}),
@@ -50,15 +51,15 @@ func New(registry prometheus.Registerer, log logr.Logger) *Pairs {
 
 // Forget drops the figures of a definition that is gone. Its programs count no
 // more; those that are made for another of its name do.
-func (p *Pairs) Forget(definition string) {
+func (p *Combiner) Forget(definition string) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.lives[definition]; l != nil {
-		l.over = true
-		delete(p.lives, definition)
+	if l := p.lifetimes[definition]; l != nil {
+		l.ended = true
+		delete(p.lifetimes, definition)
 	}
 	labels := prometheus.Labels{"definition": definition}
 	p.fallbacks.DeletePartialMatch(labels)
@@ -66,39 +67,39 @@ func (p *Pairs) Forget(definition string) {
 }
 
 // counts are a hook's figures.
-type counts struct {
-	pairs *Pairs // nil counts nothing
-	hook  Hook
-	life  *life
+type counters struct {
+	combiner *Combiner // nil counts nothing
+	hook     Hook
+	life     *lifetime
 }
 
-func (p *Pairs) countsOf(hook Hook) counts {
+func (p *Combiner) countersFor(hook Hook) counters {
 	if p == nil {
-		return counts{}
+		return counters{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lives[hook.Definition]
+	l := p.lifetimes[hook.Definition]
 	if l == nil {
-		l = &life{}
-		p.lives[hook.Definition] = l
+		l = &lifetime{}
+		p.lifetimes[hook.Definition] = l
 	}
-	return counts{pairs: p, hook: hook, life: l}
+	return counters{combiner: p, hook: hook, life: l}
 }
 
-func (c counts) fellBack(reason string) {
-	if c.pairs != nil {
-		c.add(c.pairs.fallbacks, reason)
+func (c counters) incFallback(reason string) {
+	if c.combiner != nil {
+		c.add(c.combiner.fallbacks, reason)
 	}
 }
 
 // compared counts a comparison.
-func (c counts) compared(outcome string) { c.add(c.pairs.shadows, outcome) }
+func (c counters) incShadow(outcome string) { c.add(c.combiner.shadows, outcome) }
 
-func (c counts) add(to *prometheus.CounterVec, what string) {
-	c.pairs.mu.Lock()
-	defer c.pairs.mu.Unlock()
-	if !c.life.over {
+func (c counters) add(to *prometheus.CounterVec, what string) {
+	c.combiner.mu.Lock()
+	defer c.combiner.mu.Unlock()
+	if !c.life.ended {
 		to.WithLabelValues(c.hook.Definition, c.hook.Name, what).Inc()
 	}
 }

@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ const (
 const hidden = "(hidden)"
 
 // shown gives differences as a log can hold them, without the contents of Secrets.
-func shown(found []Difference) string {
+func formatDifferences(found []Difference) string {
 	var lines []string
 	for _, d := range found[:min(len(found), mostShown)] {
 		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served, d.Secret), excerpt(d.Shadow, d.Secret)))

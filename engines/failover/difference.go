@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"fmt"
@@ -108,7 +108,7 @@ func number(value any) (float64, bool) {
 func (c *comparison) fields(path string, served, shadow map[string]any) {
 	defer func(outer bool) { c.secret = outer }(c.secret)
 	c.secret = c.secret || isSecret(served) || isSecret(shadow)
-	for _, key := range slices.Sorted(maps.Keys(union(served, shadow))) {
+	for _, key := range slices.Sorted(maps.Keys(keysOf(served, shadow))) {
 		c.entry(path+"."+key, served, shadow, key)
 	}
 }
@@ -127,7 +127,7 @@ func (c *comparison) entry(path string, served, shadow map[string]any, key strin
 	}
 }
 
-func union(a, b map[string]any) map[string]any {
+func keysOf(a, b map[string]any) map[string]any {
 	all := maps.Clone(a)
 	if all == nil {
 		all = map[string]any{}
@@ -140,7 +140,7 @@ func (c *comparison) items(path string, served, shadow []any) {
 	one, ok := named(served)
 	other, also := named(shadow)
 	if ok && also {
-		for _, name := range slices.Sorted(maps.Keys(union(one, other))) {
+		for _, name := range slices.Sorted(maps.Keys(keysOf(one, other))) {
 			c.entry(path+"["+name+"]", one, other, name)
 		}
 		return

@@ -1,4 +1,4 @@
-package pair
+package failover
 
 import (
 	"strings"
@@ -48,7 +48,7 @@ func TestDifferences(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.shadow), &shadow); err != nil {
 				t.Fatal(err)
 			}
-			got := shown(differences(served, shadow))
+			got := formatDifferences(differences(served, shadow))
 			if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 				t.Errorf("differences\n%s\nwant\n%s", got, c.want)
 			}
@@ -61,7 +61,7 @@ func TestShownIsBounded(t *testing.T) {
 	for i := range 30 {
 		many[strings.Repeat("k", i+1)] = strings.Repeat("ü", 500)
 	}
-	lines := strings.Split(shown(differences(map[string]any{"status": many}, map[string]any{"status": map[string]any{}})), "\n")
+	lines := strings.Split(formatDifferences(differences(map[string]any{"status": many}, map[string]any{"status": map[string]any{}})), "\n")
 	if diff := cmp.Diff("and 10 more", lines[len(lines)-1]); diff != "" || len(lines) != mostShown+1 {
 		t.Errorf("%d lines, the last (-want +got):\n%s", len(lines), diff)
 	}
