@@ -60,7 +60,7 @@ func (c child) create(owner metav1.OwnerReference) (*Change, error) {
 // should be. If nothing differs but what the annotation remembers, the annotation
 // is written even where the method is Recreate: that is no reason to lose the object.
 func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
-	compared := c.memory.settlementOf(c, observed)
+	compared := c.memory.comparisonOf(c, observed)
 	if c.memory.holds(c.key, compared) {
 		return nil, nil
 	}

@@ -12,12 +12,12 @@ func (m merger) list(at place, o, l, d []any) ([]any, bool) {
 	switch relation := m.relation(at); relation {
 	case openapi.Set:
 		return mergeSet(o, l, d)
-	case openapi.Keyed:
+	case openapi.Map:
 		if p, ok := pairAs(at.schema, o, d); ok {
 			return m.items(at, p, l)
 		}
 		return m.wholeList(at, o, l, d)
-	case openapi.Whole:
+	case openapi.Atomic:
 		return m.wholeList(at, o, l, d)
 	}
 	if p, ok := pair(o, d); ok {
@@ -34,13 +34,13 @@ func (m merger) list(at place, o, l, d []any) ([]any, bool) {
 func (m merger) relation(at place) openapi.Relation {
 	switch {
 	case m.exact:
-		return openapi.Whole
-	case at.schema != nil && at.schema.Relation != openapi.Untold:
+		return openapi.Atomic
+	case at.schema != nil && at.schema.Relation != openapi.Unknown:
 		return at.schema.Relation
 	case at.parent == "metadata" && at.field == "finalizers":
 		return openapi.Set
 	}
-	return openapi.Untold
+	return openapi.Unknown
 }
 
 // wholeList merges lists that are one value each: d takes the place of o, unless o is
@@ -62,7 +62,7 @@ func (m merger) wholeList(at place, o, l, d []any) ([]any, bool) {
 
 // mergeSet merges a set of scalars to which others add too.
 func mergeSet(o, l, d []any) ([]any, bool) {
-	out := draft{from: o}
+	out := sliceBuilder{from: o}
 	for _, v := range o {
 		if contains(l, v) && !contains(d, v) {
 			out.drop()
@@ -106,7 +106,7 @@ func (m merger) items(at place, p pairing, l []any) ([]any, bool) {
 	if !m.settled {
 		last, _ = index(p.desired.key, l)
 	}
-	out := draft{from: p.observed.items}
+	out := sliceBuilder{from: p.observed.items}
 	for i, item := range p.observed.items {
 		name := p.observed.names[i]
 		want := p.desired.find(name)

@@ -34,44 +34,44 @@ type Failure string
 
 const (
 	// None: there is no error.
-	None Failure = ""
+	FailureNone Failure = ""
 	// Stale: the object is no longer as it was observed. Come back when the cache
 	// has caught up; there is nothing to tell anybody.
-	Stale Failure = "Stale"
+	FailureConflict Failure = "Stale"
 	// Taken: the object to create exists. Either the cache has yet to show an
 	// object of our own, or it belongs to somebody else, as its controllerRef says.
-	Taken Failure = "Taken"
+	FailureAlreadyExists Failure = "Taken"
 	// Contested: other managers hold fields with other values, and they are not to be
 	// taken from them. Conflicts tells which. It lasts until somebody gives in.
-	Contested Failure = "Contested"
+	FailureFieldConflict Failure = "Contested"
 	// NoNamespace: the namespace to create the object in is not there, or is being
 	// deleted, of which Terminating tells. It lasts until the namespace changes.
-	NoNamespace Failure = "NoNamespace"
+	FailureNamespaceMissing Failure = "NoNamespace"
 	// Refused: the API server will not have it and, unless something changes, never will.
-	Refused Failure = "Refused"
+	FailureInvalid Failure = "Refused"
 	// Unavailable: the API server could not be asked or had no time. Try again.
-	Unavailable Failure = "Unavailable"
+	FailureUnavailable Failure = "Unavailable"
 )
 
 // Classify returns the class of an outcome's error.
 func Classify(err error) Failure {
 	switch {
 	case err == nil:
-		return None
-	case len(Conflicts(err)) > 0:
-		return Contested
+		return FailureNone
+	case len(FieldManagerConflicts(err)) > 0:
+		return FailureFieldConflict
 	case untyped(err):
-		return Refused
+		return FailureInvalid
 	case missing(err), Terminating(err):
-		return NoNamespace
+		return FailureNamespaceMissing
 	case apierrors.IsAlreadyExists(err):
-		return Taken
+		return FailureAlreadyExists
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
-		return Stale
+		return FailureConflict
 	case refused(err):
-		return Refused
+		return FailureInvalid
 	default:
-		return Unavailable
+		return FailureUnavailable
 	}
 }
 

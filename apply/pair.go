@@ -125,7 +125,7 @@ func (p pairing) matches() int {
 
 // arrange puts the desired items of a draft, which has all of them, into the
 // desired order. What else is in the draft stays where it is.
-func (p pairing) arrange(x *draft) {
+func (p pairing) arrange(x *sliceBuilder) {
 	items := x.items()
 	ordered := slices.Clone(items)
 	place := make([]int, 0, len(p.desired.names))

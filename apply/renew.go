@@ -55,5 +55,5 @@ func (e *execution) renew(c Change, live *unstructured.Unstructured) (Change, er
 
 // outdated reports whether an error says that the object is not as it was observed.
 func (c Change) outdated(err error) bool {
-	return c.Observed != nil && apierrors.IsConflict(err) && len(Conflicts(err)) == 0
+	return c.Observed != nil && apierrors.IsConflict(err) && len(FieldManagerConflicts(err)) == 0
 }

@@ -77,11 +77,11 @@ func TestExecuteRenews(t *testing.T) {
 		},
 		"Twice": {
 			reason: "there is one more try, and no third", live: live, desired: list(desired), verb: "update", times: 2, err: conflict,
-			want: []string{"update@7", "get", "update@9"}, failure: Stale, version: "9",
+			want: []string{"update@7", "get", "update@9"}, failure: FailureConflict, version: "9",
 		},
 		"Lost": {
 			reason: "what is no longer ours is left alone", live: live, verb: "delete", times: 1, err: conflict, refuse: true,
-			want: []string{"delete@7 uid-of-a", "get"}, failure: Stale, version: "7",
+			want: []string{"delete@7 uid-of-a", "get"}, failure: FailureConflict, version: "7",
 		},
 		"Gone": {
 			reason: "what is gone is deleted", verb: "delete", times: 1, err: conflict,
@@ -93,15 +93,15 @@ func TestExecuteRenews(t *testing.T) {
 		},
 		"AnotherToUpdate": {
 			reason: "nor updated", live: another, desired: list(desired), verb: "update", times: 1, err: conflict,
-			want: []string{"update@7", "get"}, failure: Stale, version: "7",
+			want: []string{"update@7", "get"}, failure: FailureConflict, version: "7",
 		},
 		"Contested": {
 			reason: "fields of others are no matter of versions", live: live, desired: list(desired), verb: "update", times: 1, err: contested,
-			want: []string{"update@7"}, failure: Contested, version: "7",
+			want: []string{"update@7"}, failure: FailureFieldConflict, version: "7",
 		},
 		"Refused": {
 			reason: "neither is anything else", live: live, desired: list(desired), verb: "update", times: 1, err: apierrors.NewBadRequest("no"),
-			want: []string{"update@7"}, failure: Refused, version: "7",
+			want: []string{"update@7"}, failure: FailureInvalid, version: "7",
 		},
 	}
 	for name, tc := range cases {

@@ -32,7 +32,7 @@ func (c child) createServerSide(owner metav1.OwnerReference) *Change {
 // held. Whoever sets a field to something else takes it away, so that the values need
 // not be compared, and the API server may write them down in other words.
 func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
-	compared := c.memory.settlementOf(c, observed)
+	compared := c.memory.comparisonOf(c, observed)
 	if c.memory.holds(c.key, compared) {
 		return nil, nil
 	}

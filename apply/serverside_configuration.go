@@ -93,7 +93,7 @@ func withoutNulls(v any) (out any, differs bool) {
 	case map[string]any:
 		return fieldsWithoutNulls(v)
 	case []any:
-		items := draft{from: v}
+		items := sliceBuilder{from: v}
 		for _, item := range v {
 			if kept, differs := withoutNulls(item); differs {
 				items.add(kept)

@@ -10,25 +10,25 @@ import (
 )
 
 // Conflict is a field that is not to be taken from another manager.
-type Conflict struct{ Manager, Field string }
+type FieldManagerConflict struct{ Manager, Field string }
 
 // Conflicts gives what an apply without force met, ordered by manager and field, or nil
 // if an error is about something else.
-func Conflicts(err error) []Conflict {
+func FieldManagerConflicts(err error) []FieldManagerConflict {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
 	}
-	var conflicts []Conflict
+	var conflicts []FieldManagerConflict
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
 		}
 		_, manager, _ := strings.Cut(cause.Message, `"`)
 		manager, _, _ = strings.Cut(manager, `"`)
-		conflicts = append(conflicts, Conflict{Manager: manager, Field: strings.TrimPrefix(cause.Field, ".")})
+		conflicts = append(conflicts, FieldManagerConflict{Manager: manager, Field: strings.TrimPrefix(cause.Field, ".")})
 	}
-	slices.SortFunc(conflicts, func(a, b Conflict) int {
+	slices.SortFunc(conflicts, func(a, b FieldManagerConflict) int {
 		return strings.Compare(a.Manager+"\x00"+a.Field, b.Manager+"\x00"+b.Field)
 	})
 	return conflicts

@@ -92,13 +92,13 @@ func TestServerSideRequests(t *testing.T) {
 		failure  Failure
 	}{
 		"Create":    {reason: "a creation is for a version that nothing has", want: []string{"apply " + absent}},
-		"Exists":    {reason: "what is there already is taken", err: conflict, want: []string{"apply " + absent}, failure: Taken},
+		"Exists":    {reason: "what is there already is taken", err: conflict, want: []string{"apply " + absent}, failure: FailureAlreadyExists},
 		"Update":    {reason: "an update is for the observed version", observed: kept, want: []string{"apply 7"}},
-		"Stale":     {reason: "another version was not observed", observed: kept, err: conflict, want: []string{"apply 7"}, failure: Stale},
-		"Contested": {reason: "who holds a field is told", observed: kept, err: contested, want: []string{"apply 7"}, failure: Contested},
+		"Stale":     {reason: "another version was not observed", observed: kept, err: conflict, want: []string{"apply 7"}, failure: FailureConflict},
+		"Contested": {reason: "who holds a field is told", observed: kept, err: contested, want: []string{"apply 7"}, failure: FailureFieldConflict},
 		"TakeOver":  {reason: "what was held before is taken over first", observed: merged, live: merged, want: []string{"get", "merge 7", "apply 8"}},
 		"TakeOverStale": {
-			reason: "another version was not observed", observed: merged, want: []string{"get"}, failure: Stale,
+			reason: "another version was not observed", observed: merged, want: []string{"get"}, failure: FailureConflict,
 			live: stored(t, desired, func(u *unstructured.Unstructured) { u.SetResourceVersion("9") }),
 		},
 		"TakeOverNothing": {
@@ -146,7 +146,7 @@ func TestServerSideRequests(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	if got := Conflicts(errBoom); got != nil || Conflicts(nil) != nil {
+	if got := FieldManagerConflicts(errBoom); got != nil || FieldManagerConflicts(nil) != nil {
 		t.Errorf("%v", got)
 	}
 	causes := []metav1.StatusCause{
@@ -155,7 +155,7 @@ func TestConflicts(t *testing.T) {
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "a" with subresource "scale" using v1`, Field: ".y"},
 	}
 	err := errors.Join(errBoom, apierrors.NewApplyConflict(causes, ""))
-	if diff := cmp.Diff([]Conflict{{"a", "y"}, {"b", "x"}}, Conflicts(err)); diff != "" {
+	if diff := cmp.Diff([]FieldManagerConflict{{"a", "y"}, {"b", "x"}}, FieldManagerConflicts(err)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 }

@@ -31,7 +31,7 @@ type reading struct {
 	// files is what the source holds, by key or path, and nil if there is no such source.
 	files map[string]string
 	// flaws are what is wrong with some of the files of a directory.
-	flaws []directory.Flaw
+	flaws []directory.Problem
 	// refusal is why the source can't be watched or read, or nil.
 	refusal error
 	// uid and version are a ConfigMap's own.

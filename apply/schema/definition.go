@@ -58,17 +58,17 @@ func (d *definition) ref() string {
 func (d *definition) relation() (Relation, []string) {
 	switch {
 	case d.ListType == "atomic":
-		return Whole, nil
+		return Atomic, nil
 	case d.ListType == "set":
 		return Set, nil
 	case d.ListType == "map" && len(d.ListKeys) > 0:
-		return Keyed, d.ListKeys
+		return Map, d.ListKeys
 	case d.ListType != "" || !d.strategy("merge"):
-		return Untold, nil
+		return Unknown, nil
 	case d.MergeKey == "":
 		return Set, nil
 	default:
-		return Keyed, []string{d.MergeKey}
+		return Map, []string{d.MergeKey}
 	}
 }
 

@@ -30,18 +30,18 @@ func TestRelations(t *testing.T) {
 		want         Relation
 		keys         []string
 	}{
-		"Untold":   {reason: "nothing is told", list: `"items": {}`, want: Untold},
-		"Atomic":   {reason: "one value", list: `"x-kubernetes-list-type": "atomic"`, want: Whole},
+		"Untold":   {reason: "nothing is told", list: `"items": {}`, want: Unknown},
+		"Atomic":   {reason: "one value", list: `"x-kubernetes-list-type": "atomic"`, want: Atomic},
 		"Set":      {reason: "a set", list: `"x-kubernetes-list-type": "set"`, want: Set},
-		"Map":      {reason: "two keys", list: `"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]`, want: Keyed, keys: []string{"a", "b"}},
-		"Keyless":  {reason: "a map without keys is no map", list: `"x-kubernetes-list-type": "map"`, want: Untold},
-		"MergeKey": {reason: "older kinds tell by the merge patch", list: `"x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "a"`, want: Keyed, keys: []string{"a"}},
+		"Map":      {reason: "two keys", list: `"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"]`, want: Map, keys: []string{"a", "b"}},
+		"Keyless":  {reason: "a map without keys is no map", list: `"x-kubernetes-list-type": "map"`, want: Unknown},
+		"MergeKey": {reason: "older kinds tell by the merge patch", list: `"x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "a"`, want: Map, keys: []string{"a"}},
 		"MergeSet": {reason: "merged without a key it is a set", list: `"x-kubernetes-patch-strategy": "merge"`, want: Set},
 		"Both": {
-			reason: "list types are stronger than the merge patch", want: Keyed, keys: []string{"a", "b"},
+			reason: "list types are stronger than the merge patch", want: Map, keys: []string{"a", "b"},
 			list: `"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"], "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "a"`,
 		},
-		"Replace": {reason: "another strategy says nothing", list: `"x-kubernetes-patch-strategy": "replace"`, want: Untold},
+		"Replace": {reason: "another strategy says nothing", list: `"x-kubernetes-patch-strategy": "replace"`, want: Unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -49,13 +49,13 @@ type Relation uint8
 
 const (
 	// Untold stands for lists of which the schema says nothing.
-	Untold Relation = iota
+	Unknown Relation = iota
 	// Whole lists are one value.
-	Whole
+	Atomic
 	// Set lists hold each value once, in no order that matters.
 	Set
 	// Keyed lists hold objects that are told apart by Node.Keys.
-	Keyed
+	Map
 )
 
 // Form says that the API server keeps a scalar in a form of its own.

@@ -106,7 +106,7 @@ func (n *Node) object() *schema.Map {
 
 func (n *Node) list() *schema.List {
 	out := &schema.List{ElementType: reference(untyped), ElementRelationship: schema.Atomic, Keys: n.Keys}
-	if n.Relation == Set || n.Relation == Keyed {
+	if n.Relation == Set || n.Relation == Map {
 		out.ElementRelationship = schema.Associative
 	}
 	if n.Items != nil {

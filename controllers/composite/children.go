@@ -13,7 +13,7 @@ import (
 
 // selected gives the children of p the label of a generated selector, and
 // refuses those that p's selector does not match.
-func (v *Variant) selected(p *unstructured.Unstructured) variant.Finish {
+func (v *Variant) selected(p *unstructured.Unstructured) variant.FinishFunc {
 	claim, err := v.Claim(p)
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if err != nil {
@@ -29,7 +29,7 @@ func (v *Variant) selected(p *unstructured.Unstructured) variant.Finish {
 
 // unselected is selected for an earlier state of p. What p's selector does not
 // match by now is no mistake of the hook's.
-func (v *Variant) unselected(p *unstructured.Unstructured) variant.Finish {
+func (v *Variant) unselected(p *unstructured.Unstructured) variant.FinishFunc {
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		return v.labelled(child, p), ""
 	}

@@ -41,7 +41,7 @@ func (r *rollout) withheld() string {
 }
 
 // named lists the children, but for those that are too many.
-func named(members []*member) string {
+func named(members []*child) string {
 	text := ""
 	for i, m := range members {
 		switch {

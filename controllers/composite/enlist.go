@@ -9,8 +9,8 @@ import (
 // enlist decides of which revision members are made that are missing and that no
 // revision of theirs wants. It is the latest, unless a member is held back while a
 // rollout of its kind is under way: then, as in a StatefulSet, it is an old one.
-func (r *rollout) enlist(added []*member) {
-	if !slices.ContainsFunc(added, func(m *member) bool { return heldBack(m) != "" }) {
+func (r *rollout) enlist(added []*child) {
+	if !slices.ContainsFunc(added, func(m *child) bool { return heldBack(m) != "" }) {
 		for _, m := range added {
 			m.holder = r.latest
 		}

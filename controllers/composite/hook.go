@@ -18,7 +18,7 @@ type hook struct {
 func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, children bool) hook {
 	return hook{
 		name:     name,
-		response: variant.RulesOf(given, children, "status", "children", "resyncAfterSeconds", "finalized"),
+		response: variant.RulesFor(given, children, "status", "children", "resyncAfterSeconds", "finalized"),
 		relative: given.WireVersion() == v1alpha1.HookV1,
 	}
 }
@@ -49,7 +49,7 @@ func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, 
 }
 
 // read reads one answer.
-func (v *Variant) read(answer variant.Answer, observed variant.Observed, finish variant.Finish) (variant.Desired, error) {
+func (v *Variant) read(answer variant.Answer, observed variant.Observed, finish variant.FinishFunc) (variant.Desired, error) {
 	response := variant.ReadResponse(answer, v.asked(observed).response)
 	desired := variant.Desired{
 		Children:           v.children.Objects(response, observed.Parent, finish),
@@ -66,10 +66,10 @@ func (v *Variant) read(answer variant.Answer, observed variant.Observed, finish 
 func statusFor(observed variant.Observed, given map[string]any) map[string]any {
 	switch {
 	case !observed.BuiltIn:
-		return variant.With(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
+		return variant.MergeFields(given, map[string]any{"observedGeneration": observed.Parent.GetGeneration()})
 	case given == nil:
 		return nil
 	default:
-		return variant.With(given, nil)
+		return variant.MergeFields(given, nil)
 	}
 }

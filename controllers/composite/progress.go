@@ -16,7 +16,7 @@ const movedAt = v1alpha1.GroupName + "/moved-at"
 
 // progressed is when the parent's rollout last got on: when a child was moved to
 // any revision, or when the newest revision was made.
-func (h *history) progressed(moved []*member, now time.Time) time.Time {
+func (h *history) progressed(moved []*child, now time.Time) time.Time {
 	if len(moved) > 0 || h.latest.stored == nil {
 		return now
 	}

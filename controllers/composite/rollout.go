@@ -28,13 +28,13 @@ type rollout struct {
 	latest   *revision
 	history  *history
 	versions versions
-	members  []*member
+	members  []*child
 	// middle and down count the members that are so.
 	middle, down int
 	// moved are the members whose update begins with this pass.
-	moved []*member
+	moved []*child
 	// unmade are the members that are missing and are not made in this pass.
-	unmade []*member
+	unmade []*child
 	// wait is why the first member that is not of the latest revision is not, or
 	// nil if there is none.
 	wait *wait
@@ -62,7 +62,7 @@ func (r *rollout) run() {
 // settle moves what can be moved without an update, and then decides of which
 // revision new members are made: it may have moved the last of an old one.
 func (r *rollout) settle() {
-	var added []*member
+	var added []*child
 	for _, m := range r.members {
 		switch {
 		case m.fresh:
@@ -81,31 +81,31 @@ func (r *rollout) assess() {
 	}
 }
 
-func (r *rollout) count(m *member, by int) {
+func (r *rollout) count(m *child, by int) {
 	if m.middle {
 		r.middle += by
 	}
-	if m.trouble != "" {
+	if m.reason != "" {
 		r.down += by
 	}
 }
 
 // free says whether a member may be moved. One that is well does not go before
 // one that waits already.
-func (r *rollout) free(m *member) bool {
+func (r *rollout) free(m *child) bool {
 	switch {
 	case m.middle:
 		return r.middle-1 < m.unavailable
-	case m.trouble != "":
+	case m.reason != "":
 		return r.middle < m.unavailable
 	default:
 		return r.down < m.unavailable && !r.waiting()
 	}
 }
 
-func (r *rollout) move(m *member) {
+func (r *rollout) move(m *child) {
 	r.count(m, -1)
-	m.holder, m.middle, m.trouble = r.latest, true, troubleStale
+	m.holder, m.middle, m.reason = r.latest, true, troubleStale
 	r.count(m, 1)
 	r.moved = append(r.moved, m)
 }

@@ -56,8 +56,8 @@ func (v *Variant) readAll(observed variant.Observed, h *history, answers []varia
 
 // compare finds the members that are as a revision wants them. Where all are of
 // the latest one nobody asks.
-func compare(members []*member, latest *revision, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) error {
-	if !slices.ContainsFunc(members, func(m *member) bool { return m.holder != latest }) {
+func compare(members []*child, latest *revision, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) error {
+	if !slices.ContainsFunc(members, func(m *child) bool { return m.holder != latest }) {
 		return nil
 	}
 	if upToDate == nil {
@@ -75,7 +75,7 @@ func compare(members []*member, latest *revision, upToDate func(observed, desire
 }
 
 // like says whether a member is there and as desired, if that is anything.
-func (m *member) like(desired *unstructured.Unstructured, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) (bool, error) {
+func (m *child) like(desired *unstructured.Unstructured, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) (bool, error) {
 	if m.observed == nil || desired == nil {
 		return false, nil
 	}

@@ -4,9 +4,9 @@ import "fmt"
 
 // wait is why a member still keeps an old revision.
 type wait struct {
-	member *member
+	member *child
 	// others are the members that it waits for. Without any it is held back on purpose.
-	others []*member
+	others []*child
 	reason string
 }
 
@@ -14,7 +14,7 @@ type wait struct {
 func (r *rollout) waiting() bool { return r.wait != nil && len(r.wait.others) > 0 }
 
 // holdBack notes that a member is to keep its revision.
-func (r *rollout) holdBack(m *member, reason string) {
+func (r *rollout) holdBack(m *child, reason string) {
 	if r.wait == nil {
 		r.wait = &wait{member: m, reason: reason}
 	}
@@ -22,20 +22,20 @@ func (r *rollout) holdBack(m *member, reason string) {
 
 // queue notes that a member waits for others, which is told rather than that one
 // is held back.
-func (r *rollout) queue(m *member) {
+func (r *rollout) queue(m *child) {
 	if r.waiting() {
 		return
 	}
 	r.wait = &wait{member: m}
 	for _, other := range r.members {
-		if other != m && (other.middle || m.trouble == "" && other.trouble != "") {
+		if other != m && (other.middle || m.reason == "" && other.reason != "") {
 			r.wait.others = append(r.wait.others, other)
 		}
 	}
 }
 
 // heldBack says why a member is not to be moved though it could be.
-func heldBack(m *member) string {
+func heldBack(m *child) string {
 	switch {
 	case paused(m.strategy):
 		return "the rolling update is paused"
@@ -55,5 +55,5 @@ func (w *wait) String() string {
 	if n := len(w.others) - 1; n > 0 {
 		more = fmt.Sprintf(", and for %d more", n)
 	}
-	return fmt.Sprintf("%s waits for %s, which %s%s", w.member.key, first.key, first.trouble, more)
+	return fmt.Sprintf("%s waits for %s, which %s%s", w.member.key, first.key, first.reason, more)
 }

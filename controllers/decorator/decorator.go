@@ -59,7 +59,7 @@ func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook 
 	return &hook{
 		name:     string(name),
 		relative: given.WireVersion() == v1alpha1.HookV1,
-		response: variant.RulesOf(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
+		response: variant.RulesFor(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
 	}
 }
 

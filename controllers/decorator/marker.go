@@ -16,5 +16,5 @@ func (v *Variant) marks(attachment *unstructured.Unstructured) bool {
 
 // mark gives a copy of a desired attachment with the definition's marker.
 func (v *Variant) mark(attachment *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-	return variant.Marked(attachment, nil, map[string]any{v1alpha1.DecoratorAnnotation: v.name}), ""
+	return variant.WithMarks(attachment, nil, map[string]any{v1alpha1.DecoratorAnnotation: v.name}), ""
 }

@@ -19,7 +19,7 @@ func (v *Variant) asked(g *group) string {
 	switch {
 	case g.input != nil:
 		return mapHook
-	case v.buried != nil:
+	case v.tombstone != nil:
 		return tombstoneHook
 	default:
 		return ""

@@ -14,14 +14,14 @@ import (
 
 // settled makes one desired state of what became of each group. What is wrong
 // with one of them holds up none of the others.
-func (v *Variant) settled(observed variant.Observed, verdicts []*verdict) variant.Desired {
+func (v *Variant) settled(observed variant.Observed, verdicts []*result) variant.Desired {
 	desired := variant.Desired{Keep: map[apply.Key]bool{}}
 	owners := ownersOf(verdicts)
 	for _, g := range verdicts {
 		if g.problem != nil {
 			desired.Problems = append(desired.Problems, g.problem)
 		}
-		desired.Distrust = append(desired.Distrust, g.unfit...)
+		desired.InvalidAnswers = append(desired.InvalidAnswers, g.unfit...)
 		maps.Copy(desired.Keep, g.kept)
 		desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, g.resync)
 		for _, output := range g.wanted {
@@ -52,8 +52,8 @@ func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) 
 
 // ownersOf decides to which group each output belongs: to the one that has it,
 // as long as it wants or keeps it, and otherwise to the first that wants it.
-func ownersOf(verdicts []*verdict) map[apply.Key]*verdict {
-	owners := map[apply.Key]*verdict{}
+func ownersOf(verdicts []*result) map[apply.Key]*result {
+	owners := map[apply.Key]*result{}
 	for _, g := range verdicts {
 		for key := range g.kept {
 			owners[key] = g
@@ -76,7 +76,7 @@ func ownersOf(verdicts []*verdict) map[apply.Key]*verdict {
 }
 
 // contested says which two inputs want the same output.
-func (v *verdict) contested(output *unstructured.Unstructured, owner *verdict) error {
+func (v *result) contested(output *unstructured.Unstructured, owner *result) error {
 	return v.group.problem(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
 		"%s stays with input %s: name outputs such that no two inputs want the same one", apply.KeyOf(output), owner.key)})
 }

@@ -25,7 +25,7 @@ func (v *Variant) finalized(observed variant.Observed, answer variant.Answer) (v
 // marked leaves an output with the input that it was made of. One that the
 // finalize hook makes anew goes by the key of the parent itself, which is never
 // an input of its own.
-func (v *Variant) marked(observed variant.Observed) variant.Finish {
+func (v *Variant) marked(observed variant.Observed) variant.FinishFunc {
 	keys := map[apply.Key]*group{}
 	for _, g := range groups(observed) {
 		for _, output := range g.outputs {

@@ -63,7 +63,7 @@ func keyOn(output *unstructured.Unstructured) mapKey {
 }
 
 // marks says whether the definition made an output.
-func (v *Variant) marks(output *unstructured.Unstructured) bool {
+func (v *Variant) ownedBy(output *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(output.Object, "metadata", "annotations", v1alpha1.MapAnnotation)
 	return labelOf(output) != "" && name == v.definition.GetName()
 }
@@ -71,7 +71,7 @@ func (v *Variant) marks(output *unstructured.Unstructured) bool {
 // mark gives a copy of a desired output with the marks of the definition and of
 // the input that it is made of.
 func (v *Variant) mark(output *unstructured.Unstructured, key mapKey, label string) *unstructured.Unstructured {
-	return variant.Marked(output, map[string]any{v1alpha1.MapKey: label}, map[string]any{
+	return variant.WithMarks(output, map[string]any{v1alpha1.MapKey: label}, map[string]any{
 		v1alpha1.MapKey: string(key), v1alpha1.MapAnnotation: v.definition.GetName(),
 	})
 }

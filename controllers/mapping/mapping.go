@@ -23,10 +23,10 @@ type Config struct {
 
 // Variant is the map's part of a reconcile. It keeps no state.
 type Variant struct {
-	definition               unstructured.Unstructured
-	outputs                  *variant.Placement
-	mapped, buried, finalize *variant.ResponseRules
-	inputNames, outputNames  map[schema.GroupKind]string
+	definition                  unstructured.Unstructured
+	outputs                     *variant.Placement
+	mapped, tombstone, finalize *variant.ResponseRules
+	inputNames, outputNames     map[schema.GroupKind]string
 }
 
 // New makes the variant of one definition, which must have a map hook.
@@ -40,7 +40,7 @@ func New(config Config) *Variant {
 		definition:  unstructured.Unstructured{Object: config.Definition},
 		outputs:     variant.NewPlacement("outputs", config.Outputs),
 		mapped:      responseRules(hooks.Map, makes, "outputs", "resyncAfterSeconds"),
-		buried:      responseRules(hooks.Tombstone, makes, "outputs", "resyncAfterSeconds"),
+		tombstone:   responseRules(hooks.Tombstone, makes, "outputs", "resyncAfterSeconds"),
 		finalize:    responseRules(hooks.Finalize, makes, "outputs", "status", "resyncAfterSeconds", "finalized"),
 		inputNames:  inputNames(config.Inputs),
 		outputNames: outputNames(config.Outputs),
@@ -52,14 +52,14 @@ func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *varia
 	if given == nil {
 		return nil
 	}
-	rules := variant.RulesOf(given.Hook(), makes, fields...)
+	rules := variant.RulesFor(given.Hook(), makes, fields...)
 	return &rules
 }
 
 // Claim tells outputs by their owner and the marks on them. A map neither adopts
 // nor releases.
 func (v *Variant) Claim(*unstructured.Unstructured) (variant.Claim, error) {
-	return variant.Claim{Marked: v.marks, Mark: variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
+	return variant.Claim{Marked: v.ownedBy, Mark: variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
 }
 
 // Calls asks the map hook about each input, and the tombstone hook about each
@@ -84,5 +84,5 @@ func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (
 	case observed.Finalizing || observed.Deleting():
 		return variant.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
-	return v.settled(observed, v.verdicts(observed, answers)), nil
+	return v.settled(observed, v.results(observed, answers)), nil
 }

@@ -17,11 +17,11 @@ func (v *Variant) status(observed variant.Observed, given map[string]any, well b
 	if observed.BuiltIn {
 		return given
 	}
-	status := variant.With(observed.Parent.Object["status"], given)
+	status := variant.MergeFields(observed.Parent.Object["status"], given)
 	if !observed.Finalizing && !observed.Deleting() {
-		status["inputs"] = variant.With(status["inputs"], counters(v.inputNames, observed.Inputs, false))
+		status["inputs"] = variant.MergeFields(status["inputs"], counters(v.inputNames, observed.Inputs, false))
 	}
-	status["outputs"] = variant.With(status["outputs"], counters(v.outputNames, observed.Children, true))
+	status["outputs"] = variant.MergeFields(status["outputs"], counters(v.outputNames, observed.Children, true))
 	if well {
 		status["observedGeneration"] = observed.Parent.GetGeneration()
 	}

@@ -21,10 +21,10 @@ import (
 // apply makes the observed children the desired ones. It is the only writer of
 // children.
 func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
-	if !p.manages(p.observed, desired) {
+	if !p.managesChildren(p.observed, desired) {
 		return nil
 	}
-	p.tellStrays(desired)
+	p.reportUnownedOutputs(desired)
 	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
 		if err := p.confirmAlive(ctx); err != nil {
 			return err
@@ -38,13 +38,13 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields, Memory: p.compared,
+		ManagedFields: p.appliedFields, Memory: p.comparisons,
 	})
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownership(), p.worthwhile(ctx, changes)...), p.renewChild(desired))
-	return together(append(p.unapplied, failed))
+	failed := p.execute(ctx, append(p.ownership(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	return joinErrors(append(p.unapplied, failed))
 }
 
 // rulesBySchema are the rules for children with what the API server tells about their
@@ -89,7 +89,7 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewF
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
-	return together(errs)
+	return joinErrors(errs)
 }
 
 // owner is the reference that makes the parent the controller of a child.
@@ -131,8 +131,8 @@ const diffLevel = 4
 // note remembers a write until the caches show it, and logs it.
 func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
-	p.futile.note(outcome)
-	p.standoffs.note(outcome)
+	p.noopUpdates.note(outcome)
+	p.conflictBackoff.note(outcome)
 	if outcome.Err != nil {
 		return
 	}
@@ -152,10 +152,10 @@ func (p *pass) note(outcome apply.Outcome) {
 	p.watchForLoop(change)
 	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:
-		p.ahead.deleted(owner, change.Observed)
+		p.pendingWrites.noteDeleted(owner, change.Observed)
 	default:
-		p.ahead.wrote(owner, outcome.Object, change.Observed == nil)
-		p.ahead.keep(outcome.Object, fields)
+		p.pendingWrites.noteWritten(owner, outcome.Object, change.Observed == nil)
+		p.pendingWrites.setFields(outcome.Object, fields)
 	}
 }
 
@@ -163,15 +163,15 @@ func (p *pass) note(outcome apply.Outcome) {
 // met a newer version a reason to come back.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 	switch f := apply.Classify(outcome.Err); f {
-	case apply.None:
+	case apply.FailureNone:
 		return nil
-	case apply.Stale:
+	case apply.FailureConflict:
 		return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err)
-	case apply.Taken:
+	case apply.FailureAlreadyExists:
 		return p.explainExisting(ctx, outcome.Change)
-	case apply.Contested:
-		return contested(outcome)
-	case apply.NoNamespace:
+	case apply.FailureFieldConflict:
+		return fieldConflictError(outcome)
+	case apply.FailureNamespaceMissing:
 		if outcome.Change.Action != apply.ActionCreate {
 			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // A Namespace itself is gone.
 		}
@@ -187,19 +187,19 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
-	p.blocked.add(change.Key, p.key)
-	why, passes := p.standsInTheWay(live)
+	p.creationWaiters.add(change.Key, p.key)
+	why, passes := p.blockingObject(live)
 	if passes {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}
-	err = &failure{reason: variant.ReasonAlreadyOwned, retry: controller.Taken, err: fmt.Errorf("%s %s", change.Key, why)}
+	err = &failure{reason: variant.ReasonAlreadyOwned, retry: controller.AlreadyExists, err: fmt.Errorf("%s %s", change.Key, why)}
 	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonAlreadyOwned, err.Error())
 	return err
 }
 
 // standsInTheWay says why an object that exists is not the parent's child, and whether
 // that passes by itself.
-func (p *pass) standsInTheWay(live *unstructured.Unstructured) (why string, passes bool) {
+func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, passes bool) {
 	owner := informer.ControllerOf(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:

@@ -72,8 +72,8 @@ func (r *Reconciler) Close() {
 		cache.Close()
 	}
 	r.related.close()
-	r.awaited.close()
-	r.ahead.close()
+	r.namespaceWaiters.close()
+	r.pendingWrites.close()
 	r.env.Registry.remove(r)
 }
 

@@ -27,12 +27,12 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
-			p.Reconciler = &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}
+			p.Reconciler = &Reconciler{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache()}
 			p.key, p.parent = key, object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, idle := p.memory.idled(key, p.stamp); idle != tc.want {
+			if _, idle := p.passCache.unchanged(key, p.fingerprint); idle != tc.want {
 				t.Errorf("remembered as idle: %v, want %v: %s", idle, tc.want, tc.reason)
 			}
 		})
@@ -43,14 +43,14 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 func TestConcludeDoesNotRememberWhatIsUnconfirmed(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
-	p := &pass{key: key, parent: object("p"), Reconciler: &Reconciler{env: Environment{Clock: clock}, ahead: newAhead(clock), memory: newMemory()}}
-	defer p.ahead.close()
-	p.ahead.wrote(p.parent.GetUID(), object("c"), true)
+	p := &pass{key: key, parent: object("p"), Reconciler: &Reconciler{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache()}}
+	defer p.pendingWrites.close()
+	p.pendingWrites.noteWritten(p.parent.GetUID(), object("c"), true)
 	result, err := p.conclude(variant.Desired{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	remembered, idle := p.memory.idled(key, p.stamp)
+	remembered, idle := p.passCache.unchanged(key, p.fingerprint)
 	if !idle || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
 		t.Errorf("idle: %v, comes back after %s and then every %s, want an idle pass that never does", idle, result.RequeueAfter, remembered.RequeueAfter)
 	}

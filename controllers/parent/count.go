@@ -50,7 +50,7 @@ func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 func (r *Reconciler) eachParent(do func(source *parentSource, parent *unstructured.Unstructured)) {
 	for i := range r.parents {
 		for _, parent := range r.parents[i].cache.List() {
-			if r.concerns(&r.parents[i], parent) {
+			if r.isParent(&r.parents[i], parent) {
 				do(&r.parents[i], parent)
 			}
 		}

@@ -62,8 +62,8 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 }
 
 // customize asks the hook which related objects it wants for a parent.
-func (p *pass) customize(ctx context.Context) (relation, error) {
-	asked := relation{revision: p.programs.Revision}
+func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
+	asked := relatedRequest{revision: p.programs.Revision}
 	c := p.config.Customize
 	call := variant.Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()

@@ -11,7 +11,7 @@ import (
 // appliedFields gives what is known of an observed child's managedFields, which is what
 // this host has applied.
 func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
-	if fields := r.ahead.fields(child); fields != nil {
+	if fields := r.pendingWrites.fields(child); fields != nil {
 		return fields
 	}
 	at := slices.IndexFunc(r.children, func(source childSource) bool { return source.Kind == child.GroupVersionKind() })

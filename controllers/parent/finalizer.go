@@ -28,7 +28,7 @@ type Finalizing struct {
 var errGone = errors.New("the parent is gone")
 
 // held says whether the parent carries the definition's finalizer.
-func (r *Reconciler) held(parent *unstructured.Unstructured) bool {
+func (r *Reconciler) hasFinalizer(parent *unstructured.Unstructured) bool {
 	return r.config.Finalizing.Name != "" && slices.Contains(parent.GetFinalizers(), r.config.Finalizing.Name)
 }
 
@@ -48,7 +48,7 @@ func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Uns
 	updated, err := r.patchMetadata(ctx, parent, source, func(parent *unstructured.Unstructured) (map[string]any, error) {
 		return r.finalizerPatch(parent, source), nil
 	})
-	if err == nil && (!r.concerns(source, updated) || updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0) {
+	if err == nil && (!r.isParent(source, updated) || updated.GetDeletionTimestamp() != nil && len(updated.GetFinalizers()) == 0) {
 		return nil, errGone
 	}
 	return updated, err
@@ -56,7 +56,7 @@ func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Uns
 
 // finalizerPatch gives what is to be merged into a parent's metadata before anything is made for it, or nil.
 func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
-	f, held := r.config.Finalizing, r.held(parent)
+	f, held := r.config.Finalizing, r.hasFinalizer(parent)
 	switch {
 	case f.Enabled && !held && parent.GetDeletionTimestamp() == nil && source.Selects(parent):
 		return map[string]any{"finalizers": append(parent.GetFinalizers(), f.Name)}
@@ -69,12 +69,12 @@ func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *p
 
 // manages says whether children are managed for the parent in this pass
 // (Appendix B of the specification).
-func (r *Reconciler) manages(observed variant.Observed, desired variant.Desired) bool {
+func (r *Reconciler) managesChildren(observed variant.Observed, desired variant.Desired) bool {
 	f := r.config.Finalizing
 	switch {
 	case !observed.Deleting():
 		return true
-	case !f.Enabled || !r.held(observed.Parent):
+	case !f.Enabled || !r.hasFinalizer(observed.Parent):
 		return false
 	case slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerDeleteDependents),
 		slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerOrphanDependents):

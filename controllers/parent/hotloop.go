@@ -19,20 +19,20 @@ import (
 // worthwhile drops the changes that are known to have no effect, and those of
 // children that are left alone, and notes the shortest time until one of them no
 // longer is.
-func (p *pass) worthwhile(ctx context.Context, changes []apply.Change) []apply.Change {
+func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(changes, func(change apply.Change) bool {
-		if p.futile.is(change) {
+		if p.noopUpdates.contains(change) {
 			return true
 		}
-		if err := p.standoffs.lasting(change); err != nil {
+		if err := p.conflictBackoff.lasting(change); err != nil {
 			p.unapplied = append(p.unapplied, err)
 			return true
 		}
 		backoff := p.backoff(change)
-		p.rest = sooner(p.rest, backoff)
+		p.rest = earlier(p.rest, backoff)
 		if backoff == 0 && change.Observed != nil && p.detector.near(p.subjectOf(change)) {
 			// Once it is written or gone, nothing tells whose it was.
-			p.rivals[change.Key] = p.otherWriter(ctx, change)
+			p.otherManagers[change.Key] = p.otherWriter(ctx, change)
 		}
 		return backoff > 0
 	})
@@ -56,11 +56,11 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 	s := p.subjectOf(change)
 	switch {
 	case rewrites(change):
-		return p.detector.backoff(s, p.circumstances)
+		return p.detector.backoff(s, p.fightInputs)
 	case p.ending(), change.Action == apply.ActionCreate && p.detector.recreates(s):
 		return 0
 	}
-	return max(p.detector.backoff(s, p.circumstances), p.detector.backoff(s.kind(), p.circumstances))
+	return max(p.detector.backoff(s, p.fightInputs), p.detector.backoff(s.kind(), p.fightInputs))
 }
 
 // ending reports whether the parent is on its way out, which nothing may hold up.
@@ -88,20 +88,20 @@ func (p *pass) loopOf(change apply.Change) (loop *hotLoop) {
 			if s.field == "" {
 				continue // It counts the differences that are not listed.
 			}
-			if found := p.detector.wrote(s, diff, p.circumstances); loop == nil {
+			if found := p.detector.wrote(s, diff, p.fightInputs); loop == nil {
 				loop = found
 			}
 		}
 		if s.field = existence; change.Action == apply.ActionRecreate {
-			p.detector.deleted(s, true, p.circumstances)
+			p.detector.deleted(s, true, p.fightInputs)
 		}
 		return loop
 	case p.ending():
 		return nil
 	case change.Action == apply.ActionCreate:
-		return p.detector.created(s, p.circumstances)
+		return p.detector.created(s, p.fightInputs)
 	case change.Action == apply.ActionDelete:
-		return p.detector.deleted(s, false, p.circumstances)
+		return p.detector.deleted(s, false, p.fightInputs)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (p *pass) loopOf(change apply.Change) (loop *hotLoop) {
 func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	times := fmt.Sprintf("%d times within %s", undoneOften, undoneWithin)
 	alone := fmt.Sprintf("%s is left alone for %s: ", loop.child, loop.rest)
-	rival := cmp.Or(p.rivals[loop.child], somebody)
+	rival := cmp.Or(p.otherManagers[loop.child], somebody)
 	switch {
 	case loop.field != existence:
 		return fmt.Sprintf("%sits field %s was set to %s %s, and each time %s set it back, the last time to %s",

@@ -64,7 +64,7 @@ func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Eve
 		for i := range r.parents {
 			for _, pair := range informer.PairsOf(input.GetLabels()) {
 				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
-					if r.concerns(&r.parents[i], parent) && r.isInput(source, parent, input) {
+					if r.isParent(&r.parents[i], parent) && r.isInput(source, parent, input) {
 						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), gather)
 					}
 				}

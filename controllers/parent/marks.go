@@ -40,7 +40,7 @@ func appliedAs(object *unstructured.Unstructured) variant.Mark {
 // remembering is the claim's rule for whom a child belongs to, which believes an object
 // that has lost its mark when it shows another trace of the definition that made it. So the
 // mark is put back, and no definition takes what another one made.
-func (r *Reconciler) remembering(claim variant.Claim) func(child *unstructured.Unstructured) bool {
+func (r *Reconciler) markedBy(claim variant.Claim) func(child *unstructured.Unstructured) bool {
 	switch {
 	case claim.Marked == nil:
 		return nil
@@ -102,7 +102,7 @@ func (p *pass) unmarked(live *unstructured.Unstructured) string {
 
 // findStrays notes outputs of the parent that nothing tells of whose they are: a part of the
 // marks of a map is on them, but not which.
-func (p *pass) findStrays(candidates []*unstructured.Unstructured) {
+func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	if p.rule.Mark.Annotation != v1alpha1.MapAnnotation {
 		return
 	}
@@ -114,15 +114,15 @@ func (p *pass) findStrays(candidates []*unstructured.Unstructured) {
 		label, _, _ := unstructured.NestedString(child.Object, "metadata", "labels", v1alpha1.MapKey)
 		key, _, _ := unstructured.NestedString(child.Object, "metadata", "annotations", v1alpha1.MapKey)
 		if label != "" || key != "" {
-			p.strays = append(p.strays, apply.KeyOf(child))
+			p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(child))
 		}
 	}
 }
 
 // tellStrays tells of them on the parent, but for those that are desired: that they can't be
 // created is told anyway. They are left as they are.
-func (p *pass) tellStrays(desired variant.Desired) {
-	for _, child := range p.strays {
+func (p *pass) reportUnownedOutputs(desired variant.Desired) {
+	for _, child := range p.unownedOutputs {
 		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {
 			continue
 		}

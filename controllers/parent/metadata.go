@@ -42,7 +42,7 @@ func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.observed.Finalizing && p.held(parent) && p.finalizing(parent, p.source) {
+	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.finalizing(parent, p.source) {
 		metadata["finalizers"] = without(parent.GetFinalizers(), p.config.Finalizing.Name)
 	}
 	return metadata
@@ -99,7 +99,7 @@ func (r *Reconciler) mergeMetadata(
 		return nil, fmt.Errorf("ApplyFailed: metadata: %w", err)
 	}
 	updated.SetManagedFields(nil)
-	r.ahead.wrote(parent.GetUID(), updated, false)
+	r.pendingWrites.noteWritten(parent.GetUID(), updated, false)
 	return updated, nil
 }
 
@@ -117,7 +117,7 @@ func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured
 		return nil, fmt.Errorf("%w: the parent is being deleted, and the hooks have not seen that", controller.ErrLater)
 	}
 	live.SetManagedFields(nil)
-	r.ahead.wrote(parent.GetUID(), live, false)
+	r.pendingWrites.noteWritten(parent.GetUID(), live, false)
 	return live, nil
 }
 

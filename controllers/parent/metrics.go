@@ -61,7 +61,7 @@ func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
 		return
 	}
 	result := "success"
-	if failure := apply.Classify(outcome.Err); failure != apply.None {
+	if failure := apply.Classify(outcome.Err); failure != apply.FailureNone {
 		result = string(failure)
 	}
 	m.writes.WithLabelValues(definition, string(outcome.Change.Action), result).Inc()

@@ -23,8 +23,8 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 	if cached == nil {
 		return nil, nil
 	}
-	newest := r.ahead.newest(cached)
-	if !r.concerns(source, newest) {
+	newest := r.pendingWrites.newest(cached)
+	if !r.isParent(source, newest) {
 		return nil, nil
 	}
 	return newest, source
@@ -32,8 +32,8 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 
 // concerns says whether the definition looks after an object: it selects it, or
 // has still to finalize it.
-func (r *Reconciler) concerns(source *parentSource, parent *unstructured.Unstructured) bool {
-	return source.Selects(parent) || r.held(parent)
+func (r *Reconciler) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
+	return source.Selects(parent) || r.hasFinalizer(parent)
 }
 
 // observe collects what the pass will see. It is the only reader of the caches.
@@ -42,10 +42,10 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	claim.Marked = p.remembering(claim)
+	claim.Marked = p.markedBy(claim)
 	p.rule = claim
 	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
-	created := p.ahead.createdBy(p.parent.GetUID())
+	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
 	}
@@ -58,7 +58,7 @@ func (p *pass) observe(ctx context.Context) error {
 	if err := p.observeRelated(ctx); err != nil {
 		return err
 	}
-	p.stamp = p.memory.stamp(p.observed, p.programs.Revision, p.SchemaChanges())
+	p.fingerprint = p.passCache.fingerprint(p.observed, p.programs.Revision, p.SchemaChanges())
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (p *pass) claim(child *childSource, claim variant.Claim, created []*unstruc
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)
-	p.findStrays(candidates)
+	p.findUnownedOutputs(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
 	mine := append(c.owned, c.adopt...)
@@ -105,7 +105,7 @@ func (p *pass) candidates(child *childSource, claim variant.Claim, created []*un
 		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
 	}
 	for i := range found {
-		found[i] = p.ahead.newest(found[i])
+		found[i] = p.pendingWrites.newest(found[i])
 	}
 	for _, object := range created {
 		known := slices.ContainsFunc(found, func(o *unstructured.Unstructured) bool { return o.GetUID() == object.GetUID() })

@@ -24,10 +24,10 @@ type pass struct {
 	parent   *unstructured.Unstructured // as it is now: newer after each write
 	programs Programs
 
-	rule     variant.Claim // by which the parent owns children
-	rules    []apply.Rule
-	observed variant.Observed
-	stamp    uint64
+	rule        variant.Claim // by which the parent owns children
+	rules       []apply.Rule
+	observed    variant.Observed
+	fingerprint uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
 	adoptRevisions []*unstructured.Unstructured
 	// revisionRule is by which the parent owns ControllerRevisions.
@@ -39,7 +39,7 @@ type pass struct {
 	relatedUntil time.Time
 	// fickle is set once the outcome may differ another time though nothing
 	// that was observed does.
-	fickle atomic.Bool
+	nondeterministic atomic.Bool
 	// wrote is set by the first write.
 	wrote bool
 	// rest is how long some child is still left alone, or zero.
@@ -49,15 +49,15 @@ type pass struct {
 	// failed are why writes of children failed, those included that nobody is told of.
 	failed []error
 	// strays are outputs of which nothing tells whose they are.
-	strays []apply.Key
+	unownedOutputs []apply.Key
 	// awaits are the namespaces that children could not be created in.
 	awaits map[string]bool
 	// rivals are who last wrote children that are written again and again.
-	rivals map[apply.Key]string
+	otherManagers map[apply.Key]string
 	// desired are the children that the hooks want; the others are made of it and of what
 	// was observed when they are first asked for.
 	desired     []*unstructured.Unstructured
-	around      *circumstances
+	common      *fightInputs
 	wanted      map[apply.Key]*unstructured.Unstructured
 	wantedNames map[apply.Key]uint64 // by kind
 }
@@ -66,42 +66,42 @@ type pass struct {
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and what else the hooks will see.
 	if err := p.observe(ctx); err != nil {
-		return p.again(err, false)
+		return p.retry(err, false)
 	}
-	if result, idle := p.memory.idled(p.key, p.stamp); idle {
+	if result, idle := p.passCache.unchanged(p.key, p.fingerprint); idle {
 		return p.untilExpired(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
 	// 2. Ask the hooks for the desired state.
 	desired, err := p.ask(ctx)
 	if err != nil {
-		return p.again(err, !p.fickle.Load())
+		return p.retry(err, !p.nondeterministic.Load())
 	}
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, whether or not every child could be applied.
 	written := p.writeParent(ctx, desired, applied == nil)
-	return p.conclude(desired, together(append(desired.Problems, applied, written)))
+	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
 }
 
 // conclude says when the parent is looked at again, and remembers a pass that
 // changed nothing and would not another time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
-	result := controller.Result{RequeueAfter: sooner(p.next(desired), p.rest)}
+	result := controller.Result{RequeueAfter: earlier(p.next(desired), p.rest)}
 	if !p.renew.IsZero() {
-		result.RequeueAfter = sooner(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
+		result.RequeueAfter = earlier(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
-		if result.Retry = retryOf(failed, !p.fickle.Load()); errors.Is(err, controller.ErrLater) {
+		if result.Retry = retryOf(failed, !p.nondeterministic.Load()); errors.Is(err, controller.ErrLater) {
 			result.RequeueAfter = retryAfter(err)
 		} else {
-			result.RequeueAfter = sooner(result.RequeueAfter, retryAfter(failed))
+			result.RequeueAfter = earlier(result.RequeueAfter, retryAfter(failed))
 		}
 		return result, err
 	}
-	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.fickle.Load() && !desired.TimeDependent {
-		p.memory.remember(p.key, p.stamp, result)
+	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
+		p.passCache.remember(p.key, p.fingerprint, result)
 	}
 	return p.untilExpired(result), nil
 }
@@ -110,13 +110,13 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 // answer expires. It is no part of what is remembered: the answer is renewed in between.
 func (p *pass) untilExpired(result controller.Result) controller.Result {
 	if !p.relatedUntil.IsZero() {
-		result.RequeueAfter = sooner(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+		result.RequeueAfter = earlier(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	return result
 }
 
 // sooner gives the shorter of two times, of which zero means never.
-func sooner(a, b time.Duration) time.Duration {
+func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
@@ -128,7 +128,7 @@ func sooner(a, b time.Duration) time.Duration {
 // that started together drift apart by their UID.
 func (p *pass) next(desired variant.Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	return sooner(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
+	return earlier(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
 // writeParent writes what the hooks want of the parent itself: its status, then
@@ -147,7 +147,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
 	}
-	if p.status.Stored(p.source.Resource, p.parent, desired.Status) || p.waitForPace() {
+	if p.status.Stored(p.source.Resource, p.parent, desired.Status) || p.limitStatus() {
 		return nil
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
@@ -155,9 +155,9 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 		updated, err = p.writeStatusAgain(ctx, desired, err)
 	}
 	if updated != nil {
-		p.pace.wrote(p.key, p.surroundings()[given])
+		p.statusLimiter.wrote(p.key, p.commonInputs()[given])
 		p.wroteParent(updated)
-		p.tellUnstored(desired.Status)
+		p.reportDroppedFields(desired.Status)
 	}
 	return err
 }
@@ -165,13 +165,13 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 // wroteParent goes on with the parent as the API server returned it.
 func (p *pass) wroteParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
-	p.ahead.wrote(p.parent.GetUID(), updated, false)
+	p.pendingWrites.noteWritten(p.parent.GetUID(), updated, false)
 	p.parent, p.wrote = updated, true
 }
 
 // together makes one error of several. It is one of those that pass by
 // themselves only if all of them are.
-func together(errs []error) error {
+func joinErrors(errs []error) error {
 	var lasting []error
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, controller.ErrLater) {
@@ -179,7 +179,7 @@ func together(errs []error) error {
 		}
 	}
 	if len(lasting) > mostErrors {
-		lasting = append(lasting[:mostErrors:mostErrors], untold(len(lasting)-mostErrors))
+		lasting = append(lasting[:mostErrors:mostErrors], moreErrors(len(lasting)-mostErrors))
 	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
@@ -191,7 +191,7 @@ func together(errs []error) error {
 const mostErrors = 5
 
 // again says how a pass that made nothing is made again.
-func (p *pass) again(err error, repeatable bool) (controller.Result, error) {
+func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
 }
 
@@ -200,7 +200,7 @@ func retryAfter(err error) (after time.Duration) {
 	leaves(err, func(err error) {
 		var e *engines.Error
 		if errors.As(err, &e) {
-			after = sooner(after, e.RetryAfter)
+			after = earlier(after, e.RetryAfter)
 		}
 	})
 	return after

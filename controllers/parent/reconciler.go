@@ -92,28 +92,28 @@ type Environment struct {
 
 // Reconciler reconciles the parents of one definition.
 type Reconciler struct {
-	config       Config
-	env          Environment
-	parents      []parentSource
-	children     []childSource
-	inputSources []inputSource
-	revisions    *childSource     // nil if nothing is rolled out
-	namespaces   *informer.Handle // nil if no rule looks at their labels
-	rules        []apply.Rule
-	kinds        []schema.GroupVersionKind // of parents and children
-	ahead        *ahead
-	memory       *memory
-	related      *relations
-	detector     *fightDetector
-	blocked      *blocked
-	awaited      *awaited
-	pace         *pace
-	futile       *futile
-	compared     *apply.Memory
-	standoffs    *standoffs
-	unstored     *unstored
-	unfinalized  *unfinalized
-	status       *StatusWriter
+	config           Config
+	env              Environment
+	parents          []parentSource
+	children         []childSource
+	inputSources     []inputSource
+	revisions        *childSource     // nil if nothing is rolled out
+	namespaces       *informer.Handle // nil if no rule looks at their labels
+	rules            []apply.Rule
+	kinds            []schema.GroupVersionKind // of parents and children
+	pendingWrites    *pendingWrites
+	passCache        *passCache
+	related          *relatedIndex
+	detector         *fightDetector
+	creationWaiters  *creationWaiters
+	namespaceWaiters *namespaceWaiters
+	statusLimiter    *statusLimiter
+	noopUpdates      *noopUpdates
+	comparisons      *apply.Memory
+	conflictBackoff  *conflictBackoff
+	droppedFields    *droppedFields
+	finalizeWaits    *finalizeWaits
+	status           *StatusWriter
 }
 
 // ownManager is the field manager of what this host writes as a whole.
@@ -127,10 +127,10 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 // It must be closed.
 func New(config Config, env Environment) (*Reconciler, error) {
 	r := &Reconciler{
-		config: config, env: env, ahead: newAhead(env.Clock), memory: newMemory(),
-		related: newRelations(env.Pool), detector: newFightDetector(env.Clock), blocked: newBlocked(), pace: newPace(env.Clock), futile: newFutile(), compared: apply.NewMemory(), standoffs: newStandoffs(env.Clock),
-		unstored: newUnstored(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), awaited: newAwaited(env.Pool),
-		unfinalized: newUnfinalized(env.Clock),
+		config: config, env: env, pendingWrites: newPendingWrites(env.Clock), passCache: newPassCache(),
+		related: newRelatedIndex(env.Pool), detector: newFightDetector(env.Clock), creationWaiters: newCreationWaiters(), statusLimiter: newStatusLimiter(env.Clock), noopUpdates: newNoopUpdates(), comparisons: apply.NewMemory(), conflictBackoff: newConflictBackoff(env.Clock),
+		droppedFields: newDroppedFields(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), namespaceWaiters: newNamespaceWaiters(env.Pool),
+		finalizeWaits: newFinalizeWaits(env.Clock),
 	}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		err = ctx.Err() // What was begun is done; nothing else is begun.
 	}
 	if err == nil {
-		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), rivals: map[apply.Key]string{}}
+		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}
@@ -171,9 +171,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 // forget drops what is kept of a parent that is gone.
 func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
-	r.memory.forget(key)
-	r.pace.forget(key)
+	r.passCache.forget(key)
+	r.statusLimiter.forget(key)
 	r.related.forget(key)
-	r.awaited.forget(key)
-	r.unfinalized.forget(key)
+	r.namespaceWaiters.forget(key)
+	r.finalizeWaits.forget(key)
 }

@@ -56,7 +56,7 @@ func (r *Reconciler) takes(parent, child *unstructured.Unstructured) bool {
 	source := r.parentSource(parent.GroupVersionKind().GroupKind())
 	kind := child.GroupVersionKind().GroupKind()
 	declared := slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind.GroupKind() == kind })
-	if !declared || source == nil || !r.concerns(source, parent) {
+	if !declared || source == nil || !r.isParent(source, parent) {
 		return false
 	}
 	claim, err := r.config.Variant.Claim(parent)

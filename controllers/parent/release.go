@@ -152,7 +152,7 @@ func (f Finalizers) takeOffAll(
 		})
 	}
 	_ = group.Wait() // Each error is in errs.
-	return int(done.Load()), together(errs)
+	return int(done.Load()), joinErrors(errs)
 }
 
 // takeOff takes finalizers off one object, which may change meanwhile.

@@ -124,7 +124,7 @@ func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && a
 
 // merged returns a copy of target with the fields of a merge patch.
 func merged(target, patch map[string]any) map[string]any {
-	result := variant.With(target, nil)
+	result := variant.MergeFields(target, nil)
 	for name, value := range patch {
 		fields, isObject := value.(map[string]any)
 		switch {

@@ -249,7 +249,7 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{
-		env: Environment{Client: client, Events: events}, ahead: newAhead(testclock.NewFakeClock(time.Unix(0, 0))), pace: newPace(clock), memory: newMemory(),
+		env: Environment{Client: client, Events: events}, pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}

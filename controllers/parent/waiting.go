@@ -54,7 +54,7 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 }
 
 // await notes that a parent waits for a resource to be served.
-func (r *relations) await(key controller.Key, name resourceName) {
+func (r *relatedIndex) await(key controller.Key, name resourceName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unserved.add(name, key)
@@ -71,7 +71,7 @@ func (r *Reconciler) ResourcesChanged() {
 // resourcesChanged wakes those who wait for what find knows by now. Caches of resources
 // that have gone, or are others than before, are closed: they would go on with what was,
 // and notice with long delays that a resource of the name is back. Their parents are asked anew.
-func (r *relations) resourcesChanged(find findFunc) {
+func (r *relatedIndex) resourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.unserved {
@@ -97,7 +97,7 @@ func (r *relations) resourcesChanged(find findFunc) {
 }
 
 // wakeWhenFilled wakes those who wait for a cache, unless ctx ends before it is filled.
-func (r *relations) wakeWhenFilled(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
+func (r *relatedIndex) wakeWhenFilled(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
 	if !cache.WaitForSync(ctx) {
 		return
 	}
@@ -107,7 +107,7 @@ func (r *relations) wakeWhenFilled(ctx context.Context, resource schema.GroupVer
 }
 
 // wake enqueues parents; the lock is held.
-func (r *relations) wake(keys map[controller.Key]bool) {
+func (r *relatedIndex) wake(keys map[controller.Key]bool) {
 	for key := range keys {
 		r.queue(key)
 	}

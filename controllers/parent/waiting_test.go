@@ -27,7 +27,7 @@ func TestWaiting(t *testing.T) {
 
 // TestUnservedResource checks who is looked at again when the API server serves a resource.
 func TestUnservedResource(t *testing.T) {
-	r := newRelations(nil)
+	r := newRelatedIndex(nil)
 	defer r.close()
 	var woken []string
 	r.queue = func(key controller.Key) { woken = append(woken, key.Name) }

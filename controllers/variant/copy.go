@@ -17,12 +17,12 @@ func WithMetadata(object *unstructured.Unstructured) *unstructured.Unstructured 
 
 // Marked gives a copy of object, which has metadata, with more labels and
 // annotations. Null ones, which accessors would trip over, are kept.
-func Marked(object *unstructured.Unstructured, labels, annotations map[string]any) *unstructured.Unstructured {
+func WithMarks(object *unstructured.Unstructured, labels, annotations map[string]any) *unstructured.Unstructured {
 	marked := WithMetadata(object)
 	metadata := marked.Object["metadata"].(map[string]any)
 	for field, more := range map[string]map[string]any{"labels": labels, "annotations": annotations} {
 		if len(more) > 0 {
-			metadata[field] = With(metadata[field], more)
+			metadata[field] = MergeFields(metadata[field], more)
 		}
 	}
 	return marked
@@ -30,7 +30,7 @@ func Marked(object *unstructured.Unstructured, labels, annotations map[string]an
 
 // With gives a copy of a JSON object with more entries; of anything else it gives
 // those entries alone.
-func With(object any, more map[string]any) map[string]any {
+func MergeFields(object any, more map[string]any) map[string]any {
 	given, _ := object.(map[string]any)
 	result := make(map[string]any, len(given)+len(more))
 	maps.Copy(result, given)

@@ -23,7 +23,7 @@ type Placement struct {
 
 // Finish gives an object as it is to be written, or what is wrong with it. It
 // must not change what it is given.
-type Finish func(object *unstructured.Unstructured) (finished *unstructured.Unstructured, problem string)
+type FinishFunc func(object *unstructured.Unstructured) (finished *unstructured.Unstructured, problem string)
 
 // NewPlacement makes a placement for the list in that field of a response, such
 // as "children", by the definition's rules.
@@ -49,7 +49,7 @@ func (p *Placement) Kinds() []schema.GroupVersionKind { return slices.Clip(p.kin
 
 // Objects reads the list. The hook's own objects stay as they are. What is wrong
 // with one of them is what is wrong with the response.
-func (p *Placement) Objects(response *Response, parent *unstructured.Unstructured, finish Finish) []*unstructured.Unstructured {
+func (p *Placement) Objects(response *Response, parent *unstructured.Unstructured, finish FinishFunc) []*unstructured.Unstructured {
 	listed := response.Objects(p.field)
 	objects := make([]*unstructured.Unstructured, len(listed))
 	seen := map[apply.Key]int{}
@@ -74,7 +74,7 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 	return objects
 }
 
-func (p *Placement) place(parent, object *unstructured.Unstructured, finish Finish) (*unstructured.Unstructured, string) {
+func (p *Placement) place(parent, object *unstructured.Unstructured, finish FinishFunc) (*unstructured.Unstructured, string) {
 	rule, declared := p.rules[object.GroupVersionKind()]
 	if !declared {
 		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declared())

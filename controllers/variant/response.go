@@ -37,7 +37,7 @@ type ResponseRules struct {
 // RulesOf are those of a hook of the definition (section 2.5 of the specification),
 // but that the list of objects must be there unless loose was asked for in so many
 // words, or the definition makes none.
-func RulesOf(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
+func RulesFor(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 	return ResponseRules{
 		Fields:          fields,
 		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,

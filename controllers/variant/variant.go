@@ -136,7 +136,7 @@ type Desired struct {
 	// and then the pass fails with them.
 	Problems []error
 	// Distrust are the calls whose answers do not fit, so that they are asked again.
-	Distrust []Call
+	InvalidAnswers []Call
 }
 
 // Mark is the annotation by which a definition knows what it made, and the definition's

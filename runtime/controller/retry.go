@@ -33,17 +33,17 @@ const (
 	Exhausted
 	// Repeats means that a script fails on its input, and would fail again. Edits of the script and
 	// changes of its input cause a reconcile.
-	Repeats
+	Deterministic
 	// Refused means that the API server rejected a write. No event tells when an admission policy or a
 	// permission changes.
-	Refused
+	Invalid
 	// Contested means that other field managers own fields of a child that must not be taken from them.
-	Contested
+	FieldConflict
 	// Taken means that another object has the name of a child. The event of that object follows.
-	Taken
+	AlreadyExists
 	// NoNamespace means that the namespace of a child does not exist, or is being deleted. The event of
 	// the namespace follows, unless namespaces can't be watched.
-	NoNamespace
+	NamespaceMissing
 
 	retryKinds // The number of kinds.
 )
@@ -51,19 +51,19 @@ const (
 // backoffs is the table of retries. Each kind of failure has its own backoff: Min after the first
 // failure of that kind, doubling up to Max.
 var backoffs = [retryKinds]Backoff{
-	Unknown:     {5 * time.Millisecond, 1000 * time.Second}, // Section 2.8 of the specification.
-	Conflict:    {50 * time.Millisecond, 5 * time.Second},
-	Waiting:     {50 * time.Millisecond, 30 * time.Second},
-	Unavailable: {100 * time.Millisecond, 30 * time.Second},
-	HookFailed:  {100 * time.Millisecond, time.Minute},
-	BadResponse: {time.Second, 5 * time.Minute},
-	TimedOut:    {time.Second, 5 * time.Minute},
-	Exhausted:   {time.Second, 1000 * time.Second},
-	Repeats:     {30 * time.Second, 1000 * time.Second},
-	Refused:     {100 * time.Millisecond, 5 * time.Minute},
-	Contested:   {5 * time.Second, 5 * time.Minute},
-	Taken:       {time.Second, 5 * time.Minute},
-	NoNamespace: {time.Second, 5 * time.Minute},
+	Unknown:          {5 * time.Millisecond, 1000 * time.Second}, // Section 2.8 of the specification.
+	Conflict:         {50 * time.Millisecond, 5 * time.Second},
+	Waiting:          {50 * time.Millisecond, 30 * time.Second},
+	Unavailable:      {100 * time.Millisecond, 30 * time.Second},
+	HookFailed:       {100 * time.Millisecond, time.Minute},
+	BadResponse:      {time.Second, 5 * time.Minute},
+	TimedOut:         {time.Second, 5 * time.Minute},
+	Exhausted:        {time.Second, 1000 * time.Second},
+	Deterministic:    {30 * time.Second, 1000 * time.Second},
+	Invalid:          {100 * time.Millisecond, 5 * time.Minute},
+	FieldConflict:    {5 * time.Second, 5 * time.Minute},
+	AlreadyExists:    {time.Second, 5 * time.Minute},
+	NamespaceMissing: {time.Second, 5 * time.Minute},
 }
 
 // Backoff bounds the delay before a retry.

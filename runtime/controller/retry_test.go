@@ -38,11 +38,11 @@ func TestBackoffs(t *testing.T) {
 		"BadResponse": {BadResponse, "no event tells that a webhook was fixed", delays{s, 2 * s, 4 * s}, 300 * s},
 		"TimedOut":    {TimedOut, "a slow hook occupies a worker", delays{s, 2 * s, 4 * s}, 300 * s},
 		"Exhausted":   {Exhausted, "the next call usually exceeds the limit, too", delays{s, 2 * s, 4 * s}, 1000 * s},
-		"Repeats":     {Repeats, "the same input causes the same error", delays{30 * s, 60 * s, 120 * s}, 1000 * s},
-		"Refused":     {Refused, "no event tells that a policy was fixed", delays{100 * ms, 200 * ms, 400 * ms}, 300 * s},
-		"Contested":   {Contested, "no event tells that another manager released the fields", delays{5 * s, 10 * s, 20 * s}, 300 * s},
-		"Taken":       {Taken, "the deletion of the other object is an event", delays{s, 2 * s, 4 * s}, 300 * s},
-		"NoNamespace": {NoNamespace, "the creation of the namespace is an event, if it can be watched", delays{s, 2 * s, 4 * s}, 300 * s},
+		"Repeats":     {Deterministic, "the same input causes the same error", delays{30 * s, 60 * s, 120 * s}, 1000 * s},
+		"Refused":     {Invalid, "no event tells that a policy was fixed", delays{100 * ms, 200 * ms, 400 * ms}, 300 * s},
+		"Contested":   {FieldConflict, "no event tells that another manager released the fields", delays{5 * s, 10 * s, 20 * s}, 300 * s},
+		"Taken":       {AlreadyExists, "the deletion of the other object is an event", delays{s, 2 * s, 4 * s}, 300 * s},
+		"NoNamespace": {NamespaceMissing, "the creation of the namespace is an event, if it can be watched", delays{s, 2 * s, 4 * s}, 300 * s},
 	}
 	if len(cases) != int(retryKinds) {
 		t.Errorf("%d of %d rows are tested", len(cases), retryKinds)
@@ -74,11 +74,11 @@ func TestFailures(t *testing.T) {
 	for n := range 20 {
 		f.add(key, HookFailed)
 		if n == 9 {
-			f.add(key, Refused)
+			f.add(key, Invalid)
 		}
 	}
 	expect("a new kind of failure starts with its minimum", key, Unavailable, 100*time.Millisecond, 22)
-	expect("a known kind continues, so that kinds that alternate do not reset each other", key, Refused, 200*time.Millisecond, 23)
+	expect("a known kind continues, so that kinds that alternate do not reset each other", key, Invalid, 200*time.Millisecond, 23)
 	expect("each key has its own counts", Key{Name: "b"}, HookFailed, 100*time.Millisecond, 1)
 	expect("failures of unknown kind use the configured backoff", Key{Name: "b"}, Unknown, time.Second, 2)
 	f.forget(key)
@@ -87,11 +87,11 @@ func TestFailures(t *testing.T) {
 
 func TestSooner(t *testing.T) {
 	cases := map[string]struct{ a, b, want Retry }{
-		"LowerMax":    {Refused, Unavailable, Unavailable},
-		"SameMax":     {TimedOut, Refused, Refused},
+		"LowerMax":    {Invalid, Unavailable, Unavailable},
+		"SameMax":     {TimedOut, Invalid, Invalid},
 		"Same":        {HookFailed, HookFailed, HookFailed},
 		"UnknownLast": {Unknown, HookFailed, HookFailed},
-		"RepeatsLast": {Unknown, Repeats, Unknown},
+		"RepeatsLast": {Unknown, Deterministic, Unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,12 +117,12 @@ func TestSchedule(t *testing.T) {
 	}{
 		"Success":       {"no retry after a success", Result{}, nil, 0},
 		"Resync":        {"except at the requested time", Result{RequeueAfter: time.Hour}, nil, time.Hour},
-		"Failed":        {"a failure has the backoff of its kind", Result{Retry: Repeats}, boom, 30 * time.Second},
-		"FailedResync":  {"but no later than the resync", Result{Retry: Repeats, RequeueAfter: 7 * time.Second}, boom, 7 * time.Second},
-		"FailedAtOnce":  {"and not within a second", Result{Retry: Repeats, RequeueAfter: time.Millisecond}, boom, time.Second},
+		"Failed":        {"a failure has the backoff of its kind", Result{Retry: Deterministic}, boom, 30 * time.Second},
+		"FailedResync":  {"but no later than the resync", Result{Retry: Deterministic, RequeueAfter: 7 * time.Second}, boom, 7 * time.Second},
+		"FailedAtOnce":  {"and not within a second", Result{Retry: Deterministic, RequeueAfter: time.Millisecond}, boom, time.Second},
 		"RetryAfter":    {"the server has named the time", Result{Retry: HookFailed, RequeueAfter: time.Hour}, later, time.Hour},
 		"Later":         {"a transient reason is of kind Waiting", Result{}, later, 50 * time.Millisecond},
-		"LaterAndKnown": {"unless the result has a kind", Result{Retry: NoNamespace}, later, time.Second},
+		"LaterAndKnown": {"unless the result has a kind", Result{Retry: NamespaceMissing}, later, time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

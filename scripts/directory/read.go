@@ -30,7 +30,7 @@ type Contents struct {
 	// nil if there is no such directory.
 	Files map[string]string
 	// Flaws are what is wrong with single files, in the order of their paths.
-	Flaws []Flaw
+	Flaws []Problem
 	// Err is why the directory as a whole can't be read.
 	Err error
 
@@ -39,7 +39,7 @@ type Contents struct {
 }
 
 // Flaw is what is wrong with one file.
-type Flaw struct{ Path, Message string }
+type Problem struct{ Path, Message string }
 
 // Read gives the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
@@ -67,7 +67,7 @@ func Read(root, folder string) Contents {
 type walk struct {
 	root    *os.Root
 	files   map[string]string
-	flaws   []Flaw
+	flaws   []Problem
 	folders []string
 	bytes   int
 	entries int
@@ -196,5 +196,5 @@ func (w *walk) file(at, shown string) error {
 }
 
 func (w *walk) flaw(path, message string) {
-	w.flaws = append(w.flaws, Flaw{Path: path, Message: message})
+	w.flaws = append(w.flaws, Problem{Path: path, Message: message})
 }

@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 		disk   map[string]string
 		folder string
 		files  files
-		flaws  []directory.Flaw
+		flaws  []directory.Problem
 		err    string
 	}{
 		"Folders": {
@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 				"h/d.js": "-> via", "h/via": "-> ../../outside.js",
 			},
 			folder: "h", files: files{"sync.js": "s"},
-			flaws: []directory.Flaw{{Path: "a.js", Message: leads}, {Path: "b.js", Message: leads}, {Path: "c", Message: leads}, {Path: "d.js", Message: leads}, {Path: "via", Message: leads}},
+			flaws: []directory.Problem{{Path: "a.js", Message: leads}, {Path: "b.js", Message: leads}, {Path: "c", Message: leads}, {Path: "d.js", Message: leads}, {Path: "via", Message: leads}},
 		},
 		"DataLeadsOut": {
 			reason: "a link that Kubernetes would not have made is no volume's, and is not followed",
@@ -126,13 +126,13 @@ func TestRead(t *testing.T) {
 			reason: "a link back is told and ends there",
 			disk:   files{"h/sync.js": "s", "h/lib/loop": "-> .."},
 			folder: "h", files: files{"sync.js": "s"},
-			flaws: []directory.Flaw{{Path: "lib/loop", Message: "is a link to a directory that it lies in: take it away"}},
+			flaws: []directory.Problem{{Path: "lib/loop", Message: "is a link to a directory that it lies in: take it away"}},
 		},
 		"Pipe": {
 			reason: "a pipe would be waited for without end",
 			disk:   files{"sync.js": "s", "pipe": "pipe"},
 			folder: ".", files: files{"sync.js": "s"},
-			flaws: []directory.Flaw{{Path: "pipe", Message: "is no regular file: take it away"}},
+			flaws: []directory.Problem{{Path: "pipe", Message: "is no regular file: take it away"}},
 		},
 		"TooMuch": {
 			reason: "all files together are bounded, and the rest is not read",

@@ -167,7 +167,7 @@ func (b *bench) sync(desired *unstructured.Unstructured) error {
 			return nil
 		}
 		outcome := apply.Execute(b.t.Context(), b.client, changes, apply.Options{FieldManager: "libretto"})[0]
-		if apply.Classify(outcome.Err) == apply.Refused {
+		if apply.Classify(outcome.Err) == apply.FailureInvalid {
 			refused = outcome.Err
 			return nil
 		}

@@ -192,7 +192,7 @@ func (o *oracle) ours(e edit) (*unstructured.Unstructured, error) {
 			return o.find(desired), nil
 		}
 		merged, err := o.resource(desired).Update(o.t.Context(), changes[0].Object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apply.Classify(err) != apply.Stale {
+		if apply.Classify(err) != apply.FailureConflict {
 			return merged, err
 		}
 	}

@@ -52,7 +52,7 @@ func TestServerSideLikeKubectl(t *testing.T) {
 			var err error
 			eventually(t, func() error {
 				for _, o := range w.sync(next[name]) {
-					if err = o.Err; apply.Classify(err) == apply.Stale {
+					if err = o.Err; apply.Classify(err) == apply.FailureConflict {
 						return err
 					}
 				}

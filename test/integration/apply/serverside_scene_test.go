@@ -192,7 +192,7 @@ func (w writer) settle(desired *unstructured.Unstructured) {
 	cluster.Eventually(w.t, soon, func() error {
 		outcomes := w.sync(desired)
 		for _, o := range outcomes {
-			if apply.Classify(o.Err) == apply.Stale {
+			if apply.Classify(o.Err) == apply.FailureConflict {
 				return o.Err
 			}
 			w.must(o.Err)

@@ -40,7 +40,7 @@ func TestServerSideNeverTakesByCreating(t *testing.T) {
 	})
 	s.must(err)
 	outcomes := apply.Execute(t.Context(), s.cluster.Dynamic(), changes, apply.Options{Parallel: 2})
-	if got := apply.Classify(outcomes[0].Err); got != apply.Taken {
+	if got := apply.Classify(outcomes[0].Err); got != apply.FailureAlreadyExists {
 		t.Errorf("creating what is somebody else's: %s: %v", got, outcomes[0].Err)
 	}
 	if now := s.live(theirs); now.GetResourceVersion() != made.GetResourceVersion() {
@@ -53,7 +53,7 @@ func TestServerSideNeverTakesByCreating(t *testing.T) {
 		t.Error("what was created is not held")
 	}
 	again := apply.Execute(t.Context(), s.cluster.Dynamic(), changes[1:], apply.Options{})
-	if got := apply.Classify(again[0].Err); got != apply.Taken {
+	if got := apply.Classify(again[0].Err); got != apply.FailureAlreadyExists {
 		t.Errorf("creating twice: %s: %v", got, again[0].Err)
 	}
 }
@@ -84,7 +84,7 @@ func TestServerSidePreconditions(t *testing.T) {
 			tc.then(next)
 			before := s.live(next)
 			outcome := apply.Execute(t.Context(), s.cluster.Dynamic(), changes, apply.Options{})[0]
-			if got := apply.Classify(outcome.Err); got != apply.Stale {
+			if got := apply.Classify(outcome.Err); got != apply.FailureConflict {
 				t.Errorf("%s: %q: %v", tc.reason, got, outcome.Err)
 			}
 			if now := s.live(next); (now == nil) != (before == nil) || now != nil && now.GetResourceVersion() != before.GetResourceVersion() {
@@ -181,7 +181,7 @@ func TestServerSideRefusals(t *testing.T) {
 		"invalid":       `{apiVersion: v1, kind: Service, metadata: {name: invalid}, spec: {ports: [{port: -1}]}}`,
 	} {
 		outcome := w.sync(s.parse(document))[0]
-		if got := apply.Classify(outcome.Err); got != apply.Refused {
+		if got := apply.Classify(outcome.Err); got != apply.FailureInvalid {
 			t.Errorf("%s: %q: %v", name, got, outcome.Err)
 		}
 	}
@@ -196,9 +196,9 @@ func TestServerSideConflicts(t *testing.T) {
 	s.edit(s.configMap("a", ""), "somebody", `{"data": {"a": "theirs", "b": "theirs"}}`)
 	s.edit(s.configMap("a", ""), "another", `{"data": {"b": "another's"}}`)
 	outcome := w.sync(s.configMap("a", "a: ours, b: ours"))[0]
-	conflicts := apply.Conflicts(outcome.Err)
-	want := []apply.Conflict{{Manager: "another", Field: "data.b"}, {Manager: "somebody", Field: "data.a"}}
-	if apply.Classify(outcome.Err) != apply.Contested || len(conflicts) != 2 || conflicts[0] != want[0] || conflicts[1] != want[1] {
+	conflicts := apply.FieldManagerConflicts(outcome.Err)
+	want := []apply.FieldManagerConflict{{Manager: "another", Field: "data.b"}, {Manager: "somebody", Field: "data.a"}}
+	if apply.Classify(outcome.Err) != apply.FailureFieldConflict || len(conflicts) != 2 || conflicts[0] != want[0] || conflicts[1] != want[1] {
 		t.Errorf("%v: conflicts are %v, want %v", outcome.Err, conflicts, want)
 	}
 	if got := value(s.live(s.configMap("a", "")), "data"); got != "map[a:theirs b:another's]" {

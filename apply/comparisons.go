@@ -1,0 +1,69 @@
+package apply
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+)
+
+// Memory remembers which objects were found to be as they should be, so that they are
+// not compared again as long as neither they nor what is desired of them changes. It
+// is kept from one Diff to the next, may be used by several at once, and holds some
+// hundred bytes for each object until Forget.
+type Memory struct {
+	hasher      valueHasher
+	mu          sync.Mutex
+	comparisons map[Key]comparison
+}
+
+// settlement is what was compared, and found to be the same. Desired is told by its
+// digest: two wishes for one object in turn that have the same by chance would have
+// to be waited for longer than the world exists.
+type comparison struct {
+	version string
+	desired uint64
+	schema  *openapi.Kind
+}
+
+// NewMemory makes one that remembers nothing.
+func NewMemory() *Memory {
+	return &Memory{hasher: newValueHasher(), comparisons: map[Key]comparison{}}
+}
+
+// Forget drops what is known of an object, which is gone.
+func (m *Memory) Forget(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.comparisons, key)
+}
+
+// settlementOf describes a comparison. It is nothing if the object has no version.
+func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comparison {
+	version, _ := objectIn(observed.Object, "metadata")["resourceVersion"].(string)
+	if m == nil || version == "" {
+		return comparison{}
+	}
+	return comparison{version: version, desired: m.hasher.of(c.desired.Object), schema: c.rule.Schema}
+}
+
+// holds says that the comparison is known to find nothing.
+func (m *Memory) holds(key Key, s comparison) bool {
+	if s.version == "" {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.comparisons[key] == s
+}
+
+// note remembers that the comparison found nothing.
+func (m *Memory) note(key Key, s comparison) {
+	if s.version == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.comparisons[key] = s
+}

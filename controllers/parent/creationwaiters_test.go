@@ -1,0 +1,23 @@
+package parent
+
+import (
+	"testing"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+func TestBlocked(t *testing.T) {
+	b := newCreationWaiters()
+	a, c := controller.Key{Name: "a"}, controller.Key{Name: "c"}
+	for _, parent := range []controller.Key{a, c, a} {
+		b.add(apply.Key{Name: "taken"}, parent)
+	}
+	b.add(apply.Key{Name: "other"}, c)
+	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 2 || !waiting[a] || !waiting[c] {
+		t.Errorf("%v wait for the object, want both that met it", waiting)
+	}
+	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 0 {
+		t.Errorf("%v wait for the object though they have been told", waiting)
+	}
+}

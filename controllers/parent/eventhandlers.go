@@ -1,0 +1,226 @@
+package parent
+
+import (
+	"errors"
+	"hash/fnv"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// Queue takes the keys of parents that are to be looked at.
+type Queue interface {
+	Enqueue(key controller.Key)
+	EnqueueSoon(key controller.Key, gather time.Duration)
+	EnqueueAfter(key controller.Key, after time.Duration)
+}
+
+// gather is how long the events of children, inputs and related objects wait for
+// more of them, so that many that change together cost one pass.
+const gather = 10 * time.Millisecond
+
+// Watch enqueues the parents that an event concerns, beginning with all there
+// are. It is called once, before the queue is worked on.
+func (r *Reconciler) Watch(queue Queue) error {
+	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	r.namespaceWaiters.queue = queue
+	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
+	r.env.Registry.add(r)
+	var errs []error
+	watch := func(cache *informer.Handle, f func(informer.Event)) { errs = append(errs, cache.Watch(f)) }
+	for i := range r.parents {
+		watch(r.parents[i].cache, func(e informer.Event) { r.parentEvent(queue, &r.parents[i], e) })
+	}
+	for i := range r.children {
+		watch(r.children[i].cache, func(e informer.Event) { r.childEvent(queue, e) })
+	}
+	for i := range r.inputSources {
+		watch(r.inputSources[i].cache, func(e informer.Event) { r.inputEvent(queue, &r.inputSources[i], e) })
+	}
+	if r.revisions != nil {
+		watch(r.revisions.cache, func(e informer.Event) { r.childEvent(queue, e) })
+	}
+	if r.namespaces != nil {
+		watch(r.namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
+	}
+	return errors.Join(errs...)
+}
+
+// Resync enqueues all parents behind fresh events, one every interval.
+func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
+	var after time.Duration
+	for i := range r.parents {
+		for _, parent := range r.parents[i].cache.List() {
+			if r.isParent(&r.parents[i], parent) {
+				queue.EnqueueAfter(keyOf(r.parents[i].Kind, parent), after)
+				after += interval
+			}
+		}
+	}
+}
+
+func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
+	for i := range r.parents {
+		if r.parents[i].Kind.GroupKind() == kind {
+			return &r.parents[i]
+		}
+	}
+	return nil
+}
+
+// parentEvent enqueues a parent that is, or was, selected.
+func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
+	r.pendingWrites.observe(e)
+	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
+		r.config.Changed()
+	}
+	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
+		return
+	}
+	if r.isParent(source, e.Object()) || e.Old != nil && r.isParent(source, e.Old) {
+		queue.Enqueue(keyOf(source.Kind, e.Object()))
+	}
+}
+
+// onlyStatusChanged says that an update left alone all that ignoreStatusChanges
+// is about (section 3.3 of the specification).
+func onlyStatusChanged(e informer.Event) bool {
+	return e.Old != nil && e.New != nil && e.Old.GetUID() == e.New.GetUID() && e.New.GetDeletionTimestamp() == nil &&
+		e.Old.GetGeneration() == e.New.GetGeneration() &&
+		maps.Equal(e.Old.GetLabels(), e.New.GetLabels()) &&
+		maps.Equal(e.Old.GetAnnotations(), e.New.GetAnnotations())
+}
+
+// childEvent enqueues the owner of a child, before and after the event, and for
+// an orphan the parents that might adopt it. Objects that were there before the
+// watch concern nobody: their parents are enqueued by their own appearance.
+func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
+	r.pendingWrites.observe(e)
+	if e.Replay {
+		return
+	}
+	if e.New == nil {
+		r.noopUpdates.forget(apply.KeyOf(e.Old))
+		r.comparisons.Forget(apply.KeyOf(e.Old))
+		r.conflictBackoff.forget(apply.KeyOf(e.Old))
+	}
+	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
+		queue.EnqueueSoon(key, gather)
+	}
+	if e.Old != nil {
+		r.enqueueOwner(queue, e.Old)
+	}
+	switch {
+	case e.New == nil:
+	case informer.ControllerOf(e.New) != nil:
+		r.enqueueOwner(queue, e.New)
+	case e.New.GetDeletionTimestamp() == nil:
+		r.enqueueAdopters(queue, e.New)
+	}
+}
+
+// enqueueOwner enqueues the parent that the object's controllerRef names, if it
+// is one of ours and still the same.
+func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured) {
+	ref := informer.ControllerOf(object)
+	if ref == nil {
+		return
+	}
+	source := r.referred(ref)
+	if source == nil {
+		return
+	}
+	namespace := ""
+	if source.Namespaced {
+		namespace = object.GetNamespace()
+	}
+	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && r.isParent(source, parent) {
+		queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+	}
+}
+
+// referred gives the source of the kind that a reference names, in whatever version.
+func (r *Reconciler) referred(ref *metav1.OwnerReference) *parentSource {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return nil
+	}
+	return r.parentSource(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
+}
+
+// enqueueAdopters enqueues the parents whose selector matches an orphan. They
+// are found by the index that indexParents made.
+func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructured) {
+	if r.config.SelectorIndex == "" || len(r.config.Inputs) > 0 {
+		return
+	}
+	set := orphan.GetLabels()
+	for i := range r.parents {
+		source := &r.parents[i]
+		for _, pair := range informer.PairsOf(set) {
+			for _, parent := range source.cache.ByIndex(r.config.SelectorIndex, pair) {
+				if r.mightAdopt(source, parent, orphan.GetNamespace(), set) {
+					queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+				}
+			}
+		}
+	}
+}
+
+func (r *Reconciler) mightAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
+	if source.Namespaced && parent.GetNamespace() != namespace || !r.isParent(source, parent) {
+		return false
+	}
+	selector, err := r.config.Selector(parent)
+	return err == nil && selector.Matches(set)
+}
+
+// indexParents makes the index by which an orphan finds those who might adopt
+// it, and an input those who want it.
+func (r *Reconciler) indexParents() error {
+	if r.config.SelectorIndex == "" {
+		return nil
+	}
+	for i := range r.parents {
+		err := r.parents[i].cache.AddIndex(r.config.SelectorIndex, func(parent *unstructured.Unstructured) []string {
+			selector, err := r.config.Selector(parent)
+			if err != nil {
+				return nil
+			}
+			return informer.Pairs(selector)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keyOf(kind schema.GroupVersionKind, parent *unstructured.Unstructured) controller.Key {
+	return controller.Key{Kind: kind, Namespace: parent.GetNamespace(), Name: parent.GetName()}
+}
+
+// spread gives a time between nine tenths of period and period, always the same
+// for one UID, so that parents made together are not resynced together for ever.
+func spread(uid types.UID, period time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return period - period/10*time.Duration(h.Sum32()%1024)/1024
+}
+
+// namespaceEvent enqueues all parents when the labels of a namespace change, as
+// inputs may come or go with them.
+func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
+	if !e.Replay && !maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
+		r.Resync(queue, 0)
+	}
+}

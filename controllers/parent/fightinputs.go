@@ -1,0 +1,104 @@
+package parent
+
+import (
+	"fmt"
+	"hash/maphash"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// circumstances are hashes of what a fight over children may depend on, but for the
+// children themselves.
+type fightInputs [4]uint64
+
+const (
+	given     = iota // the parent, without metadata and status, and the scripts
+	annotated        // the parent's labels and annotations
+	others           // related objects and inputs
+	wanted           // what is desired of the subject
+)
+
+// circumstances returns those of a subject in this pass.
+func (p *pass) fightInputs(s fightSubject) fightInputs {
+	now := p.commonInputs()
+	now[wanted] = p.hashWanted(s.child)
+	return now
+}
+
+// surroundings are the circumstances that all subjects have in common.
+func (p *pass) commonInputs() fightInputs {
+	if p.common == nil {
+		p.common = &fightInputs{given: p.hashGiven(), annotated: p.hashMetadata(), others: p.hashOthers()}
+	}
+	return *p.common
+}
+
+func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.passCache.seed)
+	write(&h)
+	return h.Sum64()
+}
+
+func (p *pass) hashGiven() uint64 {
+	return p.hash(func(h *maphash.Hash) {
+		h.WriteString(p.programs.Revision)
+		fmt.Fprint(h, p.ending()) // That it is to end is an edit too.
+		parent := p.observed.Parent.Object
+		for _, field := range variant.SortedKeys(parent) {
+			if field != "metadata" && field != "status" {
+				h.WriteString(field)
+				writeValue(h, parent[field])
+			}
+		}
+	})
+}
+
+func (p *pass) hashMetadata() uint64 {
+	return p.hash(func(h *maphash.Hash) {
+		fields, _ := p.observed.Parent.Object["metadata"].(map[string]any)
+		writeValue(h, fields["labels"])
+		writeValue(h, fields["annotations"])
+	})
+}
+
+// hashOthers leaves out what the parent owns: it changes with the children.
+func (p *pass) hashOthers() uint64 {
+	return p.hash(func(h *maphash.Hash) {
+		for _, objects := range [][]*unstructured.Unstructured{p.observed.Inputs, p.observed.Related} {
+			for _, object := range objects {
+				if owner := informer.ControllerOf(object); owner == nil || owner.UID != p.observed.Parent.GetUID() {
+					h.WriteString(string(object.GetUID()))
+					h.WriteString(object.GetResourceVersion())
+				}
+			}
+			h.WriteByte(0)
+		}
+	})
+}
+
+// hashWanted is of what is desired of a child, or of which children of a kind are.
+func (p *pass) hashWanted(child apply.Key) uint64 {
+	if p.wanted == nil {
+		p.wanted = map[apply.Key]*unstructured.Unstructured{}
+		p.wantedNames = map[apply.Key]uint64{}
+		for _, object := range p.desired {
+			key := apply.KeyOf(object)
+			p.wanted[key] = object
+			// Added up, as they may come in any order.
+			p.wantedNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+		}
+	}
+	switch object := p.wanted[child]; {
+	case child.Name == "":
+		return p.wantedNames[child]
+	case object == nil:
+		return 0
+	default:
+		return p.hash(func(h *maphash.Hash) { writeValue(h, object.Object) })
+	}
+}

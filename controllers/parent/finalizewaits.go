@@ -1,0 +1,116 @@
+package parent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// A finalize hook that answers without finalized holds the parent. After
+// finalizePatience this is told, and again after twice the time, and so on up to
+// maxFinalizePause.
+const (
+	finalizePatience = time.Minute
+	maxFinalizePause = time.Hour
+)
+
+// unfinalized keeps since when parents wait for their finalize hook. It is kept in
+// memory and begins anew with the process.
+type finalizeWaits struct {
+	clock   clock.PassiveClock
+	mu      sync.Mutex
+	pending map[controller.Key]*finalizeWait
+}
+
+// finalizeWait is the wait of one parent.
+type finalizeWait struct {
+	uid   types.UID
+	due   time.Time     // when it is told
+	pause time.Duration // before it is told again
+	told  bool
+}
+
+func newFinalizeWaits(clock clock.PassiveClock) *finalizeWaits {
+	return &finalizeWaits{clock: clock, pending: map[controller.Key]*finalizeWait{}}
+}
+
+// note records that the hook has answered without finalized. It returns the time until
+// the parent has to be looked at again, and reports whether to tell now, for the first
+// time or not.
+func (u *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Duration, tell, first bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.clock.Now()
+	w := u.pending[key]
+	if w == nil || w.uid != uid {
+		w = &finalizeWait{uid: uid, due: now.Add(finalizePatience), pause: 2 * finalizePatience}
+		u.pending[key] = w
+	}
+	if tell = !now.Before(w.due); tell {
+		first, w.told = !w.told, true
+		w.due, w.pause = now.Add(w.pause), min(2*w.pause, maxFinalizePause)
+	}
+	return w.due.Sub(now), tell, first
+}
+
+// forget drops a parent that no longer waits, and reports whether its wait was told.
+func (u *finalizeWaits) forget(key controller.Key) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	w := u.pending[key]
+	delete(u.pending, key)
+	return w != nil && w.told
+}
+
+// told returns the parents whose wait was told, sorted.
+func (u *finalizeWaits) told() []controller.Key {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var keys []controller.Key
+	for key, w := range u.pending {
+		if w.told {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b controller.Key) int { return cmp.Compare(a.String(), b.String()) })
+	return keys
+}
+
+// Unfinalized returns the parents that a finalize hook has held for longer than
+// usual, sorted.
+func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.told() }
+
+// awaitFinalized tells of a parent that its finalize hook holds for long, and has it
+// looked at when that is due: such a pass asks no hook if nothing has changed.
+func (p *pass) awaitFinalized(result controller.Result) controller.Result {
+	if !p.config.Finalizing.Enabled {
+		return result
+	}
+	if !p.observed.Finalizing || !p.hasFinalizer(p.parent) {
+		if p.finalizeWaits.forget(p.key) {
+			p.config.Changed()
+		}
+		return result
+	}
+	after, tell, first := p.finalizeWaits.note(p.key, p.parent.GetUID())
+	if tell {
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonNotFinalized, fmt.Sprintf(
+			"the finalize hook has answered without finalized for more than a minute, and %s holds the object until it does: "+
+				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it",
+			p.config.Finalizing.Name))
+	}
+	if first {
+		p.config.Changed()
+	}
+	result.RequeueAfter = earlier(result.RequeueAfter, after)
+	return result
+}

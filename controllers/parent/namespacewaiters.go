@@ -1,0 +1,169 @@
+package parent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// awaited holds the namespaces that parents wait for, because children could not be
+// created there. Namespaces are watched for as long as some parent waits, and no longer.
+type namespaceWaiters struct {
+	pool     *informer.Pool
+	changing sync.Mutex // held while the watch begins or ends, which events may wait for
+
+	mu      sync.Mutex
+	queue   Queue // set by Watch, before there is any pass
+	parents map[string]map[controller.Key]bool
+	byKey   map[controller.Key]map[string]bool
+	cache   *informer.Handle // nil while nobody waits
+}
+
+func newNamespaceWaiters(pool *informer.Pool) *namespaceWaiters {
+	return &namespaceWaiters{pool: pool, parents: map[string]map[controller.Key]bool{}, byKey: map[controller.Key]map[string]bool{}}
+}
+
+// set notes which namespaces a parent waits for, in place of those that it did.
+func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) error {
+	a.mu.Lock()
+	concerned := len(namespaces) > 0 || len(a.byKey[key]) > 0
+	a.mu.Unlock()
+	if !concerned {
+		return nil
+	}
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	opened, closed := a.replace(key, namespaces)
+	if closed != nil {
+		closed.Close()
+	}
+	if opened != nil {
+		return opened.Watch(a.event)
+	}
+	return nil
+}
+
+// replace is set but for what must not be done under the lock: to begin the watch of
+// opened, and to end that of closed.
+func (a *namespaceWaiters) replace(key controller.Key, namespaces map[string]bool) (opened, closed *informer.Handle) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(key)
+	for namespace := range namespaces {
+		if a.parents[namespace] == nil {
+			a.parents[namespace] = map[controller.Key]bool{}
+		}
+		a.parents[namespace][key] = true
+		a.byKey[key] = namespaces
+	}
+	switch wanted := len(a.byKey) > 0; {
+	case wanted && a.cache == nil:
+		a.cache = a.pool.Open(namespaceResource)
+		return a.cache, nil
+	case !wanted:
+		closed, a.cache = a.cache, nil
+	}
+	return nil, closed
+}
+
+// forget drops a parent that is gone.
+func (a *namespaceWaiters) forget(key controller.Key) {
+	_ = a.set(key, nil) // Only the beginning of a watch can fail.
+}
+
+func (a *namespaceWaiters) drop(key controller.Key) {
+	for namespace := range a.byKey[key] {
+		delete(a.parents[namespace], key)
+		if len(a.parents[namespace]) == 0 {
+			delete(a.parents, namespace)
+		}
+	}
+	delete(a.byKey, key)
+}
+
+// event wakes the parents that wait for a namespace when it comes, and when one that was
+// being deleted is gone. One that was there before the watch has come in the meantime.
+func (a *namespaceWaiters) event(e informer.Event) {
+	if e.New != nil && !usable(e.New) || e.New != nil && e.Old != nil && usable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.parents[e.Object().GetName()] {
+		a.queue.EnqueueSoon(key, gather)
+	}
+}
+
+// usable reports whether objects can be created in a namespace.
+func usable(namespace *unstructured.Unstructured) bool {
+	return namespace.GetDeletionTimestamp() == nil
+}
+
+// absent reports whether a namespace that a parent waits for is known to be unusable
+// still, so that there is no need to try.
+func (a *namespaceWaiters) absent(key controller.Key, namespace string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.byKey[key][namespace] || a.cache == nil || !a.cache.HasSynced() || a.cache.Err() != nil {
+		return false
+	}
+	found := a.cache.Get("", namespace)
+	return found == nil || !usable(found)
+}
+
+// close ends the watch.
+func (a *namespaceWaiters) close() {
+	a.mu.Lock()
+	cache := a.cache
+	a.cache, a.parents, a.byKey = nil, map[string]map[controller.Key]bool{}, map[controller.Key]map[string]bool{}
+	a.mu.Unlock()
+	if cache != nil {
+		cache.Close()
+	}
+}
+
+// placed drops the creations in namespaces that are known not to take them yet. What
+// was said of them holds still.
+func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error) {
+	for _, change := range changes {
+		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.absent(p.key, change.Key.Namespace) {
+			errs = append(errs, p.noNamespace(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
+			continue
+		}
+		kept = append(kept, change)
+	}
+	return kept, errs
+}
+
+// noNamespace notes that the pass waits for a child's namespace, and says so. A parent
+// that goes with its own namespace can have no more children, which is no failure: it
+// would hold up its finalizer, and thereby the namespace.
+func (p *pass) noNamespace(child apply.Key, err error) error {
+	if p.awaits == nil {
+		p.awaits = map[string]bool{}
+	}
+	p.awaits[child.Namespace] = true
+	if child.Namespace == p.parent.GetNamespace() {
+		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
+		return nil
+	}
+	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another", err, child.Namespace)
+	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NamespaceMissing, err: err}
+}
+
+// await notes what the pass waits for, so that it is made again when that comes.
+func (p *pass) await(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err := p.namespaceWaiters.set(p.key, p.awaits); err != nil {
+		p.env.Log.Error(err, "namespaces can't be watched", "definition", p.config.Definition)
+	}
+}

@@ -1,0 +1,312 @@
+package parent
+
+import (
+	"context"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// relations are the related objects of a definition's parents: what each parent's
+// customize answer asks for, the caches that this takes, and an index from
+// objects back to the parents that asked for them. Events only look things up
+// here; no hook is called for them.
+type relatedIndex struct {
+	pool  *informer.Pool
+	queue func(controller.Key) // set by Watch, before there is any event
+	seed  maphash.Seed
+
+	mu         sync.Mutex
+	caches     map[schema.GroupVersionResource]*relatedCache
+	parents    map[controller.Key]*relatedRequest
+	index      map[indexKey]map[controller.Key]bool
+	namespaces *informer.Handle // once a rule selects namespaces
+	unserved   waiting[resourceName]
+	unfilled   waiting[schema.GroupVersionResource]
+
+	life context.Context // ends when all is let go of
+	end  context.CancelFunc
+}
+
+// relatedCache is a cache and the number of rules that need it.
+type relatedCache struct {
+	*informer.Handle
+	resource discovery.Resource
+	rules    int
+	cancel   context.CancelFunc // of who waits for it to be filled
+}
+
+// close lets go of the cache. Its watchers may be waiting for a lock that the caller holds.
+func (c *relatedCache) close() {
+	c.cancel()
+	go c.Close()
+}
+
+// relation is what one parent asks for, and the content and the revision of the
+// scripts that it was asked for with.
+type relatedRequest struct {
+	version  string // resourceVersion
+	content  uint64
+	revision string
+	rules    []relatedRule
+	expires  time.Time // zero means never
+}
+
+// place is where a rule stands in the index: a name or a label, in one namespace or in any.
+type indexKey struct {
+	resource  schema.GroupVersionResource
+	namespace string
+	token     string
+}
+
+// namespaceResource stands in the index for rules that select namespaces.
+var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+func newRelatedIndex(pool *informer.Pool) *relatedIndex {
+	life, end := context.WithCancel(context.Background())
+	return &relatedIndex{
+		life: life, end: end, unserved: waiting[resourceName]{}, unfilled: waiting[schema.GroupVersionResource]{},
+		pool: pool, seed: maphash.MakeSeed(),
+		caches:  map[schema.GroupVersionResource]*relatedCache{},
+		parents: map[controller.Key]*relatedRequest{},
+		index:   map[indexKey]map[controller.Key]bool{},
+	}
+}
+
+// known returns what a parent of the same content asked for before, or false if it has to be
+// asked for anew. The status is no part of the content: an answer must depend on the parent's
+// own fields only.
+func (r *relatedIndex) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.parents[key]
+	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
+		return relatedRequest{}, false
+	}
+	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
+		return relatedRequest{}, false
+	}
+	known.version = parent.GetResourceVersion()
+	return *known, true
+}
+
+// set notes what a parent asks for, and opens and closes caches accordingly.
+func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range asked.rules {
+		if err := r.open(&asked.rules[i]); err != nil {
+			return err
+		}
+	}
+	r.drop(key)
+	r.unserved.drop(key)
+	asked.version, asked.content = parent.GetResourceVersion(), contentOf(r.seed, parent)
+	r.parents[key] = &asked
+	for i := range asked.rules {
+		for _, place := range asked.rules[i].indexKeys() {
+			if r.index[place] == nil {
+				r.index[place] = map[controller.Key]bool{}
+			}
+			r.index[place][key] = true
+		}
+	}
+	return nil
+}
+
+// forget drops a parent that is gone.
+func (r *relatedIndex) forget(key controller.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop(key)
+	r.unserved.drop(key)
+	r.unfilled.drop(key)
+}
+
+// err says why some related resource can't be read at present, or nil.
+func (r *relatedIndex) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cache := range r.caches {
+		if err := cache.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close lets go of all caches.
+func (r *relatedIndex) close() {
+	r.mu.Lock()
+	caches := r.caches
+	r.caches = map[schema.GroupVersionResource]*relatedCache{}
+	namespaces := r.namespaces
+	r.mu.Unlock()
+	r.end()
+	for _, cache := range caches {
+		cache.Close()
+	}
+	if namespaces != nil {
+		namespaces.Close()
+	}
+}
+
+func (r *relatedIndex) open(rule *relatedRule) error {
+	gvr := rule.resource.GroupVersionResource
+	cache := r.caches[gvr]
+	if cache == nil {
+		ctx, cancel := context.WithCancel(r.life)
+		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
+		r.caches[gvr] = cache
+		go r.wakeWhenFilled(ctx, gvr, cache.Handle)
+		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
+			return err
+		}
+	}
+	cache.rules++
+	if rule.namespaces == nil || r.namespaces != nil {
+		return nil
+	}
+	r.namespaces = r.pool.Open(namespaceResource)
+	go r.wakeWhenFilled(r.life, namespaceResource, r.namespaces)
+	return r.namespaces.Watch(r.namespaceEvent)
+}
+
+func (r *relatedIndex) drop(key controller.Key) {
+	known := r.parents[key]
+	if known == nil {
+		return
+	}
+	delete(r.parents, key)
+	for i := range known.rules {
+		for _, place := range known.rules[i].indexKeys() {
+			delete(r.index[place], key)
+			if len(r.index[place]) == 0 {
+				delete(r.index, place)
+			}
+		}
+		gvr := known.rules[i].resource.GroupVersionResource
+		if cache := r.caches[gvr]; cache != nil {
+			if cache.rules--; cache.rules == 0 {
+				delete(r.caches, gvr)
+				cache.close()
+			}
+		}
+	}
+}
+
+// places are where a rule is found from an object that it might match: by name,
+// by a label, or by a label of the namespace if the rule names nothing closer.
+func (r *relatedRule) indexKeys() []indexKey {
+	gvr := r.resource.GroupVersionResource
+	var places []indexKey
+	if r.names != nil {
+		for name := range r.names {
+			places = append(places, indexKey{gvr, r.namespace, "/" + name})
+		}
+		return places
+	}
+	pairs := informer.Pairs(r.selector)
+	byNamespace := r.namespaces != nil && slices.Contains(pairs, "*")
+	if !byNamespace {
+		for _, pair := range pairs {
+			places = append(places, indexKey{gvr, r.namespace, pair})
+		}
+	}
+	if r.namespaces != nil {
+		for _, pair := range informer.Pairs(r.namespaces) {
+			places = append(places, indexKey{namespaceResource, "selected", pair})
+			if byNamespace {
+				places = append(places, indexKey{gvr, "", ofNamespace + pair})
+			}
+		}
+	}
+	return places
+}
+
+// ofNamespace begins a token that is a label of an object's namespace.
+const ofNamespace = "namespace "
+
+// tokens are those under which rules stand that might match an object.
+func (r *relatedIndex) indexKeys(object *unstructured.Unstructured) []string {
+	tokens := append(informer.PairsOf(object.GetLabels()), "/"+object.GetName())
+	if r.namespaces != nil && object.GetNamespace() != "" {
+		for _, pair := range informer.PairsOf(r.labelsOf(object.GetNamespace())) {
+			tokens = append(tokens, ofNamespace+pair)
+		}
+	}
+	return tokens
+}
+
+// event enqueues the parents that asked for an object, as it was or as it is.
+func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) {
+	if e.Replay {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
+		r.askedFor(gvr, e.Old)
+	}
+	if e.New != nil {
+		r.askedFor(gvr, e.New)
+	}
+}
+
+// askedFor enqueues the parents that asked for an object; the lock is held.
+func (r *relatedIndex) askedFor(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
+	for _, token := range r.indexKeys(object) {
+		for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
+			for key := range r.index[indexKey{gvr, namespace, token}] {
+				if slices.ContainsFunc(r.parents[key].rules, func(rule relatedRule) bool { return rule.matches(object, r.labelsOf) }) {
+					r.queue(key)
+				}
+			}
+		}
+	}
+}
+
+// namespaceEvent enqueues the parents for which a namespace begins or ceases to be selected.
+func (r *relatedIndex) namespaceEvent(e informer.Event) {
+	if e.Replay {
+		return
+	}
+	before, after := labelsOf(e.Old), labelsOf(e.New)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, pair := range slices.Concat(informer.PairsOf(before), informer.PairsOf(after)) {
+		for key := range r.index[indexKey{namespaceResource, "selected", pair}] {
+			for _, rule := range r.parents[key].rules {
+				if rule.namespaces != nil && rule.namespaces.Matches(before) != rule.namespaces.Matches(after) {
+					r.queue(key)
+				}
+			}
+		}
+	}
+}
+
+func labelsOf(object *unstructured.Unstructured) labels.Set {
+	if object == nil {
+		return nil
+	}
+	return object.GetLabels()
+}
+
+// labelsOf gives the labels of a namespace; the lock is held.
+func (r *relatedIndex) labelsOf(namespace string) labels.Set {
+	if r.namespaces == nil {
+		return nil
+	}
+	return labelsOf(r.namespaces.Get("", namespace))
+}

@@ -1,0 +1,102 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/test/cluster"
+)
+
+var gadgets = discovery.Resource{
+	GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"},
+	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Namespaced: true,
+}
+
+// withoutWatchList has informers list before they watch, as the fake client can't do otherwise.
+type withoutWatchList struct{ dynamic.Interface }
+
+// IsWatchListSemanticsUnSupported says so.
+func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
+
+// TestRelatedCaches checks that a parent is looked at again when the cache that it waits for is filled, and when the
+// resource goes; and that the cache goes with it.
+func TestRelatedCaches(t *testing.T) {
+	answer := make(chan struct{})
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"})
+	client.PrependReactor("list", "gadgets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-answer
+		return false, nil, nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pool := informer.NewPool(ctx, withoutWatchList{client}, logr.Discard())
+	r := newRelatedIndex(pool)
+	defer r.close()
+	woken := make(chan controller.Key, 10)
+	r.queue = func(key controller.Key) { woken <- key }
+	must := func(want controller.Key) {
+		t.Helper()
+		select {
+		case got := <-woken:
+			if got != want {
+				t.Errorf("%s is woken, want %s", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s is not woken", want)
+		}
+	}
+
+	key := controller.Key{Name: "asker"}
+	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "asker", "resourceVersion": "1"}}}
+	rules := []relatedRule{{resource: gadgets, selector: labels.Everything()}}
+	if err := r.set(key, parent, relatedRequest{revision: "", rules: rules}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.collect(key, rules); !errors.Is(err, controller.ErrLater) {
+		t.Errorf("objects that have not been listed are given, with the error %v", err)
+	}
+	close(answer)
+	must(key)
+	if _, kinds, err := r.collect(key, rules); err != nil || !slices.Equal(kinds, []schema.GroupVersionKind{gadgets.Kind}) {
+		t.Errorf("after the list there are the kinds %v (%v)", kinds, err)
+	}
+
+	served := true
+	find := func(apiVersion, resource string) (discovery.Resource, error) {
+		if served {
+			return gadgets, nil
+		}
+		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
+	}
+	r.resourcesChanged(find)
+	if _, known := r.known(key, parent, "", time.Now()); !known || len(woken) > 0 {
+		t.Errorf("a change of other resources has %d parents looked at again", len(woken))
+	}
+	served = false
+	r.resourcesChanged(find)
+	must(key)
+	if _, known := r.known(key, parent, "", time.Now()); known {
+		t.Error("the hook is not asked again though the resource has gone")
+	}
+	cluster.Eventually(t, 20*time.Second, func() error {
+		if pool.Len() > 0 {
+			return errors.New("a resource that has gone is still watched")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,84 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+func TestRetryOf(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	boom := errors.New("boom")
+	at := engines.Location{File: "sync.js", Line: 1}
+	hook := func(e engines.Error) error { return variant.HookError("sync", &e) }
+	refused := fmt.Errorf("ApplyFailed: status: %w", apierrors.NewForbidden(pods, "a", boom))
+	cases := map[string]struct {
+		reason     string
+		err        error
+		repeatable bool
+		want       controller.Retry
+	}{
+		"None":            {"", nil, true, controller.Unknown},
+		"Other":           {"the parent is wrong", boom, true, controller.Unknown},
+		"Threw":           {"a script throws again", hook(engines.Error{Location: at}), true, controller.Deterministic},
+		"ThrewByTheClock": {"it may not throw later", hook(engines.Error{Location: at}), false, controller.HookFailed},
+		"Crashed":         {"the worker has no place in the script", hook(engines.Error{}), true, controller.HookFailed},
+		"OfAnInput":       {"a map says which input", fmt.Errorf("input a: %w", hook(engines.Error{Location: at})), true, controller.Deterministic},
+		"NotLoaded":       {"an edit loads it", hook(engines.Error{Kind: engines.Invalid}), false, controller.Deterministic},
+		"BadAnswer":       {"a script answers the same again", hook(engines.Error{Kind: engines.BadResponse}), true, controller.Deterministic},
+		"BadWebhook":      {"a webhook may not", hook(engines.Error{Kind: engines.BadResponse}), false, controller.BadResponse},
+		"TimedOut":        {"machines are busy now and then", hook(engines.Error{Kind: engines.Timeout}), true, controller.TimedOut},
+		"Exhausted":       {"a limit is met again", hook(engines.Error{Kind: engines.Exhausted}), true, controller.Exhausted},
+		"Refused":         {"a policy may be mended", refused, true, controller.Invalid},
+		"Conflict":        {"the version is on its way", fmt.Errorf("%w: %w", controller.ErrLater, apierrors.NewConflict(pods, "a", boom)), true, controller.Conflict},
+		"Later":           {"it passes by itself", fmt.Errorf("%w: pods are being listed", controller.ErrLater), true, controller.Waiting},
+		"Unavailable":     {"the server is busy", fmt.Errorf("status: %w", apierrors.NewServiceUnavailable("x")), true, controller.Unavailable},
+		"Unreachable":     {"the server is gone", fmt.Errorf("status: %w", &url.Error{Op: "Put", URL: "https://x", Err: boom}), true, controller.Unavailable},
+		"NoTime":          {"the server is slow", &url.Error{Op: "Put", URL: "https://x", Err: context.DeadlineExceeded}, true, controller.Unavailable},
+		"Contested":       {"the row that the error names", &failure{retry: controller.FieldConflict, err: boom}, true, controller.FieldConflict},
+		"Several":         {"the soonest counts", errors.Join(refused, errors.Join(boom, &failure{retry: controller.NamespaceMissing, err: boom})), true, controller.Invalid},
+		"UntoldRest":      {"a count is no failure", errors.Join(hook(engines.Error{Location: at}), moreErrors(7)), true, controller.Deterministic},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := retryOf(tc.err, tc.repeatable); got != tc.want {
+				t.Errorf("%s: row %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFailureMessage(t *testing.T) {
+	boom := errors.New("boom")
+	told := &failure{reason: variant.ReasonApplyFailed, err: boom}
+	if got := told.Error(); got != "ApplyFailed: boom" || !errors.Is(told, boom) {
+		t.Errorf("got %q", got)
+	}
+	silent := &failure{err: fmt.Errorf("%w: %w", controller.ErrLater, boom)}
+	if got := silent.Error(); got != "to be tried again: boom" || !errors.Is(silent, controller.ErrLater) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	after := func(seconds int) error {
+		return variant.HookError("map", &engines.Error{Message: "busy", RetryAfter: time.Duration(seconds) * time.Second})
+	}
+	err := errors.Join(errors.New("boom"), fmt.Errorf("input a: %w", after(9)), fmt.Errorf("input b: %w", after(5)))
+	if got := retryAfter(err); got != 5*time.Second {
+		t.Errorf("got %s, want the shortest of all times", got)
+	}
+	if got := retryAfter(errors.New("boom")); got != 0 {
+		t.Errorf("got %s where nobody named a time", got)
+	}
+}
