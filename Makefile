@@ -20,8 +20,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 CONTROLPLANE_MODULE := $(addprefix test/controlplane/,go.mod go.sum build.sh)
 CONTROLPLANE_SOURCES := $(filter-out %_test.go,$(wildcard test/controlplane/*.go test/controlplane/*/*.go))
 
-# Packages that need a control plane, and are left out of the unit tests.
-CLUSTER_PACKAGES := /test/(integration|e2e)(/|$$)
+# Packages that need a control plane. The unit tests leave them out.
+CLUSTER_PACKAGES := /test/integration/
 
 export GO
 
@@ -32,7 +32,7 @@ help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z0-9-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## Build bin/libretto, and bin/libretto-worker, which it runs scripts in
+build: ## Build bin/libretto and bin/libretto-worker, the program that runs scripts
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 .PHONY: controlplane
@@ -41,12 +41,12 @@ controlplane: $(BIN)/controlplane $(BIN)/kubectl ## Build bin/controlplane and b
 $(BIN)/controlplane: $(CONTROLPLANE_MODULE) $(CONTROLPLANE_SOURCES)
 	./test/controlplane/build.sh controlplane
 
-# Not at the same time as the other: each of the two takes all cores and two gigabytes.
+# The order-only prerequisite keeps make -j from building both at once: each takes all cores and two gigabytes.
 $(BIN)/kubectl: $(CONTROLPLANE_MODULE) | $(BIN)/controlplane
 	./test/controlplane/build.sh kubectl
 
 .PHONY: demo
-demo: build controlplane ## Show what libretto does, on a control plane of its own
+demo: build controlplane ## Run the demo on a control plane of its own
 	$(GO) run ./test/demo
 
 .PHONY: up
@@ -59,7 +59,8 @@ test: format unit integration ## Run all tests
 .PHONY: unit
 unit: ## Run the tests that need nothing but Go (RACE=1: with the race detector)
 	packages=$$($(GO) list ./...) && \
-	CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) $(TESTFLAGS) $$(echo "$$packages" | grep -Ev '$(CLUSTER_PACKAGES)')
+	CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) $(TESTFLAGS) $$(echo "$$packages" | grep -v '$(CLUSTER_PACKAGES)')
+	CGO_ENABLED=$(TEST_CGO) $(GO) -C tools test $(RACE_FLAG) $(TESTFLAGS) ./...
 
 .PHONY: integration
 integration: build controlplane ## Run the tests that need a control plane
@@ -67,7 +68,10 @@ integration: build controlplane ## Run the tests that need a control plane
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
 
 .PHONY: check
-check: lint unit verify ## Run what has to pass before a change is proposed
+check: lint verify unit ## Run what must pass before you propose a change
+
+.PHONY: ci
+ci: check integration ## Run what continuous integration runs: check and integration
 
 .PHONY: format
 format: ## Fail if a Go file is not formatted
@@ -75,17 +79,17 @@ format: ## Fail if a Go file is not formatted
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 
 .PHONY: lint
-lint: ## Run gofmt, go vet and staticcheck
+lint: format ## Run gofmt, go vet and staticcheck
 	./tools/lint.sh
 
 .PHONY: generate
-generate: ## Make all generated files anew
+generate: ## Write all generated files
 	./tools/generate.sh
 
 .PHONY: verify
-verify: ## Fail if a generated file or go.mod is out of date
+verify: ## Fail if a generated file is out of date
 	./tools/verify.sh
 
 .PHONY: clean
-clean: ## Remove what was built
+clean: ## Remove bin/
 	rm -rf $(BIN)

@@ -1,11 +1,10 @@
 #!/bin/sh
-# Writes what is generated from the types in controllers/api: their deep copies, the
-# CustomResourceDefinitions, the references of the API and of the hooks, and the hooks'
-# types for authors of scripts.
+# Generates files from the types in controllers/api: deep copies, CustomResourceDefinitions,
+# the references of the API and of the hooks, and the types of hooks for script authors.
 #
 # usage: tools/generate.sh [ROOT]
 #
-# ROOT is the directory to write below, the checkout itself if it is absent.
+# ROOT is the directory to write to. It defaults to the checkout.
 set -eu
 cd "$(dirname "$0")/.."
 root=${1:-$PWD}

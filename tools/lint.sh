@@ -1,24 +1,13 @@
 #!/bin/sh
-# Checks formatting everywhere, and runs go vet and staticcheck over the program and over
-# the tools. The control plane for tests (test/controlplane) is checked for formatting
-# alone: vetting it compiles Kubernetes, which takes minutes.
+# Runs go vet and staticcheck on the program and on the tools. It leaves out the control
+# plane for tests (test/controlplane): vetting it compiles Kubernetes, which takes minutes.
+# Formatting is checked by make format.
 #
 # usage: tools/lint.sh [PACKAGE...]
 #
-# PACKAGE is a pattern in the program's module, such as ./apply/...; with one given,
-# nothing else is checked.
+# PACKAGE is a pattern in the program's module, such as ./apply/...; then only these are checked.
 set -eu
 cd "$(dirname "$0")/.."
-
-if [ $# -gt 0 ]; then
-	unformatted=$(go list -f '{{.Dir}}' "$@" | while read -r dir; do gofmt -l "$dir"/*.go; done)
-else
-	unformatted=$(find . -name '*.go' -not -path './bin/*' -not -path './.git/*' -not -path './.cache/*' -exec gofmt -l {} +)
-fi
-if [ -n "$unformatted" ]; then
-	printf 'lint.sh: run gofmt -w on:\n%s\n' "$unformatted" >&2
-	exit 1
-fi
 
 mkdir -p bin/tools
 go -C tools build -o ../bin/tools/ honnef.co/go/tools/cmd/staticcheck

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails, and says how they differ, if generated files are not what tools/generate.sh
-# would write now. It writes nothing to the checkout but bin/tools.
+# Fails and prints the differences if generated files are not what tools/generate.sh
+# would write now. In the checkout it writes only bin/tools.
 #
 # usage: tools/verify.sh
 set -eu
@@ -10,7 +10,7 @@ trap 'rm -rf "$fresh"' EXIT
 trap 'exit 1' HUP INT TERM
 tools/generate.sh "$fresh"
 
-# Other files may lie beside generated ones, so that each set has its own pattern.
+# list prints the generated files below a directory. Other files may lie beside them.
 list() {
 	(cd "$1" && find . \( -path './controllers/api/*' -name 'zz_generated.*' \
 		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
