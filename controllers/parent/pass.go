@@ -155,7 +155,7 @@ func (p *pass) writeStatus(ctx context.Context, desired Desired) error {
 		updated, err = p.writeStatusAgain(ctx, desired, err)
 	}
 	if updated != nil {
-		p.pace.wrote(p.key, p.surroundings()[given])
+		p.pace.wrote(p.key, p.programs.Revision, p.surroundings()[given])
 		p.wroteParent(updated)
 		p.tellUnstored(desired.Status)
 	}
