@@ -44,8 +44,8 @@ func (v *Variant) keepLost(observed parent.Observed, desired *parent.Desired) {
 	for _, output := range lost(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
-			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
-				"it is kept: put the label back, or delete the object", parent.ReasonMarkMissing, key, v1alpha1.MapKey))
+			desired.Problems = append(desired.Problems, parent.Lasting(fmt.Errorf("%s: %s has no label %s any more, so that nothing tells "+
+				"which input it was made of: it is kept: put the label back, or delete the object", parent.ReasonMarkMissing, key, v1alpha1.MapKey)))
 		}
 	}
 }

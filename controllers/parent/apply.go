@@ -132,10 +132,14 @@ func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
 	p.futile.note(outcome)
 	p.standoffs.note(outcome)
-	if outcome.Err != nil {
+	change := outcome.Change
+	switch {
+	case outcome.Err != nil:
+		return
+	case outcome.Gone:
+		p.ahead.deleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	change := outcome.Change
 	var fields []any
 	if outcome.Object != nil {
 		fields = p.env.Pool.Applied(outcome.Object)

@@ -31,6 +31,10 @@ func (f *failure) Error() string {
 // Unwrap gives the message without the reason.
 func (f *failure) Unwrap() error { return f.err }
 
+// Lasting returns err as an error that lasts until something that the pass looks at changes,
+// so that to try again soon is of no use.
+func Lasting(err error) error { return &failure{retry: controller.Repeats, err: err} }
+
 // untold is how many errors of a pass are not told one by one.
 type untold int
 

@@ -39,7 +39,7 @@ func (r *Reconciler) concerns(source *parentSource, parent *unstructured.Unstruc
 func (p *pass) observe(ctx context.Context) error {
 	claim, err := p.config.Variant.Claim(p.parent)
 	if err != nil {
-		return err
+		return Lasting(err)
 	}
 	claim.Marked = p.remembering(claim)
 	p.rule = claim
