@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -83,6 +84,9 @@ func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
 		all.Go(func() {
 			defer func() { <-free }()
 			o.Change, o.Object, o.Err = e.write(ctx, o.Change)
+			if o.Gone = errors.Is(o.Err, errGone); o.Gone {
+				o.Err = nil
+			}
 		})
 	}
 	all.Wait()

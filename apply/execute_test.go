@@ -380,3 +380,20 @@ func (c *counter) inFlight() int {
 	defer c.mu.Unlock()
 	return c.n
 }
+
+// TestExecuteGone deletes what somebody else has deleted: no error, and no write of ours.
+func TestExecuteGone(t *testing.T) {
+	for name, action := range map[string]Action{"Delete": ActionDelete, "Recreate": ActionRecreate, "Release": ActionRelease} {
+		t.Run(name, func(t *testing.T) {
+			client := cluster()
+			observed := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+			}}
+			change := about(action, observed, podRule.Resource)
+			got := Execute(t.Context(), client, []Change{change}, Options{})[0]
+			if got.Err != nil || !got.Gone {
+				t.Errorf("error %v, gone: %v", got.Err, got.Gone)
+			}
+		})
+	}
+}

@@ -13,6 +13,8 @@ type Outcome struct {
 	Change Change
 	// Object is the object as the API server returned it, or nil if it returned none.
 	Object *unstructured.Unstructured
+	// Gone says that an object to delete or to release was not there any more, which is no error.
+	Gone bool
 	// Err wraps the API server's error and names the object. Classify tells what to do about it.
 	Err error
 }

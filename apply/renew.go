@@ -12,6 +12,9 @@ import (
 // errChanged is why a change is refused that was made for another version of its object.
 var errChanged = errors.New("the object has changed since it was observed")
 
+// errGone is why there is nothing to delete or to release. It is no failure.
+var errGone = errors.New("the object is gone")
+
 // perform writes a change. If its object is no longer as it was observed, the change is
 // made anew from what the API server has, and tried once more: where others write often,
 // or the watch is late, the cache may never be as new as a precondition wants it. It
@@ -27,7 +30,7 @@ func (e *execution) perform(ctx context.Context, c Change) (Change, *unstructure
 		return c, nil, err
 	case getErr != nil || live.GetUID() != c.Observed.GetUID():
 		if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
-			err = nil // It is gone, whoever did that.
+			err = errGone // Whoever did that.
 		}
 		return c, nil, err
 	}

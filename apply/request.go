@@ -68,10 +68,10 @@ func (c Change) deleteOptions() metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: preconditions, PropagationPolicy: &propagation}
 }
 
-// unlessGone passes on an error, unless it says that the object is not there.
+// unlessGone returns err, or errGone if it says that the object is not there.
 func unlessGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsGone(err) {
-		return nil
+		return errGone
 	}
 	return err
 }

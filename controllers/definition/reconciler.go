@@ -86,6 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	r.advance(key, object, h)
 	if h.running != nil {
 		h.running.reconciler.ResourcesChanged()
+		h.running.reconciler.Expire()
 	}
 	retired := r.retire(ctx, h)
 	// 4. Tell, in the status and by events.

@@ -28,6 +28,9 @@ type spec struct {
 // far as this host knows, at once, or zero.
 func (h *runtimeState) untold(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
 	if seen := (spec{object.GetUID(), object.GetGeneration()}); h.seen != seen {
+		if h.seen.uid != seen.uid {
+			h.status = nil // That of an earlier definition of the name.
+		}
 		h.seen, h.since = seen, now
 	}
 	wait := startWithin

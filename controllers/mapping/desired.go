@@ -44,8 +44,8 @@ func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) 
 	for _, output := range lost(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
-			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
-				"it is kept: put the label back, or delete the object", variant.ReasonMarkMissing, key, v1alpha1.MapKey))
+			desired.Problems = append(desired.Problems, variant.Lasting(fmt.Errorf("%s: %s has no label %s any more, so that nothing tells "+
+				"which input it was made of: it is kept: put the label back, or delete the object", variant.ReasonMarkMissing, key, v1alpha1.MapKey)))
 		}
 	}
 }

@@ -133,10 +133,14 @@ func (p *pass) note(outcome apply.Outcome) {
 	p.env.Metrics.wrote(p.config.Definition, outcome)
 	p.noopUpdates.note(outcome)
 	p.conflictBackoff.note(outcome)
-	if outcome.Err != nil {
+	change := outcome.Change
+	switch {
+	case outcome.Err != nil:
+		return
+	case outcome.Gone:
+		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	change := outcome.Change
 	var fields []any
 	if outcome.Object != nil {
 		fields = p.env.Pool.AppliedFields(outcome.Object)

@@ -274,6 +274,15 @@ func (d *fightDetector) history(s fightSubject) *rewriteHistory {
 	return h
 }
 
+// expire drops what is remembered of writes that are long ago, also if there are no more.
+func (d *fightDetector) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := d.clock.Now(); d.histories.turn(now) {
+		d.forgetFights(now)
+	}
+}
+
 // forgetFights drops those that ended long ago. There are few, and it is called seldom.
 func (d *fightDetector) forgetFights(now time.Time) {
 	for s, f := range d.fights {

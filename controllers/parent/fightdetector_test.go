@@ -319,6 +319,22 @@ func TestHonestChurn(t *testing.T) {
 	}
 }
 
+// TestDetectorExpires has many children written once, and none afterwards.
+func TestDetectorExpires(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	d := newFightDetector(clock)
+	for i := range 100 {
+		d.created(child(fmt.Sprint(i)), func(fightSubject) fightInputs { return fightInputs{} })
+	}
+	for range 3 {
+		clock.SetTime(clock.Now().Add(undoneWithin))
+		d.expire()
+	}
+	if left := d.histories.len(); left != 0 {
+		t.Errorf("%d histories are kept of children that nobody writes any more", left)
+	}
+}
+
 // BenchmarkFightDetector shows that a write takes the same among few and among many children.
 func BenchmarkFightDetector(b *testing.B) {
 	for _, children := range []int{10, 100_000} {

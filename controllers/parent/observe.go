@@ -40,7 +40,7 @@ func (r *Reconciler) isParent(source *parentSource, parent *unstructured.Unstruc
 func (p *pass) observe(ctx context.Context) error {
 	claim, err := p.config.Variant.Claim(p.parent)
 	if err != nil {
-		return err
+		return variant.Lasting(err)
 	}
 	claim.Marked = p.markedBy(claim)
 	p.rule = claim

@@ -155,7 +155,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 		updated, err = p.writeStatusAgain(ctx, desired, err)
 	}
 	if updated != nil {
-		p.statusLimiter.wrote(p.key, p.commonInputs()[given])
+		p.statusLimiter.wrote(p.key, p.programs.Revision, p.commonInputs()[given])
 		p.wroteParent(updated)
 		p.reportDroppedFields(desired.Status)
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 // writeStatusAgain writes the status after a conflict, to the parent as the API server has
-// it, if the hooks would be asked the same about that: somebody else has changed no more
-// than the status and the API server's bookkeeping. Else it gives the conflict.
+// it, if others have changed no more than its metadata and status. A change of labels or
+// annotations makes another pass anyway. Otherwise writeStatusAgain returns the conflict. Of a
+// kind that no CustomResourceDefinition defines only the desired fields are set.
 func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
 	live, err := p.live(ctx, p.parent, p.source)
 	if err != nil {
 		return nil, err
 	}
 	status := desired.Status
-	same := sameSpec(p.parent, live) &&
-		maps.Equal(p.parent.GetLabels(), live.GetLabels()) && maps.Equal(p.parent.GetAnnotations(), live.GetAnnotations())
-	if same && desired.StatusMerged {
+	same := sameSpec(p.parent, live)
+	if same && desired.StatusMerged && p.source.Custom {
 		status, same = rebase(statusOf(p.parent), desired.Status, statusOf(live))
 	}
 	if !same {

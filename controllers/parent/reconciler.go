@@ -147,10 +147,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.forget(key)
 		return controller.Result{}, nil
 	}
-	parent, err := r.syncFinalizer(ctx, parent, source)
+	updated, err := r.syncFinalizer(ctx, parent, source)
 	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
-		err = ctx.Err() // What was begun is done; nothing else is begun.
+		parent, err = updated, ctx.Err() // What was begun is done; nothing else is begun.
 	}
 	if err == nil {
 		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
@@ -167,6 +167,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	return result, err
 }
+
+// Expire drops what is remembered of writes for a short time only. It is called now and then,
+// at least every minute, also if no parent is synced.
+func (r *Reconciler) Expire() { r.detector.expire() }
 
 // forget drops what is kept of a parent that is gone.
 func (r *Reconciler) forget(key controller.Key) {

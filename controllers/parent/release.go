@@ -95,7 +95,7 @@ func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionRes
 		if err != nil || whole && found == 0 {
 			return taken, err
 		}
-		if whole {
+		if whole || found == 0 { // A listing that expires while it takes finalizers off gets on.
 			listed++
 		}
 	}

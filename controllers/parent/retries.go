@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -74,6 +75,8 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 	switch {
 	case errors.As(err, &known):
 		return known.retry
+	case variant.IsLasting(err):
+		return controller.Deterministic
 	case errors.As(err, &hook):
 		return retryOfHook(hook, repeatable)
 	case errors.Is(err, controller.ErrLater):

@@ -75,6 +75,7 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 	if !resource.Custom {
 		sent.Object["status"] = merged(statusOf(object), desired)
 	}
+	changes := s.schemas.Changes(resource.Kind) // As of now: the API server may learn a field while it answers.
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -84,7 +85,7 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 	case err != nil:
 		return nil, fmt.Errorf("ApplyFailed: status: %w", err)
 	}
-	s.remember(ctx, resource, nameOf(object), desired, judged(resource, updated, desired))
+	s.remember(ctx, resource, nameOf(object), pruned{sent: desired, stored: judged(resource, updated, desired), changes: changes})
 	return updated, nil
 }
 
@@ -180,16 +181,17 @@ func (s *StatusWriter) storedAs(resource discovery.Resource, name objectName, de
 		sameStatus(p.sent, desired) && sameStatus(p.stored, current)
 }
 
-func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource, name objectName, sent, stored map[string]any) {
-	if sameStatus(sent, stored) {
+// remember notes what the API server made of a status, if it is not what was sent.
+func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource, name objectName, p pruned) {
+	if sameStatus(p.sent, p.stored) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.pruned, name)
 		return
 	}
 	// Asking for the schema once is what has its changes noticed.
-	known := s.schemas.For(ctx, resource.Kind) != nil
+	p.known, p.at = s.schemas.For(ctx, resource.Kind) != nil, s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pruned[name] = pruned{sent: sent, stored: stored, changes: s.schemas.Changes(resource.Kind), known: known, at: s.clock.Now()}
+	s.pruned[name] = p
 }

@@ -243,7 +243,7 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	})
 	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
 		edited := parent.DeepCopy()
-		edited.SetLabels(map[string]string{"edited": "true"})
+		edited.Object["spec"] = map[string]any{"edited": true}
 		return true, edited, nil
 	})
 	events := record.NewFakeRecorder(10)
@@ -261,5 +261,41 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	}
 	if asked != 2*statusWrites || len(events.Events) > 0 {
 		t.Errorf("%d of %d were sent, and %d events told", asked, 2*statusWrites, len(events.Events))
+	}
+}
+
+// TestStatusOfABusyParent has others annotate the parent between each read and write.
+func TestStatusOfABusyParent(t *testing.T) {
+	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
+	parent := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a", "resourceVersion": "1"},
+	}}
+	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
+		annotated := parent.DeepCopy()
+		annotated.SetResourceVersion("2")
+		annotated.SetAnnotations(map[string]string{"heartbeat": "2"})
+		return true, annotated, nil
+	})
+	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent := action.(clienttesting.UpdateAction).GetObject().(*unstructured.Unstructured)
+		if sent.GetResourceVersion() != "2" {
+			return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
+		}
+		return true, sent, nil
+	})
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	r := &Reconciler{
+		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+		status: NewStatusWriter(client, nil, clock),
+	}
+	defer r.pendingWrites.close()
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	p := &pass{Reconciler: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {
+		t.Errorf("the parent is %v, want its status over what others have written", p.parent.Object)
 	}
 }

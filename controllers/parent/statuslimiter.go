@@ -27,10 +27,11 @@ type statusLimiter struct {
 	windows map[controller.Key]*window
 }
 
-// window is the time since a parent's first write, and the writes in it since the last
-// edit of the parent or the scripts.
+// window is the time since a parent's first write with one revision of the scripts, and
+// the writes in it since the last edit of the parent.
 type window struct {
 	since         time.Time
+	revision      string
 	given         uint64 // a hash of the parent's content and the scripts
 	writes, edits int
 	told          bool
@@ -41,12 +42,13 @@ func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
 }
 
 // wait returns how long the next write has to wait, or zero. first says that nothing
-// was told of it yet. An edit of the parent or of the scripts lets it go on: that the hook
-// answers otherwise since is no fault of it. What is edited all the time changes by itself.
-func (p *statusLimiter) wait(key controller.Key, given uint64) (wait time.Duration, first bool) {
+// was told of it yet. An edit of the scripts or of the parent lets it go on: that the hook
+// answers otherwise since is no fault of it. A parent that is edited all the time changes by
+// itself; scripts do not.
+func (p *statusLimiter) wait(key controller.Key, revision string, given uint64) (wait time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w := p.window(key, given)
+	w := p.window(key, revision, given)
 	if w.writes < statusWrites {
 		return 0, false
 	}
@@ -55,17 +57,17 @@ func (p *statusLimiter) wait(key controller.Key, given uint64) (wait time.Durati
 }
 
 // wrote counts a write, which the API server has accepted.
-func (p *statusLimiter) wrote(key controller.Key, given uint64) {
+func (p *statusLimiter) wrote(key controller.Key, revision string, given uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.window(key, given).writes++
+	p.window(key, revision, given).writes++
 }
 
-func (p *statusLimiter) window(key controller.Key, given uint64) *window {
+func (p *statusLimiter) window(key controller.Key, revision string, given uint64) *window {
 	w, now := p.windows[key], p.clock.Now()
 	switch {
-	case w == nil || now.Sub(w.since) >= statusWindow:
-		w = &window{since: now, given: given}
+	case w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow:
+		w = &window{since: now, revision: revision, given: given}
 		p.windows[key] = w
 	case w.given != given && w.edits < fickleAfter:
 		w.given, w.writes, w.edits, w.told = given, 0, w.edits+1, false
@@ -79,9 +81,9 @@ func (p *statusLimiter) forget(key controller.Key) {
 	delete(p.windows, key)
 }
 
-// waitForPace says that the status has to wait, and tells so on the parent.
+// limitStatus says that the status has to wait, and tells so on the parent.
 func (p *pass) limitStatus() bool {
-	wait, first := p.statusLimiter.wait(p.key, p.commonInputs()[given])
+	wait, first := p.statusLimiter.wait(p.key, p.programs.Revision, p.commonInputs()[given])
 	if wait == 0 {
 		return false
 	}

@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,23 +15,23 @@ func TestPace(t *testing.T) {
 	p := newStatusLimiter(clock)
 	restless, calm := controller.Key{Name: "restless"}, controller.Key{Name: "calm"}
 	for n := range statusWrites {
-		if wait, _ := p.wait(restless, 1); wait != 0 {
+		if wait, _ := p.wait(restless, "r1", 1); wait != 0 {
 			t.Fatalf("write %d has to wait %s", n+1, wait)
 		}
-		p.wrote(restless, 1)
+		p.wrote(restless, "r1", 1)
 	}
 	clock.Step(20 * time.Second)
-	if wait, first := p.wait(restless, 1); wait != 40*time.Second || !first {
+	if wait, first := p.wait(restless, "r1", 1); wait != 40*time.Second || !first {
 		t.Errorf("one write more waits %s (first: %v), want 40s and to be the first", wait, first)
 	}
-	if _, first := p.wait(restless, 1); first {
+	if _, first := p.wait(restless, "r1", 1); first {
 		t.Error("it is told twice")
 	}
-	if wait, _ := p.wait(calm, 1); wait != 0 {
+	if wait, _ := p.wait(calm, "r1", 1); wait != 0 {
 		t.Errorf("another parent has to wait %s", wait)
 	}
 	clock.Step(40 * time.Second)
-	if wait, _ := p.wait(restless, 1); wait != 0 {
+	if wait, _ := p.wait(restless, "r1", 1); wait != 0 {
 		t.Errorf("still has to wait %s", wait)
 	}
 	p.forget(restless)
@@ -44,7 +45,7 @@ func TestPaceCountsAcceptedWrites(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
 	for n := range 2 * statusWrites {
-		if wait, _ := p.wait(key, 1); wait != 0 {
+		if wait, _ := p.wait(key, "r1", 1); wait != 0 {
 			t.Fatalf("after %d writes that were refused the next waits %s", n, wait)
 		}
 	}
@@ -55,10 +56,10 @@ func TestPaceAndEdits(t *testing.T) {
 	key := controller.Key{Name: "p"}
 	writes := func(given uint64) (written int) {
 		for ; written < 10*statusWrites; written++ {
-			if wait, _ := p.wait(key, given); wait != 0 {
+			if wait, _ := p.wait(key, "r1", given); wait != 0 {
 				break
 			}
-			p.wrote(key, given)
+			p.wrote(key, "r1", given)
 		}
 		return written
 	}
@@ -69,5 +70,18 @@ func TestPaceAndEdits(t *testing.T) {
 	}
 	if got := writes(1000); got != 0 {
 		t.Errorf("%d writes of a parent that is edited all the time, want none before the minute is over", got)
+	}
+}
+
+// TestPaceAndRevisions writes with one revision of the scripts after another.
+func TestPaceAndRevisions(t *testing.T) {
+	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
+	key := controller.Key{Name: "p"}
+	for revision := range 5 * statusWrites {
+		name := fmt.Sprint(revision)
+		if wait, _ := p.wait(key, name, uint64(revision)); wait != 0 {
+			t.Fatalf("the status of revision %s has to wait %s", name, wait)
+		}
+		p.wrote(key, name, uint64(revision))
 	}
 }

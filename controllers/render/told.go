@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/reference"
 
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 )
@@ -19,8 +21,11 @@ type events struct {
 	list []Event
 }
 
-// Event keeps an event, whatever the object.
-func (e *events) Event(_ runtime.Object, eventType, reason, message string) {
+// Event keeps an event. The object must be one that the API server's recorder could name.
+func (e *events) Event(object runtime.Object, eventType, reason, message string) {
+	if _, err := reference.GetReference(scheme.Scheme, object); err != nil {
+		message = fmt.Sprintf("%s (an event on what has no reference: %v)", message, err)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, Event{eventType, reason, message})

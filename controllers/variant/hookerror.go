@@ -20,3 +20,16 @@ func HookError(hook string, err error) error {
 	}
 	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)
 }
+
+// lastingError is an error that only a change of what was observed can end.
+type lastingError struct{ error }
+
+// Unwrap returns the error itself.
+func (e lastingError) Unwrap() error { return e.error }
+
+// Lasting returns err as an error that lasts until something that was observed changes, so that
+// a retry after a short time is of no use.
+func Lasting(err error) error { return lastingError{err} }
+
+// IsLasting reports whether err, or what it wraps, comes from Lasting.
+func IsLasting(err error) bool { return errors.As(err, &lastingError{}) }

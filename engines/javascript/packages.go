@@ -116,6 +116,10 @@ func (t tree) ofImports(r request) (string, error) {
 		}
 		if m != nil {
 			target, ok := m.Imports.exported(r.imported, r.conditions())
+			if ok && (strings.HasPrefix(target, "#") || strings.HasPrefix(target, "/")) {
+				return "", fmt.Errorf("can't import %q: imports of %s lead to %q, which must be a path that begins with ./ or the name of a package",
+					r.imported, path.Join(folder, "package.json"), target)
+			}
 			if ok && !strings.HasPrefix(target, "./") {
 				return t.resolve(request{importer: path.Join(folder, "package.json"), imported: target, required: r.required})
 			}

@@ -37,6 +37,7 @@ var vendored = map[string]string{
 	"node_modules/careless/index.js":                `exports.name = require('fs').name`,
 	"node_modules/environment/index.js":             `exports.name = [typeof global, global === globalThis, process.env.NODE_ENV].join()`,
 	"node_modules/broken/package.json":              `{`,
+	"loop/package.json":                             `{"imports": {"#a": "#b", "#b": "#a", "#root": "/etc/hosts"}}`,
 	"node_modules/events/index.js":                  `exports.name = 'events in pure JavaScript'`,
 	"node_modules/libretto/index.js":                `exports.hash = () => 'not the host'`,
 	"site/node_modules/plain/index.js":              `exports.name = 'nearer'`,
@@ -116,6 +117,17 @@ func TestPackageErrors(t *testing.T) {
 		"node:events":     at + `"node:events": it is a module of Node.js`,
 	} {
 		got := compileError(t, importing("hooks.js", fmt.Sprintf("import%q; export const sync = 1", imported)))
+		if got == nil || got.Kind != engines.Invalid || !strings.HasPrefix(got.Error(), want) {
+			t.Errorf("%s: error\n%v, want one that starts with\n%s", imported, got, want)
+		}
+	}
+}
+
+// TestImportsThatLeadBack has names of a package lead to each other, which must end.
+func TestImportsThatLeadBack(t *testing.T) {
+	for imported, target := range map[string]string{"#a": "#b", "#root": "/etc/hosts"} {
+		want := fmt.Sprintf("loop/hooks.js:1:7: can't import %q: imports of loop/package.json lead to %q, which must be a path", imported, target)
+		got := compileError(t, importing("loop/hooks.js", fmt.Sprintf("import%q; export const sync = 1", imported)))
 		if got == nil || got.Kind != engines.Invalid || !strings.HasPrefix(got.Error(), want) {
 			t.Errorf("%s: error\n%v, want one that starts with\n%s", imported, got, want)
 		}

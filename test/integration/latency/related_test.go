@@ -26,7 +26,7 @@ func (w *scene) failures(definition string) float64 { return w.Passes(definition
 // mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
 func (w *scene) mustFail(definition string, before float64, limit time.Duration) {
 	w.T.Helper()
-	next, failures := 5*time.Millisecond, 1.0
+	next, failures := time.Second, 1.0 // What controller.BadResponse begins with.
 	for ; next < limit; next *= 2 {
 		failures++
 	}
