@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// goPackage is what go list tells about a package.
+// goPackage is a package as go list describes it.
 type goPackage struct {
 	Dir, ImportPath, Name              string
 	Module                             struct{ Path string }
@@ -28,11 +28,12 @@ type goPackage struct {
 
 var root = filepath.Join("..", "..")
 
-// packages lists every package of the module, without building any.
+// packages returns every package of the module. It builds none.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	lookAround(t)
-	command := exec.Command("go", "list", "-e", "-json=Dir,ImportPath,Name,Module,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports", "./...")
+	walkFolders(t)
+	const fields = "Dir,ImportPath,Name,Module,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports"
+	command := exec.Command("go", "list", "-e", "-json="+fields, "./...")
 	command.Dir = root
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
@@ -52,23 +53,25 @@ func packages(t *testing.T) []goPackage {
 	}
 }
 
-// lookAround lists every folder of the module. Package testing notes which folders and
-// files a test opens, so that go test runs this one again when a file is added, which it
-// could not know from go list.
-func lookAround(t *testing.T) {
+// walkFolders opens every folder of the module. The test cache depends on the folders and files that
+// a test opens, but not on those that go list opens: so go test runs this test again when a file is added.
+func walkFolders(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "bin" || entry.Name() == "testdata") {
+		if err != nil || !entry.IsDir() || path == root {
+			return err
+		}
+		if name := entry.Name(); strings.HasPrefix(name, ".") || name == "bin" || name == "testdata" {
 			return filepath.SkipDir
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// below gives the path of a package below the module's root, if it is of the module.
+// below returns the path of a package below the module's root. It returns false for packages of other modules.
 func below(module, importPath string) (string, bool) {
 	if importPath == module {
 		return ".", true
@@ -77,27 +80,30 @@ func below(module, importPath string) (string, bool) {
 }
 
 func (p goPackage) node() node {
-	ours := func(imports ...string) []string {
-		var paths []string
-		for _, i := range imports {
-			if path, ok := below(p.Module.Path, i); ok {
-				paths = append(paths, path)
-			}
-		}
-		return paths
-	}
-	path, _ := below(p.Module.Path, p.ImportPath)
-	external := slices.DeleteFunc(slices.Clone(p.Imports), func(i string) bool { _, is := below(p.Module.Path, i); return is })
-	return node{
-		path: path, name: p.Name, imports: ours(p.Imports...), testImports: ours(slices.Concat(p.TestImports, p.XTestImports)...), external: external,
-	}
+	n := node{name: p.Name}
+	n.path, _ = below(p.Module.Path, p.ImportPath)
+	n.imports, n.external = p.split(p.Imports)
+	n.testImports, _ = p.split(slices.Concat(p.TestImports, p.XTestImports))
+	return n
 }
 
-// TestCode holds every package of the module against the rules.
+// split returns the imports of this module, as paths below its root, and those of other modules.
+func (p goPackage) split(imports []string) (ours, external []string) {
+	for _, i := range imports {
+		if path, ok := below(p.Module.Path, i); ok {
+			ours = append(ours, path)
+		} else {
+			external = append(external, i)
+		}
+	}
+	return ours, external
+}
+
+// TestCode checks every package of the module.
 func TestCode(t *testing.T) {
 	all := packages(t)
 	if len(all) < 2 {
-		t.Fatalf("go list found %d packages, so that nothing would be checked", len(all))
+		t.Fatalf("go list found %d packages: nothing would be checked", len(all))
 	}
 	var graph []node
 	for _, p := range all {
@@ -115,8 +121,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// inspect looks into the files of a package for what go list does not tell: a package
-// comment, which there must be, and init functions, which there must not be.
+// inspect reads the files of a package and returns the problems that go list does not show: a missing
+// package comment, and init functions.
 func inspect(p goPackage) ([]string, error) {
 	var problems []string
 	documented := false
@@ -127,11 +133,11 @@ func inspect(p goPackage) ([]string, error) {
 		}
 		documented = documented || packageComment(file)
 		if hasInit(file) && !ast.IsGenerated(file) {
-			problems = append(problems, name+" has an init function: let whoever needs it call a function, so that importing a package does nothing")
+			problems = append(problems, name+" has an init function: let the callers that need it call a function, so that an import has no effects")
 		}
 	}
 	if !documented {
-		problems = append(problems, "no file has a package comment: say what the package is for")
+		problems = append(problems, "no file has a package comment: describe what the package is for")
 	}
 	return problems, nil
 }
@@ -148,17 +154,17 @@ func hasInit(file *ast.File) bool {
 	})
 }
 
-// TestInspectCatches shows inspect what it has to find.
+// TestInspectCatches checks that inspect finds each problem.
 func TestInspectCatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		source                  string
 		wantComment, wantNoInit bool
 	}{
-		"all well":               {"// Package a is one.\npackage a\nfunc f() {}", true, true},
+		"no problem":             {"// Package a is one.\npackage a\nfunc f() {}", true, true},
 		"a command":              {"// Command a is one.\npackage main", true, true},
 		"no comment":             {"package a", false, true},
-		"a comment of no use":    {"// nolint\npackage a", false, true},
-		"a comment set apart":    {"// Package a is one.\n\npackage a", false, true},
+		"an unrelated comment":   {"// nolint\npackage a", false, true},
+		"a detached comment":     {"// Package a is one.\n\npackage a", false, true},
 		"another package's name": {"// Package b is one.\npackage a", false, true},
 		"init":                   {"// Package a is one.\npackage a\nfunc init() {}", true, false},
 		"a method called init":   {"// Package a is one.\npackage a\ntype t int\nfunc (t) init() {}", true, true},

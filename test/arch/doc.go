@@ -1,5 +1,4 @@
-// Package arch keeps the shape of the code: which package may import which, what
-// packages may be called, and that each says what it is for. It holds tests alone.
-// The shape itself is described in docs/design; a rule that the code has outgrown is
-// changed here and there together.
+// Package arch tests the shape of the code: which package may import which, the names of
+// packages, package comments, and the sections of the specification that comments cite.
+// docs/design/shape.md describes the shape. Change a rule in both places.
 package arch

@@ -7,77 +7,85 @@ import (
 	"strings"
 )
 
-// rule says which packages of ours the packages of one part may import.
+// rule lists the packages of this module that some packages may import.
 //
-// Patterns are paths below the module's root: "." is the root itself, * stands for
-// one path element, and a final /... for a package and all below it. Every package
-// may import those of its own subtree, which the pattern of its rule names up to /... .
+// Patterns are paths below the module's root. "." is the root, * stands for one path element,
+// and a final /... for a package and all packages below it. Every package may import its own
+// subtree, as far as the pattern of its rule names it before /... .
 type rule struct {
 	packages string
 	imports  []string
-	// inTests is what its tests may import besides, on top of everyTest.
+	// inTests are further packages that its tests may import, besides everyTest.
 	inTests []string
-	// excludes are the packages of other modules that must not be imported, with all below them.
+	// excludes are packages of other modules that must not be imported, with all packages below them.
 	excludes []string
 	why      string
 }
 
-// everyTest is what the tests of every package may import.
+// everyPackage lists what every package may import.
+var everyPackage = []string{"jsonvalue"}
+
+// everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
 
-// realHooks is what tests need to run hooks in earnest.
+// realHooks lists what tests need to run real hooks.
 var realHooks = []string{"engines/enginetest", "engines/standard"}
 
-// runsTheCore is what the tests of a variant need to have the core run it.
-var runsTheCore = append([]string{"runtime/...", "scripts/..."}, realHooks...)
+// clients lists what pure packages must not import.
+var clients = []string{"k8s.io/client-go"}
 
 const (
-	leaf         = "it is a leaf: it is understood, tested and replaced without knowing the rest"
-	wiringIsLast = "it wires the program together, so that nothing may depend on it and it may depend on all"
-	pureVariant  = "it is three pure functions over the one reconcile core; what it shares with another variant belongs in the core"
-	onlyTests    = "it is there for tests, so that it may use all that they use"
-	outermost    = "it puts definitions to work with the variants; whoever needs both of its neighbours is cmd"
+	leaf         = "it is a leaf: you can read, test and replace it alone"
+	wiringIsLast = "it wires the program together: nothing may depend on it, and it may depend on everything"
+	pureApply    = "it is pure functions over objects: only package apply sends requests"
+	pureVariant  = "it is three pure functions for the reconcile core; code that variants share belongs in the contract"
+	onlyTests    = "it exists for tests, so it may use everything that they use"
+	outermost    = "it combines definitions and variants; what needs its neighbours too belongs in cmd"
 	rendered     = "it runs a definition's plan as the host does, so that there is one way from a definition to a reconciler"
 )
 
-// rules are tried in order; the first that matches a package is its rule. Nobody is
-// allowed cmd, and only tests are allowed test.
+// rules are tried in order. The first one that matches a package applies. No rule allows an
+// import of cmd, and only tests may import test.
 var rules = []rule{
 	{packages: "cmd/...", imports: []string{
 		"runtime/...", "engines/...", "apply/...", "scripts/...", "controllers/...", "manifests/...",
 	}, why: wiringIsLast},
 
-	{packages: "engines", why: "it is the contract of all engines, so that it can know none of them"},
+	{packages: "engines", why: "it is the contract of all engines, so it can know none of them"},
 	{packages: "engines/standard/...", imports: []string{"engines", "engines/..."},
-		why: "it is the one list of engines; only cmd imports it, so that every other package works with any list"},
+		why: "it is the one list of engines: only cmd imports it, so that every other package works with any list"},
 	{packages: "engines/sandbox/...", imports: []string{"engines"}, inTests: []string{"engines/..."},
-		why: "it runs any engine in a worker process: which ones, it is told"},
-	{packages: "engines/authoring",
-		why: "it is what scripts import and authors read, as text: a leaf that the engines hand out"},
+		why: "it runs any engine in a worker process, and receives the list from its caller"},
+	{packages: "engines/authoring", why: "it is the helper module for scripts, as text: a leaf that engines import"},
 	{packages: "engines/*/...", imports: []string{"engines", "engines/authoring"}, inTests: realHooks,
-		why: "an engine knows the contract and no other engine, so that each can be added and taken out by itself"},
+		why: "an engine knows the contract and no other engine, so that each can be added and removed alone"},
 
+	{packages: "apply/schema/...", why: leaf},
+	{packages: "apply/merge/...", imports: []string{"apply/schema"}, inTests: []string{"apply/..."}, excludes: clients, why: pureApply},
+	{packages: "apply/serverside/...", imports: []string{"apply/schema", "apply/merge"}, inTests: []string{"apply/..."},
+		excludes: clients, why: pureApply},
+	{packages: "apply/fielddiff/...", imports: []string{"apply/schema", "apply/merge"}, inTests: []string{"apply/..."},
+		excludes: clients, why: pureApply},
 	{packages: "apply/...", why: leaf},
+	{packages: "jsonvalue/...", excludes: clients, why: leaf},
 	{packages: "runtime/*/...", why: leaf},
 	{packages: "controllers/api/...", why: leaf},
 	{packages: "manifests/...", why: leaf},
 
 	{packages: "scripts/...", imports: []string{"engines", "runtime/watchset/..."}, inTests: realHooks,
-		why: "scripts are loaded for whoever asks, the test runner for scripts among them: it knows no API types and no controllers"},
+		why: "it loads scripts for any caller: it knows no API types and no controllers"},
 
-	{packages: "controllers/variant", imports: []string{"engines", "apply", "runtime/controller", "runtime/discovery", "controllers/api/..."},
-		excludes: []string{"k8s.io/client-go"},
-		why:      "it is the contract between the reconcile core and its variants: pure functions and values, without clients and informers"},
-	{packages: "controllers/parent/...", imports: []string{"controllers/variant", "engines", "scripts/...", "apply/...", "runtime/...", "controllers/api/..."},
-		inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
+	{packages: "controllers/variant", imports: []string{
+		"engines", "apply/...", "runtime/controller", "runtime/discovery", "controllers/api/...",
+	}, excludes: clients, why: "it is the contract between the reconcile core and its variants: pure, without clients and informers"},
+	{packages: "controllers/parent/...", imports: []string{
+		"controllers/variant", "engines", "apply/...", "runtime/...", "controllers/api/...",
+	}, inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
 	{packages: "controllers/credentials/...", imports: []string{"controllers/api/...", "engines", "runtime/..."},
-		why: "it turns what a definition says of its webhooks' servers into what the engine calls them with; it knows nothing of parents"},
-	{packages: "controllers/composite/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
-	{packages: "controllers/decorator/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
-	{packages: "controllers/mapping/...", imports: []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
-		inTests: runsTheCore, excludes: []string{"k8s.io/client-go"}, why: pureVariant},
+		why: "it resolves the credentials of webhooks: it knows nothing of parents"},
+	variantRule("controllers/composite/..."),
+	variantRule("controllers/decorator/..."),
+	variantRule("controllers/mapping/..."),
 	{packages: "controllers/definition/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...",
 		"controllers/composite/...", "controllers/decorator/...", "controllers/mapping/...",
@@ -85,9 +93,10 @@ var rules = []rule{
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
-		why: "it stands in for an API server, which knows nothing of those who use it"},
+		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/...", imports: []string{
-		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "engines", "scripts/...", "apply/...", "runtime/...",
+		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition",
+		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: rendered},
 
 	{packages: "test/arch", why: "it reads the code and runs none of it"},
@@ -95,15 +104,24 @@ var rules = []rule{
 		"runtime/...", "engines/...", "apply/...", "scripts/...", "controllers/...", "manifests/...",
 	}, why: onlyTests},
 	{packages: "examples/...", inTests: []string{"controllers/...", "engines/...", "scripts/..."},
-		why: "examples are definitions and scripts; what Go they have is the test that runs them"},
+		why: "examples are definitions and scripts; their only Go code is the test that runs them"},
 }
 
-// forbiddenNames are package names that say nothing of what a package is for.
+func variantRule(packages string) rule {
+	return rule{
+		packages: packages,
+		imports:  []string{"controllers/variant", "controllers/api/...", "engines", "apply/...", "runtime/discovery"},
+		excludes: clients,
+		why:      pureVariant,
+	}
+}
+
+// forbiddenNames are package names that do not describe the package.
 var forbiddenNames = []string{
 	"manager", "handler", "processor", "service", "util", "utils", "common", "helper", "helpers", "core", "types", "runtime",
 }
 
-// node is a package of ours as the rules see it: paths are below the module's root.
+// node is a package of this module. Paths are below the module's root.
 type node struct {
 	path, name           string
 	imports, testImports []string
@@ -111,7 +129,7 @@ type node struct {
 	external []string
 }
 
-// violations says what in the graph breaks which rule and why the rule is there.
+// violations returns a message for each violation of a rule, with the reason for the rule.
 func violations(rules []rule, graph []node) []string {
 	var found []string
 	for _, n := range graph {
@@ -120,26 +138,33 @@ func violations(rules []rule, graph []node) []string {
 		}
 		r, known := ruleFor(rules, n.path)
 		if !known {
-			found = append(found, fmt.Sprintf("%s: no rule says what this package may import: add one to test/arch and say why", n.path))
+			found = append(found, n.path+": no rule lists what this package may import: add one to test/arch with its reason")
 			continue
 		}
-		for _, imported := range n.imports {
-			if !allowed(r, n.path, imported, r.imports) {
-				found = append(found, fmt.Sprintf("%s imports %s, which the rule for %s does not allow: %s", n.path, imported, r.packages, r.why))
-			}
+		found = append(found, r.violations(n)...)
+	}
+	return found
+}
+
+// violations returns a message for each import of n that the rule does not allow.
+func (r rule) violations(n node) []string {
+	var found []string
+	add := func(importer, imported, verb string) {
+		found = append(found, fmt.Sprintf("%s imports %s, which the rule for %s %s: %s", importer, imported, r.packages, verb, r.why))
+	}
+	for _, imported := range n.imports {
+		if !r.allows(n.path, imported, r.imports) {
+			add(n.path, imported, "does not allow")
 		}
-		for _, imported := range n.external {
-			for _, excluded := range r.excludes {
-				if imported == excluded || strings.HasPrefix(imported, excluded+"/") {
-					found = append(found, fmt.Sprintf("%s imports %s, which the rule for %s excludes: %s", n.path, imported, r.packages, r.why))
-				}
-			}
+	}
+	for _, imported := range n.external {
+		if slices.ContainsFunc(r.excludes, func(excluded string) bool { return matches(excluded+"/...", imported) }) {
+			add(n.path, imported, "excludes")
 		}
-		inTests := slices.Concat(r.imports, r.inTests, everyTest)
-		for _, imported := range n.testImports {
-			if !allowed(r, n.path, imported, inTests) {
-				found = append(found, fmt.Sprintf("a test of %s imports %s, which the rule for %s does not allow: %s", n.path, imported, r.packages, r.why))
-			}
+	}
+	for _, imported := range n.testImports {
+		if !r.allows(n.path, imported, slices.Concat(r.imports, r.inTests, everyTest)) {
+			add("a test of "+n.path, imported, "does not allow")
 		}
 	}
 	return found
@@ -154,31 +179,30 @@ func ruleFor(rules []rule, path string) (rule, bool) {
 	return rule{}, false
 }
 
-// allowed says whether a package may import another: its own subtree or one of the patterns.
-func allowed(r rule, importer, imported string, patterns []string) bool {
+// allows reports whether a package may import another: one of everyPackage, of its own subtree, or of the patterns.
+func (r rule) allows(importer, imported string, patterns []string) bool {
 	if importer == imported || ownSubtree(r.packages, importer, imported) {
 		return true
 	}
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, imported) })
+	return slices.ContainsFunc(slices.Concat(everyPackage, patterns), func(pattern string) bool { return matches(pattern, imported) })
 }
 
-// ownSubtree says whether the imported package lies below what the rule's pattern
-// pins down of the importer: for engines/*/... that is engines/cel for engines/cel/x.
+// ownSubtree reports whether the imported package is below the part of the importer's path that the pattern names
+// before /... : with engines/*/... that is engines/cel for engines/cel/x.
 func ownSubtree(pattern, importer, imported string) bool {
-	stem, whole := strings.CutSuffix(pattern, "/...")
-	if !whole {
+	stem, subtree := strings.CutSuffix(pattern, "/...")
+	if !subtree {
 		return false
 	}
 	elements := strings.Split(importer, "/")
-	root := strings.Join(elements[:len(strings.Split(stem, "/"))], "/")
-	return imported == root || strings.HasPrefix(imported, root+"/")
+	return matches(strings.Join(elements[:len(strings.Split(stem, "/"))], "/")+"/...", imported)
 }
 
-// matches says whether a path is one that the pattern stands for.
+// matches reports whether the pattern matches the path.
 func matches(pattern, path string) bool {
-	stem, whole := strings.CutSuffix(pattern, "/...")
+	stem, subtree := strings.CutSuffix(pattern, "/...")
 	want, have := strings.Split(stem, "/"), strings.Split(path, "/")
-	if len(have) < len(want) || (len(have) > len(want) && !whole) {
+	if len(have) < len(want) || (len(have) > len(want) && !subtree) {
 		return false
 	}
 	for i, element := range want {
