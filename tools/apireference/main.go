@@ -1,8 +1,7 @@
-// Command apireference writes the reference of an API as Markdown, from the
-// CustomResourceDefinitions that are named as its arguments, to its standard
-// output. It shows what the API server enforces: fields, defaults, allowed values
-// and what a broken rule says. An object that several fields share is written
-// down once and linked to.
+// Command apireference reads the CustomResourceDefinitions in the files that are its
+// arguments, and writes an API reference in Markdown to its standard output. The
+// reference has what the API server enforces: fields, defaults, allowed values and the
+// messages of rules. An object that several fields share is described once.
 package main
 
 import (

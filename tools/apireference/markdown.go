@@ -13,14 +13,14 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// writer collects the text. Its sections maps the schema of an object that has
-// been described to the heading of the section that does.
+// writer collects the text. Its sections map the schema of each described object to the
+// heading of its section.
 type writer struct {
 	text     bytes.Buffer
 	sections map[string]string
 }
 
-// object is an object that awaits a section of its own.
+// object is an object that gets a section of its own.
 type object struct {
 	kind, path string
 	schema     schema
@@ -35,7 +35,8 @@ func (w *writer) kind(crd *apiextensionsv1.CustomResourceDefinition) error {
 			return fmt.Errorf("version %s has no schema", version.Name)
 		}
 		root := *version.Schema.OpenAPIV3Schema
-		w.printf("\n## %s\n\n`apiVersion: %s/%s`, `kind: %s`. %s resource `%s`", names.Kind, crd.Spec.Group, version.Name, names.Kind, scope(crd.Spec.Scope), names.Plural)
+		w.printf("\n## %s\n\n`apiVersion: %s/%s`, `kind: %s`. %s resource `%s`",
+			names.Kind, crd.Spec.Group, version.Name, names.Kind, scope(crd.Spec.Scope), names.Plural)
 		if len(names.ShortNames) > 0 {
 			w.printf(", short `%s`", strings.Join(names.ShortNames, "`, `"))
 		}
@@ -48,7 +49,7 @@ func (w *writer) kind(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// objects writes a table for an object and then, in turn, for the objects in it.
+// objects writes a table for an object, and then for the objects in it.
 func (w *writer) objects(o object) {
 	if o.path != "" {
 		w.printf("\n### %s\n\n%s\n", heading(o), prose(o.schema.Description))
@@ -92,8 +93,8 @@ func (w *writer) objects(o object) {
 	}
 }
 
-// cell is what the table says about a field: its description, its default, the
-// values that it takes and its rules, unless a section of its own has them.
+// cell returns the text of the table about a field: its description, default, allowed
+// values and rules, unless the field has a section of its own.
 func cell(name string, field, element schema) string {
 	parts := []string{}
 	if description := prose(field.Description); description != "" {
@@ -120,7 +121,7 @@ func cell(name string, field, element schema) string {
 	return strings.ReplaceAll(strings.Join(parts, " "), "|", `\|`)
 }
 
-// bounds says how many items a list may have and how large a number may be.
+// bounds returns the limits of the length of a list and of a number.
 func bounds(s schema) []string {
 	var parts []string
 	if s.MinItems != nil {
@@ -135,7 +136,7 @@ func bounds(s schema) []string {
 	return parts
 }
 
-// rules gives what the API server says when a rule of the schema is broken.
+// rules returns the messages of the validation rules.
 func rules(s schema) []string {
 	var messages []string
 	for _, rule := range s.XValidations {
@@ -157,19 +158,19 @@ func typeName(s schema) string {
 	}
 }
 
-// key is the same for two objects that differ in their own description alone.
+// key returns the same text for two objects that differ only in their own descriptions.
 func key(s schema) string {
 	s.Description = ""
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(fmt.Sprintf("a schema that was read as JSON can't be written: %v", err))
+		panic(fmt.Sprintf("writing a schema that was read from JSON: %v", err))
 	}
 	return string(data)
 }
 
 func heading(o object) string { return o.kind + " " + o.path }
 
-// anchor is the identifier that GitHub gives to a heading.
+// anchor returns GitHub's anchor of a heading.
 func anchor(heading string) string {
 	keep := func(r rune) rune {
 		switch {
@@ -191,7 +192,7 @@ func scope(s apiextensionsv1.ResourceScope) string {
 	return "Namespaced"
 }
 
-// prose joins the lines of a comment, and keeps its <placeholders> from being taken for HTML.
+// prose joins the lines of a comment, and escapes its <placeholders>.
 func prose(text string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<", "&lt;")
 }

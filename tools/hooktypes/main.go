@@ -1,6 +1,6 @@
-// Command hooktypes describes the JSON of hooks, as the Go types in a directory say it is,
-// on its standard output: as TypeScript declarations or as a reference in Markdown. The
-// package comment of those types says how they are written.
+// Command hooktypes reads the Go types of hook requests and responses in a directory, and writes
+// TypeScript declarations or a reference in Markdown to its standard output. The package comment
+// of these types describes how to write them.
 package main
 
 import (

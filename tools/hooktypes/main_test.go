@@ -88,7 +88,9 @@ func TestMarkdown(t *testing.T) {
 	if err := run([]string{"markdown", written(t, kettle)}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"## Kettle\n\nKettle boils water.", "| `by` | `Fuel \\| null` | by is what heats, A\\|B. |", "type Pots<K> = { [name: string]: K }"} {
+	for _, line := range []string{
+		"## Kettle\n\nKettle boils water.", "| `by` | `Fuel \\| null` | by is what heats, A\\|B. |", "type Pots<K> = { [name: string]: K }",
+	} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("%q is missing from\n%s", line, out.String())
 		}
@@ -97,12 +99,15 @@ func TestMarkdown(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct{ reason, source, want string }{
-		"NoTypes":     {"a wrong directory must not give an empty file", "", "no types"},
-		"NoTag":       {"the JSON name is not to be guessed", "type A struct {\n// B is.\nB string }", "A.B: has no tags"},
-		"NoComment":   {"authors have nothing else to read", "type A struct { B string `json:\"b\"` }", "A.B: has no comment"},
-		"UnknownType": {"a type of another package is not known here", "type A struct {\n// B is.\nB time.Time `json:\"b\"` }", "a type that hooktypes does not know"},
-		"NoStruct":    {"its TypeScript has to be given", "type A map[string]string", "A: is no struct"},
-		"ForeignPart": {"its fields are not known", "type A struct { time.Time }", "a struct within it is none of this package"},
+		"NoTypes":   {"a wrong directory must not give an empty file", "", "no types"},
+		"NoTag":     {"the JSON name is not to be guessed", "type A struct {\n// B is.\nB string }", "A.B: has no tags"},
+		"NoComment": {"authors have nothing else to read", "type A struct { B string `json:\"b\"` }", "A.B: has no comment"},
+		"UnknownType": {
+			"a type of another package is not known here",
+			"type A struct {\n// B is.\nB time.Time `json:\"b\"` }", "a type that hooktypes does not know",
+		},
+		"NoStruct":    {"its TypeScript has to be given", "type A map[string]string", "A: is not a struct"},
+		"ForeignPart": {"its fields are not known", "type A struct { time.Time }", "embeds a struct of another package"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// markdown writes the types as a reference.
+// markdown returns the reference of the types.
 func markdown(declarations []declaration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Hook reference\n\n<!-- %s -->\n\n", generated)

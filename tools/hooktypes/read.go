@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// declaration is one type. Alias is its declaration in TypeScript, if it is no struct.
+// declaration is one type. A type that is no struct has an alias: its declaration in TypeScript.
 type declaration struct {
 	name, doc, alias string
 	parameters       []string // as TypeScript declares them
 	fields           []field
 }
 
-// field is one field of a struct. Its key is empty if it stands for all other keys.
+// field is one field of a struct. Its key is empty for the field that holds all other keys.
 type field struct {
 	key, doc, kind string
 	optional       bool
@@ -31,18 +31,18 @@ type reader struct {
 	order  []string
 	types  map[string]*ast.TypeSpec
 	docs   map[string]*ast.CommentGroup
-	lent   map[string]bool // structs that are parts of others
+	parts  map[string]bool // structs that are embedded in others
 	failed error
 }
 
-// read gives the types of the package in a directory, in the order of its files, but for
-// those that only lend their fields to others.
+// read returns the types of the package in a directory, in the order of its files, without
+// those that are embedded in others.
 func read(directory string) ([]declaration, error) {
 	paths, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{types: map[string]*ast.TypeSpec{}, docs: map[string]*ast.CommentGroup{}, lent: map[string]bool{}}
+	r := &reader{types: map[string]*ast.TypeSpec{}, docs: map[string]*ast.CommentGroup{}, parts: map[string]bool{}}
 	for _, path := range paths {
 		if err := r.file(path); err != nil {
 			return nil, err
@@ -53,9 +53,9 @@ func read(directory string) ([]declaration, error) {
 		all = append(all, r.declaration(name))
 	}
 	if len(all) == 0 && r.failed == nil {
-		r.failed = fmt.Errorf("%s: there are no types", directory)
+		r.failed = fmt.Errorf("%s: no types", directory)
 	}
-	return slices.DeleteFunc(all, func(d declaration) bool { return r.lent[d.name] }), r.failed
+	return slices.DeleteFunc(all, func(d declaration) bool { return r.parts[d.name] }), r.failed
 }
 
 func (r *reader) file(path string) error {
@@ -97,7 +97,7 @@ func (r *reader) declaration(name string) declaration {
 	return d
 }
 
-// aliasDirective starts the comment that declares a type in TypeScript.
+// aliasDirective is the prefix of the comment that declares a type in TypeScript.
 const aliasDirective = "//typescript:"
 
 func (r *reader) alias(name string) string {
@@ -108,11 +108,11 @@ func (r *reader) alias(name string) string {
 			}
 		}
 	}
-	r.fail("%s: is no struct, and no comment %stype says what it is", name, aliasDirective)
+	r.fail("%s: is not a struct, and has no comment %stype", name, aliasDirective)
 	return ""
 }
 
-// fields are those of a struct and of the structs in it.
+// fields returns the fields of a struct, with those of embedded structs.
 func (r *reader) fields(of string, structure *ast.StructType) []field {
 	var all []field
 	for _, f := range structure.Fields.List {
@@ -122,11 +122,11 @@ func (r *reader) fields(of string, structure *ast.StructType) []field {
 		}
 		part, _ := f.Type.(*ast.Ident)
 		if part == nil || r.types[part.Name] == nil {
-			r.fail("%s: a struct within it is none of this package", of)
+			r.fail("%s: embeds a struct of another package", of)
 			return nil
 		}
 		inner, _ := r.types[part.Name].Type.(*ast.StructType)
-		r.lent[part.Name] = true
+		r.parts[part.Name] = true
 		all = append(all, r.fields(part.Name, inner)...)
 	}
 	return all
@@ -165,7 +165,7 @@ func (r *reader) field(of string, f *ast.Field) field {
 
 var plainKinds = map[string]string{"string": "string", "bool": "boolean", "int64": "number", "float64": "number", "any": "any"}
 
-// kind is a Go type in TypeScript.
+// kind returns a Go type in TypeScript.
 func (r *reader) kind(of string, t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.Ident:
