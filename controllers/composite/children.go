@@ -13,13 +13,13 @@ import (
 
 // selected gives the children of p the label of a generated selector, and
 // refuses those that p's selector does not match.
-func (v *Variant) selected(p *unstructured.Unstructured) variant.FinishFunc {
+func (v *Variant) finishFor(p *unstructured.Unstructured) variant.FinishFunc {
 	claim, err := v.Claim(p)
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if err != nil {
 			return nil, err.Error()
 		}
-		child = v.labelled(child, p)
+		child = v.withUIDLabel(child, p)
 		if !claim.Selector.Matches(labels.Set(child.GetLabels())) {
 			return nil, fmt.Sprintf("metadata.labels: the labels of %s do not match the parent's selector %q, so that it would never be seen again", apply.KeyOf(child), claim.Selector)
 		}
@@ -29,13 +29,13 @@ func (v *Variant) selected(p *unstructured.Unstructured) variant.FinishFunc {
 
 // unselected is selected for an earlier state of p. What p's selector does not
 // match by now is no mistake of the hook's.
-func (v *Variant) unselected(p *unstructured.Unstructured) variant.FinishFunc {
+func (v *Variant) finishForOld(p *unstructured.Unstructured) variant.FinishFunc {
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-		return v.labelled(child, p), ""
+		return v.withUIDLabel(child, p), ""
 	}
 }
 
-func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Unstructured {
+func (v *Variant) withUIDLabel(child, p *unstructured.Unstructured) *unstructured.Unstructured {
 	set := child.GetLabels()
 	if !v.generate || set[v1alpha1.ControllerUIDLabel] != "" {
 		return child
@@ -50,7 +50,7 @@ func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Un
 }
 
 // dynamicallyUpToDate says whether dynamic apply would write nothing.
-func dynamicallyUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
+func isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
 	merged, err := apply.Merge(observed, desired)
 	return merged == observed, err
 }

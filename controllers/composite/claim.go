@@ -25,15 +25,15 @@ func (v *Variant) SelectorIndex() string {
 // one, or the parent's spec.selector.
 func (v *Variant) Claim(p *unstructured.Unstructured) (variant.Claim, error) {
 	if v.generate {
-		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: unmarked}, nil
+		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: hasNoMark}, nil
 	}
 	selector, err := selectorOf(p)
-	return variant.Claim{Selector: selector, Marked: unmarked}, err
+	return variant.Claim{Selector: selector, Marked: hasNoMark}, err
 }
 
 // unmarked says that no decorator and no map has made the object for the same
 // parent: what they made is theirs to update, release and delete.
-func unmarked(child *unstructured.Unstructured) bool {
+func hasNoMark(child *unstructured.Unstructured) bool {
 	annotations := child.GetAnnotations()
 	return annotations[v1alpha1.DecoratorAnnotation] == "" && annotations[v1alpha1.MapAnnotation] == ""
 }

@@ -52,19 +52,19 @@ func New(config Config) *Variant {
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
 		children: variant.NewPlacement("children", config.Children),
 		sync:     newHook(v1alpha1.SyncHook, hooks.Sync, len(config.Children) > 0),
-		label:    typed(config.Definition).RevisionLabelValue(),
+		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
 		paths:    splitPaths(config.Spec.RevisionFields()),
 	}
 	if hooks.Finalize != nil {
 		v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize, len(config.Children) > 0)
-		v.finalizer = typed(config.Definition).Finalizer()
+		v.finalizer = namedDefinition(config.Definition).Finalizer()
 	}
 	return v
 }
 
 // typed returns a CompositeController that has the definition's name and nothing else.
-func typed(definition map[string]any) *v1alpha1.CompositeController {
+func namedDefinition(definition map[string]any) *v1alpha1.CompositeController {
 	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
 }
 
@@ -87,7 +87,7 @@ func (v *Variant) Unchecked() []variant.ChildRule {
 
 // rolls says whether the observed parent has a rollout: children are not managed
 // for one that is being deleted and that no finalizer of ours holds back.
-func (v *Variant) rolls(observed variant.Observed) bool {
+func (v *Variant) hasRollout(observed variant.Observed) bool {
 	return v.Rolling() && (!observed.Deleting() || slices.Contains(observed.Parent.GetFinalizers(), v.finalizer))
 }
 
@@ -95,7 +95,7 @@ func (v *Variant) rolls(observed variant.Observed) bool {
 // specification): once, or in a rollout once for each revision of the parent
 // that has children.
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
-	if !v.rolls(observed) {
+	if !v.hasRollout(observed) {
 		return []variant.Call{v.call(observed, observed.Parent, "")}, nil
 	}
 	h, err := v.history(observed)
@@ -104,15 +104,15 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	}
 	var calls []variant.Call
 	for _, r := range h.live() {
-		calls = append(calls, v.call(observed, v.parentOf(h, r, observed), r.name))
+		calls = append(calls, v.call(observed, v.parentAt(h, r, observed), r.name))
 	}
 	return calls, nil
 }
 
 // Desired reads the hook's answers.
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
-	if v.rolls(observed) {
+	if v.hasRollout(observed) {
 		return v.rollOut(observed, answers)
 	}
-	return v.read(answers[0], observed, v.selected(observed.Parent))
+	return v.readResponse(answers[0], observed, v.finishFor(observed.Parent))
 }

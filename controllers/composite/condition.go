@@ -20,28 +20,28 @@ type condition struct{ status, reason, message string }
 
 // told says how far a rollout is. It is True once all members are of the latest
 // revision, be they well or not, as in metacontroller.
-func (r *rollout) told() condition {
+func (r *rollout) condition() condition {
 	switch {
-	case len(r.moved) > 0:
-		return condition{"False", reasonProgressing, "updating " + named(r.moved) + r.withheld()}
-	case r.wait == nil:
-		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.latest.name}
+	case len(r.started) > 0:
+		return condition{"False", reasonProgressing, "updating " + namesOf(r.started) + r.withheldMessage()}
+	case r.blocker == nil:
+		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.updateRevision.name}
 	default:
-		return condition{"False", reasonWaiting, r.wait.String() + r.withheld()}
+		return condition{"False", reasonWaiting, r.blocker.String() + r.withheldMessage()}
 	}
 }
 
 // withheld names the members that are missing on purpose, with the way out.
-func (r *rollout) withheld() string {
-	if len(r.unmade) == 0 {
+func (r *rollout) withheldMessage() string {
+	if len(r.withheld) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; not made: %s, as %s and the hook wants no such child for an earlier ControllerRevision: "+
-		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", named(r.unmade), heldBack(r.unmade[0]))
+		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", namesOf(r.withheld), holdReason(r.withheld[0]))
 }
 
 // named lists the children, but for those that are too many.
-func named(members []*child) string {
+func namesOf(members []*rollingChild) string {
 	text := ""
 	for i, m := range members {
 		switch {

@@ -11,10 +11,10 @@ import (
 
 // history is all revisions of a parent and which of them each child is of.
 type history struct {
-	latest *revision
+	updateRevision *revision
 	// old are the others, newest first.
-	old    []*revision
-	holder map[childID]*revision
+	oldRevisions    []*revision
+	revisionByChild map[childID]*revision
 }
 
 // history finds the revision that the parent is at, which may be an old one
@@ -24,27 +24,27 @@ func (v *Variant) history(observed variant.Observed) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &history{old: stored}
+	h := &history{oldRevisions: stored}
 	patch := patchOf(observed.Parent.Object, v.paths)
 	at := slices.IndexFunc(stored, func(r *revision) bool { return apply.Equal(r.patch, patch) })
 	if at >= 0 {
-		h.latest = stored[at]
-		h.old = slices.Delete(stored, at, at+1)
-	} else if h.latest, err = v.newRevision(observed.Parent, patch, stored); err != nil {
+		h.updateRevision = stored[at]
+		h.oldRevisions = slices.Delete(stored, at, at+1)
+	} else if h.updateRevision, err = v.newRevision(observed.Parent, patch, stored); err != nil {
 		return nil, err
 	}
-	h.holder = v.holders(h)
+	h.revisionByChild = v.revisionByChild(h)
 	return h, nil
 }
 
 // live are the revisions that some child is of, the latest first and in any case.
 func (h *history) live() []*revision {
 	held := map[*revision]bool{}
-	for _, r := range h.holder {
+	for _, r := range h.revisionByChild {
 		held[r] = true
 	}
-	live := []*revision{h.latest}
-	for _, r := range h.old {
+	live := []*revision{h.updateRevision}
+	for _, r := range h.oldRevisions {
 		if held[r] {
 			live = append(live, r)
 		}
@@ -53,9 +53,9 @@ func (h *history) live() []*revision {
 }
 
 // parentOf gives the parent as it was at a revision.
-func (v *Variant) parentOf(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
-	if r == h.latest {
+func (v *Variant) parentAt(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
+	if r == h.updateRevision {
 		return observed.Parent
 	}
-	return &unstructured.Unstructured{Object: patched(observed.Parent.Object, r.patch, v.paths)}
+	return &unstructured.Unstructured{Object: withPatch(observed.Parent.Object, r.patch, v.paths)}
 }

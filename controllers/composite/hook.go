@@ -24,7 +24,7 @@ func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, children bool) hook {
 }
 
 // asked is the hook that is asked in this pass.
-func (v *Variant) asked(observed variant.Observed) hook {
+func (v *Variant) hookFor(observed variant.Observed) hook {
 	if observed.Finalizing && v.finalize.name != "" {
 		return v.finalize
 	}
@@ -34,7 +34,7 @@ func (v *Variant) asked(observed variant.Observed) hook {
 // call asks about p, which is the parent or an earlier state of it. Children and
 // related objects are those of the parent as it is.
 func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, subject string) variant.Call {
-	h, namespace := v.asked(observed), observed.Parent.GetNamespace()
+	h, namespace := v.hookFor(observed), observed.Parent.GetNamespace()
 	return variant.Call{
 		Hook:    string(h.name),
 		Subject: subject,
@@ -49,8 +49,8 @@ func (v *Variant) call(observed variant.Observed, p *unstructured.Unstructured, 
 }
 
 // read reads one answer.
-func (v *Variant) read(answer variant.Answer, observed variant.Observed, finish variant.FinishFunc) (variant.Desired, error) {
-	response := variant.ReadResponse(answer, v.asked(observed).response)
+func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed, finish variant.FinishFunc) (variant.Desired, error) {
+	response := variant.ReadResponse(answer, v.hookFor(observed).response)
 	desired := variant.Desired{
 		Children:           v.children.Objects(response, observed.Parent, finish),
 		Status:             statusFor(observed, response.Map("status")),

@@ -19,7 +19,7 @@ func templateLabels(p *unstructured.Unstructured) map[string]string {
 // found again (in metacontroller the labels of the parent's template need not). Where
 // an expression leaves a choice it takes the preferred label if that will do, or
 // else the first value that does.
-func satisfying(selector labels.Selector, preferred map[string]string) map[string]string {
+func labelsMatching(selector labels.Selector, preferred map[string]string) map[string]string {
 	set := map[string]string{}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {

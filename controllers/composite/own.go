@@ -19,7 +19,7 @@ func (v *Variant) OwnRevisions(all []*unstructured.Unstructured) []*unstructured
 	alone := true
 	for _, revision := range all {
 		label, labelled := revision.GetLabels()[v1alpha1.CompositeLabel]
-		claims := claimsOf(revision, "")
+		claims := childIDsOf(revision, "")
 		switch {
 		case labelled && label == v.label, !labelled && slices.ContainsFunc(claims, v.declares):
 			own = append(own, revision)

@@ -76,7 +76,7 @@ func revisionOf(line string) *unstructured.Unstructured {
 		id.Kind = kind
 		ids = append(ids, id)
 	}
-	setClaims(revision, ids)
+	setChildIDs(revision, ids)
 	return revision
 }
 

@@ -29,7 +29,7 @@ func patchOf(object map[string]any, paths [][]string) map[string]any {
 // patched gives a parent with the fields at paths as they are in patch. Unlike
 // in metacontroller a field that patch does not have is taken away: the parent
 // did not have it then.
-func patched(object, patch map[string]any, paths [][]string) map[string]any {
+func withPatch(object, patch map[string]any, paths [][]string) map[string]any {
 	for _, path := range paths {
 		if value := valueAt(patch, path); value != nil {
 			object = withValue(object, path, value)

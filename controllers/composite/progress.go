@@ -12,26 +12,26 @@ import (
 // movedAt is the annotation of a ControllerRevision that tells when a child was
 // last moved to it. It is written with the move, so that it costs no request and
 // outlives the process.
-const movedAt = v1alpha1.GroupName + "/moved-at"
+const updateStartedAt = v1alpha1.GroupName + "/moved-at"
 
 // progressed is when the parent's rollout last got on: when a child was moved to
 // any revision, or when the newest revision was made.
-func (h *history) progressed(moved []*child, now time.Time) time.Time {
-	if len(moved) > 0 || h.latest.stored == nil {
+func (h *history) lastProgress(moved []*rollingChild, now time.Time) time.Time {
+	if len(moved) > 0 || h.updateRevision.stored == nil {
 		return now
 	}
-	at := h.latest.progressed()
-	for _, r := range h.old {
-		if t := r.progressed(); t.After(at) {
+	at := h.updateRevision.lastProgress()
+	for _, r := range h.oldRevisions {
+		if t := r.lastProgress(); t.After(at) {
 			at = t
 		}
 	}
 	return at
 }
 
-func (r *revision) progressed() time.Time {
+func (r *revision) lastProgress() time.Time {
 	created := r.stored.GetCreationTimestamp().Time
-	moved, err := time.Parse(time.RFC3339, r.stored.GetAnnotations()[movedAt])
+	moved, err := time.Parse(time.RFC3339, r.stored.GetAnnotations()[updateStartedAt])
 	if err != nil || created.After(moved) {
 		return created
 	}
@@ -42,7 +42,7 @@ func (r *revision) progressed() time.Time {
 // longer than it may, or else gives the seconds that it has left, at least one.
 // It counts from the last move, also where that was before a pause or before the
 // parent went back to an old revision.
-func (c *condition) overdue(deadline int32, since, now time.Time) (left float64) {
+func (c *condition) checkDeadline(deadline int32, since, now time.Time) (left float64) {
 	if deadline == 0 || c.reason != reasonWaiting {
 		return 0
 	}
@@ -58,24 +58,24 @@ func (c *condition) overdue(deadline int32, since, now time.Time) (left float64)
 // deadline is how long the rollout may wait, in seconds, or 0 if it may for ever.
 // What is held back on purpose has no deadline.
 func (r *rollout) deadline() int32 {
-	if !r.waiting() || r.wait.member.strategy.ProgressDeadlineSeconds == nil {
+	if !r.waiting() || r.blocker.child.strategy.ProgressDeadlineSeconds == nil {
 		return 0
 	}
-	return *r.wait.member.strategy.ProgressDeadlineSeconds
+	return *r.blocker.child.strategy.ProgressDeadlineSeconds
 }
 
 // tell puts the condition into the desired status, and asks for a pass at the
 // deadline.
-func (r *rollout) tell(desired *variant.Desired, h *history, observed variant.Observed) {
-	since := h.progressed(r.moved, observed.Now)
-	told := r.told()
-	left := told.overdue(r.deadline(), since, observed.Now)
+func (r *rollout) setCondition(desired *variant.Desired, h *history, observed variant.Observed) {
+	since := h.lastProgress(r.started, observed.Now)
+	told := r.condition()
+	left := told.checkDeadline(r.deadline(), since, observed.Now)
 	desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, left)
 	desired.TimeDependent = left > 0
 	if observed.BuiltIn && desired.Status["conditions"] == nil {
 		return // The conditions are another controller's, unless the hook takes them on.
 	}
-	withUpdated(desired.Status, told, updatedBefore(observed.Parent), since, observed.Now)
+	setUpdatedCondition(desired.Status, told, observedCondition(observed.Parent), since, observed.Now)
 }
 
 // sooner gives the smaller of two times of which 0 or less means never.

@@ -14,20 +14,20 @@ import (
 // records gives the ControllerRevisions that are to be there: the latest, then
 // the old ones by age, the newest last, without those that have no children and
 // exceed revisionHistoryLimit. One that stays as it is is the observed object itself.
-func (v *Variant) records(observed variant.Observed, h *history, r *rollout) ([]*unstructured.Unstructured, error) {
-	latest, err := v.latestRecord(observed, h, r)
+func (v *Variant) desiredRevisions(observed variant.Observed, h *history, r *rollout) ([]*unstructured.Unstructured, error) {
+	latest, err := v.desiredUpdateRevision(observed, h, r)
 	if err != nil {
 		return nil, err
 	}
 	var old []*unstructured.Unstructured
 	idle := 0
-	for _, rev := range h.old {
-		held := r.heldBy(rev)
+	for _, rev := range h.oldRevisions {
+		held := r.childIDsOf(rev)
 		if len(held) == 0 {
 			idle++
 		}
 		if len(held) > 0 || idle <= v.config.Spec.RevisionLimit() {
-			old = append(old, rev.record(held, v.label))
+			old = append(old, rev.withChildIDs(held, v.label))
 		}
 	}
 	slices.Reverse(old)
@@ -35,10 +35,10 @@ func (v *Variant) records(observed variant.Observed, h *history, r *rollout) ([]
 }
 
 // heldBy gives the children that are of a revision.
-func (r *rollout) heldBy(rev *revision) []childID {
+func (r *rollout) childIDsOf(rev *revision) []childID {
 	var held []childID
-	for _, m := range r.members {
-		if m.holder == rev {
+	for _, m := range r.children {
+		if m.revision == rev {
 			held = append(held, m.id)
 		}
 	}
@@ -47,8 +47,8 @@ func (r *rollout) heldBy(rev *revision) []childID {
 
 // record returns the stored revision with other children, and then with the
 // definition's label, or as it is.
-func (r *revision) record(held []childID, label string) *unstructured.Unstructured {
-	if sameClaims(held, r.claims) {
+func (r *revision) withChildIDs(held []childID, label string) *unstructured.Unstructured {
+	if sameChildIDs(held, r.childIDs) {
 		return r.stored
 	}
 	set := r.stored.GetLabels()
@@ -58,29 +58,29 @@ func (r *revision) record(held []childID, label string) *unstructured.Unstructur
 	set[v1alpha1.CompositeLabel] = label
 	changed := variant.WithMetadata(r.stored)
 	changed.SetLabels(set)
-	setClaims(changed, held)
+	setChildIDs(changed, held)
 	return changed
 }
 
-func (v *Variant) latestRecord(observed variant.Observed, h *history, r *rollout) (*unstructured.Unstructured, error) {
-	held := r.heldBy(h.latest)
-	if h.latest.stored == nil {
-		return v.newRecord(observed.Parent, h.latest, held)
+func (v *Variant) desiredUpdateRevision(observed variant.Observed, h *history, r *rollout) (*unstructured.Unstructured, error) {
+	held := r.childIDsOf(h.updateRevision)
+	if h.updateRevision.stored == nil {
+		return v.newRevisionObject(observed.Parent, h.updateRevision, held)
 	}
-	record := h.latest.record(held, v.label)
-	if len(r.moved) > 0 {
-		record = stamped(record, observed.Now)
+	record := h.updateRevision.withChildIDs(held, v.label)
+	if len(r.started) > 0 {
+		record = withUpdateStartedAt(record, observed.Now)
 	}
 	return record, nil
 }
 
 // stamped notes that a child was moved to a revision.
-func stamped(record *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
+func withUpdateStartedAt(record *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
 	annotations := record.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[movedAt] = stamp(now)
+	annotations[updateStartedAt] = formatTime(now)
 	record = variant.WithMetadata(record)
 	record.SetAnnotations(annotations)
 	return record
@@ -88,7 +88,7 @@ func stamped(record *unstructured.Unstructured, now time.Time) *unstructured.Uns
 
 // newRecord is a ControllerRevision that is yet to be made. Whoever writes it
 // adds the owner reference.
-func (v *Variant) newRecord(p *unstructured.Unstructured, r *revision, held []childID) (*unstructured.Unstructured, error) {
+func (v *Variant) newRevisionObject(p *unstructured.Unstructured, r *revision, held []childID) (*unstructured.Unstructured, error) {
 	claim, err := v.Claim(p)
 	if err != nil {
 		return nil, err
@@ -100,19 +100,19 @@ func (v *Variant) newRecord(p *unstructured.Unstructured, r *revision, held []ch
 	if p.GetNamespace() != "" {
 		record.SetNamespace(p.GetNamespace())
 	}
-	set := satisfying(claim.Selector, templateLabels(p))
+	set := labelsMatching(claim.Selector, templateLabels(p))
 	set[v1alpha1.RevisionGroupLabel] = v.config.Parent.Group
 	set[v1alpha1.RevisionResourceLabel] = v.config.Parent.GroupVersionResource.Resource
 	set[v1alpha1.CompositeLabel] = v.label
 	record.SetLabels(set)
 	record.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
-	setClaims(record, held)
+	setChildIDs(record, held)
 	return record, nil
 }
 
-func setClaims(record *unstructured.Unstructured, held []childID) {
+func setChildIDs(record *unstructured.Unstructured, held []childID) {
 	delete(record.Object, "children")
 	if len(held) > 0 {
-		record.Object["children"] = claimed(held)
+		record.Object["children"] = encodeChildIDs(held)
 	}
 }

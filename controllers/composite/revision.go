@@ -25,7 +25,7 @@ type revision struct {
 	// stored is the ControllerRevision as it was observed, or nil if it is new.
 	stored *unstructured.Unstructured
 	// claims are the children that the stored one names.
-	claims []childID
+	childIDs []childID
 	// number counts the parent's revisions. Those that metacontroller made have none.
 	number int
 }
@@ -62,8 +62,8 @@ func readRevisions(observed variant.Observed) ([]*revision, error) {
 		if !ok {
 			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
 		}
-		claims := claimsOf(stored, observed.Parent.GetNamespace())
-		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, claims: claims, number: numberOf(stored)})
+		claims := childIDsOf(stored, observed.Parent.GetNamespace())
+		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, childIDs: claims, number: numberOf(stored)})
 	}
 	slices.SortFunc(revisions, newestFirst)
 	return revisions, nil

@@ -66,7 +66,7 @@ func TestPatch(t *testing.T) {
 			if diff := cmp.Diff(parse(t, tc.patch), patchOf(current, paths)); diff != "" {
 				t.Errorf("%s\npatch -want +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(parse(t, tc.want), patched(current, parse(t, tc.old), paths)); diff != "" {
+			if diff := cmp.Diff(parse(t, tc.want), withPatch(current, parse(t, tc.old), paths)); diff != "" {
 				t.Errorf("%s\nobject -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(parse(t, object), current); diff != "" {
@@ -117,7 +117,7 @@ func TestRevisionLabels(t *testing.T) {
 			p := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web", "uid": "u1"}, "spec": parse(t, tc.spec)}}
 			v := newVariant(v1alpha1.HookV2, tc.generate)
 			v.config.Parent, v.config.RevisionNamespace, v.label = sets, "host", "one"
-			got, err := v.newRecord(p, &revision{name: "r", patch: map[string]any{}}, nil)
+			got, err := v.newRevisionObject(p, &revision{name: "r", patch: map[string]any{}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

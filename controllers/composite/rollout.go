@@ -25,87 +25,87 @@ package composite
 // others of its kind are of old revisions: then it is made as the newest of these
 // that wants it, or not at all before it is free.
 type rollout struct {
-	latest   *revision
-	history  *history
-	versions versions
-	members  []*child
+	updateRevision *revision
+	history        *history
+	versions       versions
+	children       []*rollingChild
 	// middle and down count the members that are so.
-	middle, down int
+	updating, unavailable int
 	// moved are the members whose update begins with this pass.
-	moved []*child
+	started []*rollingChild
 	// unmade are the members that are missing and are not made in this pass.
-	unmade []*child
+	withheld []*rollingChild
 	// wait is why the first member that is not of the latest revision is not, or
 	// nil if there is none.
-	wait *wait
+	blocker *blocker
 }
 
 // run decides of which revision each member is from now on.
 func (r *rollout) run() {
-	r.settle()
+	r.assignRevisions()
 	r.assess()
-	for _, m := range r.members {
-		if m.holder == r.latest {
+	for _, m := range r.children {
+		if m.revision == r.updateRevision {
 			continue
 		}
-		switch reason := heldBack(m); {
+		switch reason := holdReason(m); {
 		case reason != "":
-			r.holdBack(m, reason)
-		case r.free(m):
-			r.move(m)
+			r.setHeld(m, reason)
+		case r.mayUpdate(m):
+			r.startUpdate(m)
 		default:
-			r.queue(m)
+			r.setWaiting(m)
 		}
 	}
 }
 
 // settle moves what can be moved without an update, and then decides of which
 // revision new members are made: it may have moved the last of an old one.
-func (r *rollout) settle() {
-	var added []*child
-	for _, m := range r.members {
+func (r *rollout) assignRevisions() {
+	var added []*rollingChild
+	for _, m := range r.children {
 		switch {
-		case m.fresh:
-			m.holder = r.latest
-		case m.old == nil && m.observed == nil && m.holder != r.latest:
+		case m.isUpdated:
+			m.revision = r.updateRevision
+		case m.currentVersion == nil && m.observed == nil && m.revision != r.updateRevision:
 			added = append(added, m)
 		}
 	}
-	r.enlist(added)
+	r.assignNew(added)
 }
 
 func (r *rollout) assess() {
-	for _, m := range r.members {
-		m.assess(r.latest)
+	for _, m := range r.children {
+		m.assess(r.updateRevision)
 		r.count(m, 1)
 	}
 }
 
-func (r *rollout) count(m *child, by int) {
-	if m.middle {
-		r.middle += by
+func (r *rollout) count(m *rollingChild, by int) {
+	if m.updating {
+		r.updating += by
 	}
-	if m.reason != "" {
-		r.down += by
+	if m.unavailableReason != "" {
+		r.unavailable += by
 	}
 }
 
 // free says whether a member may be moved. One that is well does not go before
 // one that waits already.
-func (r *rollout) free(m *child) bool {
+func (r *rollout) mayUpdate(m *rollingChild) bool {
 	switch {
-	case m.middle:
-		return r.middle-1 < m.unavailable
-	case m.reason != "":
-		return r.middle < m.unavailable
+	case m.updating:
+		return r.updating-1 < m.maxUnavailable
+	case m.unavailableReason != "":
+		return r.updating < m.maxUnavailable
 	default:
-		return r.down < m.unavailable && !r.waiting()
+		return r.unavailable < m.maxUnavailable && !r.waiting()
 	}
 }
 
-func (r *rollout) move(m *child) {
+func (r *rollout) startUpdate(m *rollingChild) {
 	r.count(m, -1)
-	m.holder, m.middle, m.reason = r.latest, true, troubleStale
+	m.revision, m.updating, m.unavailableReason = r.updateRevision, true, reasonNotUpdated
 	r.count(m, 1)
-	r.moved = append(r.moved, m)
+	r.started = append(r.started, m)
 }

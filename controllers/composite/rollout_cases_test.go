@@ -279,7 +279,7 @@ func paceCases() map[string]rolloutCase {
 		},
 		"DeadlineMoved": {
 			reason: "It counts from the last move.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			edit: func(w *world) { w.revisions[1] = stamped(w.revisions[1], start.Add(-20*time.Second)) },
+			edit: func(w *world) { w.revisions[1] = withUpdateStartedAt(w.revisions[1], start.Add(-20*time.Second)) },
 			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is missing", resync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlinePaused": {

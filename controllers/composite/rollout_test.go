@@ -126,7 +126,7 @@ func (w *world) store(t *testing.T, s scope, line string, age time.Duration) {
 	for _, name := range strings.Fields(ids) {
 		held = append(held, idOf(item(s, name), s.parent))
 	}
-	record, err := v.newRecord(w.parent, h.latest, held)
+	record, err := v.newRevisionObject(w.parent, h.updateRevision, held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (w *world) add(t *testing.T, s scope, word string) {
 	w.turn(image)
 	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
 	v := New(w.config)
-	child := v.labelled(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
+	child := v.withUIDLabel(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
 	w.perform(w.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])
 	made := w.children[len(w.children)-1]
 	setReady(made, "True")

@@ -14,7 +14,7 @@ import (
 //
 // The time changes only with the status. since is the time to give where the
 // parent tells of no rollout so far.
-func withUpdated(status map[string]any, told condition, before map[string]any, since, now time.Time) {
+func setUpdatedCondition(status map[string]any, told condition, before map[string]any, since, now time.Time) {
 	given, isList := status["conditions"].([]any)
 	if !isList && status["conditions"] != nil {
 		return // What the hook has there are not conditions as Kubernetes knows them.
@@ -25,7 +25,7 @@ func withUpdated(status map[string]any, told condition, before map[string]any, s
 	switch {
 	case at < 0:
 		conditions = append(conditions, entry)
-	case ours(conditions[at].(map[string]any)):
+	case isHostCondition(conditions[at].(map[string]any)):
 		conditions[at] = entry
 	default:
 		return
@@ -39,7 +39,7 @@ func isUpdated(condition any) bool {
 }
 
 // ours says whether the host has written a condition.
-func ours(condition map[string]any) bool {
+func isHostCondition(condition map[string]any) bool {
 	reason, _ := condition["reason"].(string)
 	return slices.Contains([]string{reasonOnLatest, reasonProgressing, reasonWaiting, reasonDeadlineExceeded}, reason)
 }
@@ -50,9 +50,9 @@ func (c condition) entry(before map[string]any, since, now time.Time) map[string
 	entry := map[string]any{"type": conditionUpdated, "status": c.status, "reason": c.reason, "message": c.message}
 	switch {
 	case before == nil:
-		entry["lastTransitionTime"] = stamp(since)
+		entry["lastTransitionTime"] = formatTime(since)
 	case before["status"] != c.status:
-		entry["lastTransitionTime"] = stamp(now)
+		entry["lastTransitionTime"] = formatTime(now)
 	case before["lastTransitionTime"] != nil:
 		entry["lastTransitionTime"] = before["lastTransitionTime"]
 	}
@@ -60,12 +60,12 @@ func (c condition) entry(before map[string]any, since, now time.Time) map[string
 }
 
 // updatedBefore is the host's condition on the parent as observed, or nil.
-func updatedBefore(p *unstructured.Unstructured) map[string]any {
+func observedCondition(p *unstructured.Unstructured) map[string]any {
 	conditions, _ := valueAt(p.Object, []string{"status", "conditions"}).([]any)
-	if condition := conditionOf(conditions, conditionUpdated); condition != nil && ours(condition) {
+	if condition := conditionOf(conditions, conditionUpdated); condition != nil && isHostCondition(condition) {
 		return condition
 	}
 	return nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -17,7 +17,7 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 		for i := range config.Spec.ChildResources {
 			rule := &config.Spec.ChildResources[i]
 			switch {
-			case !names(rule, child):
+			case !matchesRule(rule, child):
 			case rule.UpdateMethod().Rolling():
 				strategies[kind] = rule.UpdateStrategy
 			default:
@@ -28,13 +28,13 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 	return strategies
 }
 
-func names(rule *v1alpha1.CompositeChildRule, child variant.ChildRule) bool {
+func matchesRule(rule *v1alpha1.CompositeChildRule, child variant.ChildRule) bool {
 	return rule.APIVersion == child.GroupVersion().String() && rule.Resource == child.GroupVersionResource.Resource
 }
 
 // unavailable is how many children may be in the middle of an update before no
 // more of this strategy's are moved, of so many wanted ones.
-func unavailable(s *v1alpha1.ChildUpdateStrategy, wanted int) int {
+func maxUnavailable(s *v1alpha1.ChildUpdateStrategy, wanted int) int {
 	if s.MaxUnavailable == nil {
 		return 1
 	}

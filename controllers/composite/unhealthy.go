@@ -8,33 +8,33 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-const troubleStale = "is not updated yet"
+const reasonNotUpdated = "is not updated yet"
 
 // assess finds out whether a member is well. In the middle of an update is who
 // is not there, or not as its revision wants it, and who is of the latest
 // revision and not well again. Who is ill and is to keep an old revision counts
 // as well: nobody waits for what nothing is done about.
-func (m *child) assess(latest *revision) {
-	m.reason = m.missingReason(m.holder == latest)
-	m.middle = m.reason != ""
-	if m.reason == "" && !m.unmade && (m.holder == latest || heldBack(m) == "") {
-		m.reason = m.unhealthyReason()
-		m.middle = m.reason != "" && m.holder == latest
+func (m *rollingChild) assess(latest *revision) {
+	m.unavailableReason = m.missingReason(m.revision == latest)
+	m.updating = m.unavailableReason != ""
+	if m.unavailableReason == "" && !m.withheld && (m.revision == latest || holdReason(m) == "") {
+		m.unavailableReason = m.unhealthyReason()
+		m.updating = m.unavailableReason != "" && m.revision == latest
 	}
 }
 
 // absence says, as a predicate, what keeps the member from being as its revision
 // wants it, or nothing.
-func (m *child) missingReason(latest bool) string {
+func (m *rollingChild) missingReason(latest bool) string {
 	switch {
-	case m.unmade:
+	case m.withheld:
 		return ""
 	case m.observed == nil:
 		return "is missing"
 	case m.observed.GetDeletionTimestamp() != nil:
 		return "is being deleted"
-	case latest && !m.fresh, !latest && m.old != nil && !m.kept:
-		return troubleStale
+	case latest && !m.isUpdated, !latest && m.currentVersion != nil && !m.isCurrent:
+		return reasonNotUpdated
 	default:
 		return ""
 	}
@@ -42,7 +42,7 @@ func (m *child) missingReason(latest bool) string {
 
 // illness says what is wrong with a member that is there (section 3.9 of the
 // specification), or nothing.
-func (m *child) unhealthyReason() string {
+func (m *rollingChild) unhealthyReason() string {
 	if m.strategy.Method == v1alpha1.ChildUpdateRollingInPlace {
 		if observed, generation := observedGeneration(m.observed), m.observed.GetGeneration(); observed < generation {
 			return fmt.Sprintf("has status.observedGeneration %d of %d", observed, generation)
@@ -72,9 +72,9 @@ func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Uns
 		switch {
 		case condition == nil:
 			return fmt.Sprintf("has no condition %s yet", check.Type)
-		case !fits(check.Status, condition["status"]):
+		case !matches(check.Status, condition["status"]):
 			return fmt.Sprintf("has condition %s with status %v in place of %s", check.Type, condition["status"], *check.Status)
-		case !fits(check.Reason, condition["reason"]):
+		case !matches(check.Reason, condition["reason"]):
 			return fmt.Sprintf("has condition %s with reason %v in place of %s", check.Type, condition["reason"], *check.Reason)
 		}
 	}
@@ -91,4 +91,4 @@ func conditionOf(conditions []any, kind string) map[string]any {
 	return nil
 }
 
-func fits(wanted *string, value any) bool { return wanted == nil || value == *wanted }
+func matches(wanted *string, value any) bool { return wanted == nil || value == *wanted }

@@ -291,7 +291,7 @@ func recorded(revisions []*unstructured.Unstructured) []string {
 	var lines []string
 	for _, r := range revisions {
 		line := fmt.Sprintf("%v:", valueAt(r.Object, []string{"parentPatch", "spec", "template", "image"}))
-		for _, id := range claimsOf(r, "prod") {
+		for _, id := range childIDsOf(r, "prod") {
 			line += " " + id.name
 		}
 		lines = append(lines, line)

@@ -15,7 +15,7 @@ const (
 
 // asked is the hook that a group is a matter of, or "" where nobody is asked:
 // without a tombstone hook the outputs of an input that is gone are deleted.
-func (v *Variant) asked(g *group) string {
+func (v *Variant) hookFor(g *group) string {
 	switch {
 	case g.input != nil:
 		return mapHook
@@ -29,11 +29,11 @@ func (v *Variant) asked(g *group) string {
 // calls asks about every group by itself (section 9 of the specification).
 // Beyond the proposal the hooks are shown the related objects.
 func (v *Variant) calls(observed variant.Observed) []variant.Call {
-	pass := v.stampsOf(observed)
+	pass := v.commonFingerprints(observed)
 	related := v.related(observed)
 	var calls []variant.Call
 	for _, g := range groups(observed) {
-		hook := v.asked(g)
+		hook := v.hookFor(g)
 		if hook == "" {
 			continue
 		}

@@ -14,34 +14,34 @@ import (
 
 // settled makes one desired state of what became of each group. What is wrong
 // with one of them holds up none of the others.
-func (v *Variant) settled(observed variant.Observed, verdicts []*result) variant.Desired {
+func (v *Variant) mergeResults(observed variant.Observed, verdicts []*result) variant.Desired {
 	desired := variant.Desired{Keep: map[apply.Key]bool{}}
 	owners := ownersOf(verdicts)
 	for _, g := range verdicts {
 		if g.problem != nil {
 			desired.Problems = append(desired.Problems, g.problem)
 		}
-		desired.InvalidAnswers = append(desired.InvalidAnswers, g.unfit...)
+		desired.InvalidAnswers = append(desired.InvalidAnswers, g.invalidAnswers...)
 		maps.Copy(desired.Keep, g.kept)
 		desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, g.resync)
 		for _, output := range g.wanted {
 			if owner := owners[apply.KeyOf(output)]; owner == g {
 				desired.Children = append(desired.Children, output)
 			} else {
-				desired.Problems = append(desired.Problems, g.contested(output, owner))
+				desired.Problems = append(desired.Problems, g.conflict(output, owner))
 			}
 		}
 	}
-	v.keepLost(observed, &desired)
+	v.keepUnlabelled(observed, &desired)
 	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
 	return desired
 }
 
 // keepLost leaves alone the outputs of which nothing tells the input, and that no input
 // wants, and tells of them: they may be those of an input whose hook has failed.
-func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) {
+func (v *Variant) keepUnlabelled(observed variant.Observed, desired *variant.Desired) {
 	wanted := keysOf(desired.Children)
-	for _, output := range lost(observed) {
+	for _, output := range unlabelled(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
 			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
@@ -76,8 +76,8 @@ func ownersOf(verdicts []*result) map[apply.Key]*result {
 }
 
 // contested says which two inputs want the same output.
-func (v *result) contested(output *unstructured.Unstructured, owner *result) error {
-	return v.group.problem(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
+func (v *result) conflict(output *unstructured.Unstructured, owner *result) error {
+	return v.group.errorf(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
 		"%s stays with input %s: name outputs such that no two inputs want the same one", apply.KeyOf(output), owner.key)})
 }
 

@@ -10,10 +10,10 @@ import (
 // finalized reads the finalize hook's answer, {outputs, status, resyncAfterSeconds,
 // finalized}. As with a composite, a failure is that of the whole pass. A status,
 // which the hook may leave out, is merged in like all that a map says of itself.
-func (v *Variant) finalized(observed variant.Observed, answer variant.Answer) (variant.Desired, error) {
+func (v *Variant) readFinalizeAnswer(observed variant.Observed, answer variant.Answer) (variant.Desired, error) {
 	response := variant.ReadResponse(answer, *v.finalize)
 	desired := variant.Desired{
-		Children:           v.outputs.Objects(response, observed.Parent, v.marked(observed)),
+		Children:           v.outputs.Objects(response, observed.Parent, v.finishAll(observed)),
 		Status:             v.status(observed, response.Map("status"), true),
 		StatusMerged:       true,
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
@@ -25,7 +25,7 @@ func (v *Variant) finalized(observed variant.Observed, answer variant.Answer) (v
 // marked leaves an output with the input that it was made of. One that the
 // finalize hook makes anew goes by the key of the parent itself, which is never
 // an input of its own.
-func (v *Variant) marked(observed variant.Observed) variant.FinishFunc {
+func (v *Variant) finishAll(observed variant.Observed) variant.FinishFunc {
 	keys := map[apply.Key]*group{}
 	for _, g := range groups(observed) {
 		for _, output := range g.outputs {

@@ -37,18 +37,18 @@ func groups(observed variant.Observed) []*group {
 		}
 		g := byLabel[labelOf(output)]
 		if g == nil {
-			g = add(&group{key: keyOn(output), label: labelOf(output)})
+			g = add(&group{key: keyFrom(output), label: labelOf(output)})
 		}
 		g.outputs = append(g.outputs, output)
 		if string(g.key) == g.label {
-			g.key = keyOn(output) // The first had lost its annotation; this one may not have.
+			g.key = keyFrom(output) // The first had lost its annotation; this one may not have.
 		}
 	}
 	return all
 }
 
 // lost gives the outputs of which nothing tells which input they were made of.
-func lost(observed variant.Observed) []*unstructured.Unstructured {
+func unlabelled(observed variant.Observed) []*unstructured.Unstructured {
 	var outputs []*unstructured.Unstructured
 	for _, output := range observed.Children {
 		if labelOf(output) == "" {

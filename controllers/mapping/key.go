@@ -53,7 +53,7 @@ func labelOf(output *unstructured.Unstructured) string {
 
 // keyOn is the map key on an output: the annotation, if it is that of the label,
 // and otherwise the label itself.
-func keyOn(output *unstructured.Unstructured) mapKey {
+func keyFrom(output *unstructured.Unstructured) mapKey {
 	label := labelOf(output)
 	text, _, _ := unstructured.NestedString(output.Object, "metadata", "annotations", v1alpha1.MapKey)
 	if key := mapKey(text); key.label() == label {

@@ -61,7 +61,7 @@ func TestKeyOn(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			key := keyOn(object(t, tc.output))
+			key := keyFrom(object(t, tc.output))
 			if string(key) != tc.want || key.namespace() != tc.namespace {
 				t.Errorf("%s\nkey %q in namespace %q, want %q in %q", tc.reason, key, key.namespace(), tc.want, tc.namespace)
 			}

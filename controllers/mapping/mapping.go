@@ -80,9 +80,9 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	switch {
 	case observed.Finalizing && v.finalize != nil:
-		return v.finalized(observed, answers[0])
+		return v.readFinalizeAnswer(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
 		return variant.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
-	return v.settled(observed, v.results(observed, answers)), nil
+	return v.mergeResults(observed, v.results(observed, answers)), nil
 }

@@ -94,7 +94,7 @@ func described(o *unstructured.Unstructured) string {
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
 	}
-	return fmt.Sprintf("%s %s of %s", o.GetKind(), name, keyOn(o))
+	return fmt.Sprintf("%s %s of %s", o.GetKind(), name, keyFrom(o))
 }
 
 func all(objects []*unstructured.Unstructured, describe func(*unstructured.Unstructured) string) []string {

@@ -20,7 +20,7 @@ type result struct {
 	// problem is why nobody knows: then all of the group is kept.
 	problem error
 	// unfit is the call whose answer does not fit.
-	unfit []variant.Call
+	invalidAnswers []variant.Call
 }
 
 // verdicts reads the answers, which are in the order of the groups that somebody
@@ -29,7 +29,7 @@ func (v *Variant) results(observed variant.Observed, answers []variant.Answer) [
 	var all []*result
 	for _, g := range groups(observed) {
 		read := result{group: g}
-		if hook := v.asked(g); hook != "" {
+		if hook := v.hookFor(g); hook != "" {
 			read = v.read(hook, observed.Parent, g, answers[0])
 			answers = answers[1:]
 		}
@@ -39,18 +39,18 @@ func (v *Variant) results(observed variant.Observed, answers []variant.Answer) [
 }
 
 func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer variant.Answer) result {
-	rules, finish := v.mapped, v.wants(g)
+	rules, finish := v.mapped, v.finishFor(g)
 	if hook == tombstoneHook {
-		rules, finish = v.tombstone, keeps(g)
+		rules, finish = v.tombstone, onlySent(g)
 	}
 	response := variant.ReadResponse(answer, *rules)
 	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
 	read := result{group: g, resync: response.Seconds("resyncAfterSeconds")}
 	switch err := response.Err(); {
 	case err != nil:
-		unknown := result{group: g, kept: keysOf(g.outputs), problem: g.problem(err)}
+		unknown := result{group: g, kept: keysOf(g.outputs), problem: g.errorf(err)}
 		if answer.Err == nil {
-			unknown.unfit = []variant.Call{answer.Call}
+			unknown.invalidAnswers = []variant.Call{answer.Call}
 		}
 		return unknown
 	case hook == tombstoneHook:
@@ -62,7 +62,7 @@ func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answ
 }
 
 // wants marks the outputs of an input.
-func (v *Variant) wants(g *group) variant.FinishFunc {
+func (v *Variant) finishFor(g *group) variant.FinishFunc {
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		return v.mark(output, g.key, g.label), ""
 	}
@@ -70,7 +70,7 @@ func (v *Variant) wants(g *group) variant.FinishFunc {
 
 // keeps refuses what was not sent: detached outputs can be kept or dropped, but
 // neither made nor edited (section 9 of the specification).
-func keeps(g *group) variant.FinishFunc {
+func onlySent(g *group) variant.FinishFunc {
 	sent := keysOf(g.outputs)
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if key := apply.KeyOf(output); !sent[key] {
@@ -81,7 +81,7 @@ func keeps(g *group) variant.FinishFunc {
 }
 
 // problem says of which input something is wrong.
-func (g *group) problem(err error) error {
+func (g *group) errorf(err error) error {
 	if g.input == nil {
 		return fmt.Errorf("input %s, which is gone: %w", g.key, err)
 	}

@@ -46,11 +46,11 @@ func counters(names map[schema.GroupKind]string, objects []*unstructured.Unstruc
 			countConditions(count, object)
 		}
 	}
-	return asJSON(counts)
+	return toJSON(counts)
 }
 
 // asJSON gives counters the types that JSON decodes to.
-func asJSON(counts map[string]map[string]int64) map[string]any {
+func toJSON(counts map[string]map[string]int64) map[string]any {
 	result := make(map[string]any, len(counts))
 	for name, count := range counts {
 		fields := make(map[string]any, len(count))

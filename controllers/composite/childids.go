@@ -29,7 +29,7 @@ func idOf(child *unstructured.Unstructured, parentNamespace string) childID {
 
 // claimsOf reads a ControllerRevision's children. Some versions of metacontroller
 // wrote the parent's own namespace before names; here it is taken off.
-func claimsOf(stored *unstructured.Unstructured, parentNamespace string) []childID {
+func childIDsOf(stored *unstructured.Unstructured, parentNamespace string) []childID {
 	var ids []childID
 	entries, _ := stored.Object["children"].([]any)
 	for _, entry := range entries {
@@ -53,7 +53,7 @@ func relativeTo(namespace, name string) string {
 }
 
 // claimed writes children as a ControllerRevision has them, sorted.
-func claimed(ids []childID) []any {
+func encodeChildIDs(ids []childID) []any {
 	var entries []any
 	var names []any
 	sorted := slices.Clone(ids)
@@ -69,7 +69,7 @@ func claimed(ids []childID) []any {
 }
 
 // sameClaims compares without regard to order.
-func sameClaims(a, b []childID) bool {
+func sameChildIDs(a, b []childID) bool {
 	in := map[childID]bool{}
 	for _, id := range a {
 		in[id] = true
@@ -87,10 +87,10 @@ func sameClaims(a, b []childID) bool {
 // holders gives each child to the first revision that claims it: the latest
 // before any other, a newer before an older one. Claims on kinds that are no
 // longer rolled out count for nothing.
-func (v *Variant) holders(h *history) map[childID]*revision {
+func (v *Variant) revisionByChild(h *history) map[childID]*revision {
 	holder := map[childID]*revision{}
-	for _, r := range append([]*revision{h.latest}, h.old...) {
-		for _, id := range r.claims {
+	for _, r := range append([]*revision{h.updateRevision}, h.oldRevisions...) {
+		for _, id := range r.childIDs {
 			if v.rolling[id.GroupKind] != nil && holder[id] == nil {
 				holder[id] = r
 			}

@@ -14,30 +14,30 @@ import (
 )
 
 // stamps are those of the fields that all requests of a pass have in common.
-type stamps map[string]string
+type fingerprints map[string]string
 
 // stampsOf makes the stamps of a pass. The parent's status is left out: the map
 // writes it itself, and what an input is mapped to must not depend on it.
-func (v *Variant) stampsOf(observed variant.Observed) stamps {
-	return stamps{
-		"controller": digest(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
-		"parent":     stampOfParent(observed.Parent),
-		"related":    stampOf(observed.Related, observed.RelatedKinds),
+func (v *Variant) commonFingerprints(observed variant.Observed) fingerprints {
+	return fingerprints{
+		"controller": fingerprint(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
+		"parent":     parentFingerprint(observed.Parent),
+		"related":    objectsFingerprint(observed.Related, observed.RelatedKinds),
 	}
 }
 
 // with adds those of the request about one group. Which one it is, mapKey, is the
 // subject of the call.
-func (s stamps) with(g *group) map[string]string {
+func (s fingerprints) with(g *group) map[string]string {
 	all := maps.Clone(s)
-	all["outputs"] = stampOf(g.outputs)
+	all["outputs"] = objectsFingerprint(g.outputs)
 	if g.input != nil {
-		all["input"] = stampOf([]*unstructured.Unstructured{g.input})
+		all["input"] = objectsFingerprint([]*unstructured.Unstructured{g.input})
 	}
 	return all
 }
 
-func stampOfParent(p *unstructured.Unstructured) string {
+func parentFingerprint(p *unstructured.Unstructured) string {
 	version := strconv.FormatInt(p.GetGeneration(), 10)
 	if p.GetGeneration() == 0 {
 		version = p.GetResourceVersion() // A kind that has no generation, such as ConfigMap.
@@ -45,17 +45,17 @@ func stampOfParent(p *unstructured.Unstructured) string {
 	if version == "" {
 		return ""
 	}
-	return digest(p.GetUID(), version, p.GetLabels(), p.GetAnnotations())
+	return fingerprint(p.GetUID(), version, p.GetLabels(), p.GetAnnotations())
 }
 
 // stampOf stands for objects and whatever else is shown with them. It is empty
 // where something has no version, as then nothing can be known to be the same.
-func stampOf(objects []*unstructured.Unstructured, more ...any) string {
+func objectsFingerprint(objects []*unstructured.Unstructured, more ...any) string {
 	versions, known := versionsOf(objects)
 	if !known {
 		return ""
 	}
-	return digest(append(more, versions)...)
+	return fingerprint(append(more, versions)...)
 }
 
 // versionsOf identifies objects and what they are like, in whatever order they
@@ -74,7 +74,7 @@ func versionsOf(objects []*unstructured.Unstructured) ([]string, bool) {
 
 // digest gives one text for values of all kinds. Quoting keeps them apart, and
 // maps are printed in the order of their keys.
-func digest(values ...any) string {
+func fingerprint(values ...any) string {
 	h := sha256.New()
 	for _, value := range values {
 		fmt.Fprintf(h, "%q\n", value)
