@@ -13,11 +13,11 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// stamps are those of the fields that all requests of a pass have in common.
+// fingerprints stand for the content of the fields of a request.
 type fingerprints map[string]string
 
-// stampsOf makes the stamps of a pass. The parent's status is left out: the map
-// writes it itself, and what an input is mapped to must not depend on it.
+// commonFingerprints returns the fingerprints of the fields that all requests of a reconcile
+// have. They ignore the parent's status: the host writes it, and outputs must not depend on it.
 func (v *Variant) commonFingerprints(observed variant.Observed) fingerprints {
 	return fingerprints{
 		"controller": fingerprint(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
@@ -26,7 +26,7 @@ func (v *Variant) commonFingerprints(observed variant.Observed) fingerprints {
 	}
 }
 
-// with adds those of the request about one group. Which one it is, mapKey, is the
+// with returns the fingerprints of the request about one group. mapKey has none, as it is the
 // subject of the call.
 func (s fingerprints) with(g *group) map[string]string {
 	all := maps.Clone(s)
@@ -40,7 +40,7 @@ func (s fingerprints) with(g *group) map[string]string {
 func parentFingerprint(p *unstructured.Unstructured) string {
 	version := strconv.FormatInt(p.GetGeneration(), 10)
 	if p.GetGeneration() == 0 {
-		version = p.GetResourceVersion() // A kind that has no generation, such as ConfigMap.
+		version = p.GetResourceVersion() // A kind without generations, such as ConfigMap.
 	}
 	if version == "" {
 		return ""
@@ -48,8 +48,8 @@ func parentFingerprint(p *unstructured.Unstructured) string {
 	return fingerprint(p.GetUID(), version, p.GetLabels(), p.GetAnnotations())
 }
 
-// stampOf stands for objects and whatever else is shown with them. It is empty
-// where something has no version, as then nothing can be known to be the same.
+// objectsFingerprint returns the fingerprint of objects and of further values. It is empty if
+// an object has no resourceVersion, as its changes would go unnoticed.
 func objectsFingerprint(objects []*unstructured.Unstructured, more ...any) string {
 	versions, known := versionsOf(objects)
 	if !known {
@@ -58,10 +58,10 @@ func objectsFingerprint(objects []*unstructured.Unstructured, more ...any) strin
 	return fingerprint(append(more, versions)...)
 }
 
-// versionsOf identifies objects and what they are like, in whatever order they
-// come. The second result says whether each has a version.
-func versionsOf(objects []*unstructured.Unstructured) ([]string, bool) {
-	versions := make([]string, len(objects))
+// versionsOf returns UID and resourceVersion of each object, sorted. known is false if one
+// has no resourceVersion.
+func versionsOf(objects []*unstructured.Unstructured) (versions []string, known bool) {
+	versions = make([]string, len(objects))
 	for i, object := range objects {
 		if object.GetResourceVersion() == "" {
 			return nil, false
@@ -72,8 +72,8 @@ func versionsOf(objects []*unstructured.Unstructured) ([]string, bool) {
 	return versions, true
 }
 
-// digest gives one text for values of all kinds. Quoting keeps them apart, and
-// maps are printed in the order of their keys.
+// fingerprint hashes values of any types. Quoting separates them, and maps are printed in the
+// order of their keys.
 func fingerprint(values ...any) string {
 	h := sha256.New()
 	for _, value := range values {

@@ -85,7 +85,7 @@ func named(text string) *unstructured.Unstructured {
 // output makes an output of "Pod prod/a of /ConfigMap/prod/x".
 func output(v *Variant, text string) *unstructured.Unstructured {
 	name, key, _ := strings.Cut(text, " of ")
-	return v.mark(named(name), mapKey(key), mapKey(key).label())
+	return v.withMarks(named(name), mapKey(key), mapKey(key).label())
 }
 
 // described is the reverse of output.
@@ -105,7 +105,7 @@ func all(objects []*unstructured.Unstructured, describe func(*unstructured.Unstr
 	return texts
 }
 
-// variant makes the variant of the map copies with the hooks that are given as YAML.
+// newVariant returns the variant of the map copies with the hooks that are given as YAML.
 func newVariant(t testing.TB, hooks string, outputs ...discovery.Resource) *Variant {
 	t.Helper()
 	config := Config{
