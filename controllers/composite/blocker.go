@@ -2,58 +2,59 @@ package composite
 
 import "fmt"
 
-// wait is why a member still keeps an old revision.
+// blocker is why the first child of an old revision is not updated yet.
 type blocker struct {
 	child *rollingChild
-	// others are the members that it waits for. Without any it is held back on purpose.
+	// waitsFor are the children that it waits for. If there are none, it is held on purpose.
 	waitsFor []*rollingChild
-	reason   string
+	// hold is why it is held on purpose.
+	hold string
 }
 
-// waiting says whether a member waits for others.
+// waiting reports whether a child waits for others.
 func (r *rollout) waiting() bool { return r.blocker != nil && len(r.blocker.waitsFor) > 0 }
 
-// holdBack notes that a member is to keep its revision.
-func (r *rollout) setHeld(m *rollingChild, reason string) {
+// setHeld records that a child is held on purpose.
+func (r *rollout) setHeld(c *rollingChild, reason string) {
 	if r.blocker == nil {
-		r.blocker = &blocker{child: m, reason: reason}
+		r.blocker = &blocker{child: c, hold: reason}
 	}
 }
 
-// queue notes that a member waits for others, which is told rather than that one
-// is held back.
-func (r *rollout) setWaiting(m *rollingChild) {
+// setWaiting records that a child waits for others. This takes precedence over a child that
+// is held on purpose.
+func (r *rollout) setWaiting(c *rollingChild) {
 	if r.waiting() {
 		return
 	}
-	r.blocker = &blocker{child: m}
+	r.blocker = &blocker{child: c}
 	for _, other := range r.children {
-		if other != m && (other.updating || m.unavailableReason == "" && other.unavailableReason != "") {
+		if other != c && (other.updating || c.unavailableReason == "" && other.unavailableReason != "") {
 			r.blocker.waitsFor = append(r.blocker.waitsFor, other)
 		}
 	}
 }
 
-// heldBack says why a member is not to be moved though it could be.
-func holdReason(m *rollingChild) string {
+// holdReason returns why a child is held on purpose, or "".
+func (c *rollingChild) holdReason() string {
 	switch {
-	case paused(m.strategy):
+	case paused(c.strategy):
 		return "the rolling update is paused"
-	case m.inPartition:
-		return fmt.Sprintf("partition %d holds it back", partition(m.strategy))
+	case c.inPartition:
+		return fmt.Sprintf("partition %d holds it back", partition(c.strategy))
 	default:
 		return ""
 	}
 }
 
 // String names the child and what it waits for.
-func (w *blocker) String() string {
-	if len(w.waitsFor) == 0 {
-		return fmt.Sprintf("%s waits: %s", w.child.key, w.reason)
+func (b *blocker) String() string {
+	if len(b.waitsFor) == 0 {
+		return fmt.Sprintf("%s waits: %s", b.child.key, b.hold)
 	}
-	first, more := w.waitsFor[0], ""
-	if n := len(w.waitsFor) - 1; n > 0 {
+	first, more := b.waitsFor[0], ""
+	if n := len(b.waitsFor) - 1; n > 0 {
 		more = fmt.Sprintf(", and for %d more", n)
 	}
-	return fmt.Sprintf("%s waits for %s, which %s%s", w.child.key, first.key, first.unavailableReason, more)
+	return fmt.Sprintf("%s waits for %s, which %s%s", b.child.key, first.key, first.unavailableReason, more)
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// history is all revisions of a parent and which of them each child is of.
+// history is all revisions of a parent and the revision of each child.
 type history struct {
+	// updateRevision is the present state of the parent.
 	updateRevision *revision
-	// old are the others, newest first.
+	// oldRevisions are the others, newest first.
 	oldRevisions    []*revision
 	revisionByChild map[childID]*revision
 }
 
-// history finds the revision that the parent is at, which may be an old one
-// again, and makes it if there is none (section 3.9 of the specification).
+// history finds the revision that equals the parent's present state, even if it is an old
+// one, or makes a new one (section 3.9 of the specification).
 func (v *Variant) history(observed variant.Observed) (*history, error) {
 	stored, err := readRevisions(observed)
 	if err != nil {
@@ -37,22 +38,37 @@ func (v *Variant) history(observed variant.Observed) (*history, error) {
 	return h, nil
 }
 
-// live are the revisions that some child is of, the latest first and in any case.
+// revisionByChild returns the revision of each child: the first that lists it, beginning with
+// the update revision and then newest first. Children of kinds that are no longer rolled out
+// are ignored.
+func (v *Variant) revisionByChild(h *history) map[childID]*revision {
+	byChild := map[childID]*revision{}
+	for _, r := range append([]*revision{h.updateRevision}, h.oldRevisions...) {
+		for _, id := range r.childIDs {
+			if v.rolling[id.GroupKind] != nil && byChild[id] == nil {
+				byChild[id] = r
+			}
+		}
+	}
+	return byChild
+}
+
+// live returns the update revision and then the old revisions that have children.
 func (h *history) live() []*revision {
-	held := map[*revision]bool{}
+	used := map[*revision]bool{}
 	for _, r := range h.revisionByChild {
-		held[r] = true
+		used[r] = true
 	}
 	live := []*revision{h.updateRevision}
 	for _, r := range h.oldRevisions {
-		if held[r] {
+		if used[r] {
 			live = append(live, r)
 		}
 	}
 	return live
 }
 
-// parentOf gives the parent as it was at a revision.
+// parentAt returns the parent as it was at a revision.
 func (v *Variant) parentAt(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
 	if r == h.updateRevision {
 		return observed.Parent

@@ -6,50 +6,50 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// enlist decides of which revision members are made that are missing and that no
-// revision of theirs wants. It is the latest, unless a member is held back while a
-// rollout of its kind is under way: then, as in a StatefulSet, it is an old one.
+// assignNew sets the revision of children that are missing and that no old revision of theirs
+// wants. It is the update revision, unless a child is held while a rollout of its kind is in
+// progress: then, as in a StatefulSet, it is an old one.
 func (r *rollout) assignNew(added []*rollingChild) {
-	if !slices.ContainsFunc(added, func(m *rollingChild) bool { return holdReason(m) != "" }) {
-		for _, m := range added {
-			m.revision = r.updateRevision
+	if !slices.ContainsFunc(added, func(c *rollingChild) bool { return c.holdReason() != "" }) {
+		for _, c := range added {
+			c.revision = r.updateRevision
 		}
 		return
 	}
-	underWay, remaining := r.revisionsInUse()
-	for _, m := range added {
-		old := remaining[m.id.GroupKind]
-		at := slices.IndexFunc(old, func(rev *revision) bool { return r.versions[rev][m.key] != nil })
+	inProgress, inUse := r.revisionsInUse()
+	for _, c := range added {
+		old := inUse[c.id.GroupKind]
+		at := slices.IndexFunc(old, func(rev *revision) bool { return r.versions[rev][c.key] != nil })
 		switch {
-		case holdReason(m) == "":
-			m.revision = r.updateRevision
+		case c.holdReason() == "":
+			c.revision = r.updateRevision
 		case at >= 0:
-			m.revision, m.currentVersion = old[at], r.versions[old[at]][m.key]
-		case underWay[m.id.GroupKind]:
-			m.revision, m.withheld = nil, true
-			r.withheld = append(r.withheld, m)
+			c.revision, c.currentVersion = old[at], r.versions[old[at]][c.key]
+		case inProgress[c.id.GroupKind]:
+			c.revision, c.withheld = nil, true
+			r.withheld = append(r.withheld, c)
 		default:
-			m.revision = r.updateRevision
+			c.revision = r.updateRevision
 		}
 	}
 }
 
-// remaining returns the kinds of which a wanted child is not of the latest revision,
-// and the old revisions that still have children of each kind, the newest first. A
-// child that is no longer wanted counts there: what takes its place is of its revision.
-func (r *rollout) revisionsInUse() (underWay map[schema.GroupKind]bool, old map[schema.GroupKind][]*revision) {
-	underWay, old = map[schema.GroupKind]bool{}, map[schema.GroupKind][]*revision{}
-	moved := map[childID]bool{}
-	for _, m := range r.children {
-		moved[m.id] = m.revision == r.updateRevision || m.observed == nil && m.currentVersion == nil
-		underWay[m.id.GroupKind] = underWay[m.id.GroupKind] || !moved[m.id]
+// revisionsInUse returns the kinds of which a desired child is not of the update revision,
+// and the old revisions that still have children of each kind, newest first. Children that
+// are no longer desired count for the latter: their replacements are of the same revision.
+func (r *rollout) revisionsInUse() (inProgress map[schema.GroupKind]bool, inUse map[schema.GroupKind][]*revision) {
+	inProgress, inUse = map[schema.GroupKind]bool{}, map[schema.GroupKind][]*revision{}
+	updated := map[childID]bool{}
+	for _, c := range r.children {
+		updated[c.id] = c.revision == r.updateRevision || c.observed == nil && c.currentVersion == nil
+		inProgress[c.id.GroupKind] = inProgress[c.id.GroupKind] || !updated[c.id]
 	}
-	for _, rev := range r.history.oldRevisions {
+	for _, rev := range r.oldRevisions {
 		for _, id := range rev.childIDs {
-			if r.history.revisionByChild[id] == rev && !moved[id] && !slices.Contains(old[id.GroupKind], rev) {
-				old[id.GroupKind] = append(old[id.GroupKind], rev)
+			if r.revisionByChild[id] == rev && !updated[id] && !slices.Contains(inUse[id.GroupKind], rev) {
+				inUse[id.GroupKind] = append(inUse[id.GroupKind], rev)
 			}
 		}
 	}
-	return underWay, old
+	return inProgress, inUse
 }

@@ -7,19 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withUpdated puts the condition into a status, where status and its conditions
-// are not the hook's any more. An entry of the hook's own stays as it is, and the
-// rollout goes on regardless. One that the hook has taken over from the parent is
-// no such entry: its reason shows that it is the host's.
+// setUpdatedCondition sets the condition in a status, which is a copy of the hook's. A
+// condition Updated of the hook itself stays as it is, unless the hook copied it from the
+// parent, which its reason shows.
 //
-// The time changes only with the status. since is the time to give where the
-// parent tells of no rollout so far.
-func setUpdatedCondition(status map[string]any, told condition, before map[string]any, since, now time.Time) {
+// The transition time changes only with the status of the condition. It is since if the
+// parent has no such condition yet.
+func setUpdatedCondition(status map[string]any, updated condition, before map[string]any, since, now time.Time) {
 	given, isList := status["conditions"].([]any)
 	if !isList && status["conditions"] != nil {
-		return // What the hook has there are not conditions as Kubernetes knows them.
+		return // The hook's conditions are not a list.
 	}
-	entry := told.entry(before, since, now)
+	entry := updated.entry(before, since, now)
 	conditions := slices.Clone(given)
 	at := slices.IndexFunc(conditions, isUpdated)
 	switch {
@@ -38,14 +37,14 @@ func isUpdated(condition any) bool {
 	return ok && fields["type"] == conditionUpdated
 }
 
-// ours says whether the host has written a condition.
+// isHostCondition reports whether the host wrote a condition.
 func isHostCondition(condition map[string]any) bool {
 	reason, _ := condition["reason"].(string)
 	return slices.Contains([]string{reasonOnLatest, reasonProgressing, reasonWaiting, reasonDeadlineExceeded}, reason)
 }
 
-// entry is the condition as it stands in a status. One that was there without a
-// time, as metacontroller writes it, stays without until its status changes.
+// entry returns the condition in the form of a status. If it was there without a transition
+// time, as metacontroller writes it, it gets one when its status changes.
 func (c condition) entry(before map[string]any, since, now time.Time) map[string]any {
 	entry := map[string]any{"type": conditionUpdated, "status": c.status, "reason": c.reason, "message": c.message}
 	switch {
@@ -59,7 +58,7 @@ func (c condition) entry(before map[string]any, since, now time.Time) map[string
 	return entry
 }
 
-// updatedBefore is the host's condition on the parent as observed, or nil.
+// observedCondition returns the host's condition on the observed parent, or nil.
 func observedCondition(p *unstructured.Unstructured) map[string]any {
 	conditions, _ := valueAt(p.Object, []string{"status", "conditions"}).([]any)
 	if condition := conditionOf(conditions, conditionUpdated); condition != nil && isHostCondition(condition) {

@@ -10,49 +10,47 @@ import (
 
 const reasonNotUpdated = "is not updated yet"
 
-// assess finds out whether a member is well. In the middle of an update is who
-// is not there, or not as its revision wants it, and who is of the latest
-// revision and not well again. Who is ill and is to keep an old revision counts
-// as well: nobody waits for what nothing is done about.
-func (m *rollingChild) assess(latest *revision) {
-	m.unavailableReason = m.missingReason(m.revision == latest)
-	m.updating = m.unavailableReason != ""
-	if m.unavailableReason == "" && !m.withheld && (m.revision == latest || holdReason(m) == "") {
-		m.unavailableReason = m.unhealthyReason()
-		m.updating = m.unavailableReason != "" && m.revision == latest
+// assess sets updating and unavailableReason. A child is being updated while it is missing or
+// not as its revision wants it, and while it is of the update revision and unhealthy. The
+// health of a child that is held in an old revision does not count: nothing will repair it.
+func (c *rollingChild) assess(update *revision) {
+	c.unavailableReason = c.missingReason(c.revision == update)
+	c.updating = c.unavailableReason != ""
+	if c.unavailableReason == "" && !c.withheld && (c.revision == update || c.holdReason() == "") {
+		c.unavailableReason = c.unhealthyReason()
+		c.updating = c.unavailableReason != "" && c.revision == update
 	}
 }
 
-// absence says, as a predicate, what keeps the member from being as its revision
-// wants it, or nothing.
-func (m *rollingChild) missingReason(latest bool) string {
+// missingReason returns, as a predicate, why the child is not as its revision wants it, or "".
+func (c *rollingChild) missingReason(update bool) string {
 	switch {
-	case m.withheld:
+	case c.withheld:
 		return ""
-	case m.observed == nil:
+	case c.observed == nil:
 		return "is missing"
-	case m.observed.GetDeletionTimestamp() != nil:
+	case c.observed.GetDeletionTimestamp() != nil:
 		return "is being deleted"
-	case latest && !m.isUpdated, !latest && m.currentVersion != nil && !m.isCurrent:
+	case update && !c.isUpdated, !update && c.currentVersion != nil && !c.isCurrent:
 		return reasonNotUpdated
 	default:
 		return ""
 	}
 }
 
-// illness says what is wrong with a member that is there (section 3.9 of the
-// specification), or nothing.
-func (m *rollingChild) unhealthyReason() string {
-	if m.strategy.Method == v1alpha1.ChildUpdateRollingInPlace {
-		if observed, generation := observedGeneration(m.observed), m.observed.GetGeneration(); observed < generation {
+// unhealthyReason returns why an existing child is unhealthy (section 3.9 of the
+// specification), or "".
+func (c *rollingChild) unhealthyReason() string {
+	if c.strategy.Method == v1alpha1.ChildUpdateRollingInPlace {
+		if observed, generation := observedGeneration(c.observed), c.observed.GetGeneration(); observed < generation {
 			return fmt.Sprintf("has status.observedGeneration %d of %d", observed, generation)
 		}
 	}
-	return failedCheck(m.strategy.StatusChecks.Conditions, m.observed)
+	return failedCheck(c.strategy.StatusChecks.Conditions, c.observed)
 }
 
-// observedGeneration is the generation that the child's status is about. A child
-// that does not tell is taken to be up to date.
+// observedGeneration returns the child's status.observedGeneration, or its generation if it
+// has none.
 func observedGeneration(child *unstructured.Unstructured) int64 {
 	switch value := valueAt(child.Object, []string{"status", "observedGeneration"}).(type) {
 	case int64:
@@ -64,7 +62,7 @@ func observedGeneration(child *unstructured.Unstructured) int64 {
 	}
 }
 
-// failedCheck says which status check fails, or nothing.
+// failedCheck returns why the first status check fails, or "".
 func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Unstructured) string {
 	conditions, _ := valueAt(child.Object, []string{"status", "conditions"}).([]any)
 	for _, check := range checks {
@@ -81,7 +79,7 @@ func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Uns
 	return ""
 }
 
-// conditionOf finds a condition by its type, or gives nil.
+// conditionOf returns the condition of a type, or nil.
 func conditionOf(conditions []any, kind string) map[string]any {
 	for _, condition := range conditions {
 		if fields, ok := condition.(map[string]any); ok && fields["type"] == kind {

@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// selected gives the children of p the label of a generated selector, and
-// refuses those that p's selector does not match.
+// finishFor returns a FinishFunc that adds the label of a generated selector to the children
+// of p and rejects those that p's selector does not match.
 func (v *Variant) finishFor(p *unstructured.Unstructured) variant.FinishFunc {
 	claim, err := v.Claim(p)
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
@@ -27,8 +27,8 @@ func (v *Variant) finishFor(p *unstructured.Unstructured) variant.FinishFunc {
 	}
 }
 
-// unselected is selected for an earlier state of p. What p's selector does not
-// match by now is no mistake of the hook's.
+// finishForOld is finishFor for an earlier state of p. It rejects nothing: p's selector may
+// have changed since.
 func (v *Variant) finishForOld(p *unstructured.Unstructured) variant.FinishFunc {
 	return func(child *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		return v.withUIDLabel(child, p), ""
@@ -36,21 +36,8 @@ func (v *Variant) finishForOld(p *unstructured.Unstructured) variant.FinishFunc 
 }
 
 func (v *Variant) withUIDLabel(child, p *unstructured.Unstructured) *unstructured.Unstructured {
-	set := child.GetLabels()
-	if !v.generate || set[v1alpha1.ControllerUIDLabel] != "" {
+	if !v.generate || child.GetLabels()[v1alpha1.ControllerUIDLabel] != "" {
 		return child
 	}
-	if set == nil {
-		set = map[string]string{}
-	}
-	set[v1alpha1.ControllerUIDLabel] = string(p.GetUID())
-	child = variant.WithMetadata(child)
-	child.SetLabels(set)
-	return child
-}
-
-// dynamicallyUpToDate says whether dynamic apply would write nothing.
-func isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
-	merged, err := apply.Merge(observed, desired)
-	return merged == observed, err
+	return variant.WithMarks(child, map[string]any{v1alpha1.ControllerUIDLabel: string(p.GetUID())}, nil)
 }
