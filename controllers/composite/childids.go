@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// childID is a child as a ControllerRevision names it: without the version of
-// its kind and without the namespace of a namespaced parent.
+// childID identifies a child in a ControllerRevision: without the version of its kind and
+// without the namespace of a namespaced parent.
 type childID struct {
 	schema.GroupKind
 	name string
@@ -22,14 +22,14 @@ func compareIDs(a, b childID) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.name, b.name))
 }
 
-// idOf names a child of a parent in a namespace, or in none.
+// idOf returns the ID of a child. parentNamespace is empty for cluster-scoped parents.
 func idOf(child *unstructured.Unstructured, parentNamespace string) childID {
 	return childID{child.GroupVersionKind().GroupKind(), variant.ObjectKey(child, parentNamespace, true)}
 }
 
-// claimsOf reads a ControllerRevision's children. Some versions of metacontroller
-// wrote the parent's own namespace before names; here it is taken off.
-func claimsOf(stored *unstructured.Unstructured, parentNamespace string) []childID {
+// childIDsOf returns the children of a ControllerRevision. It removes the parent's own
+// namespace from names, which some versions of metacontroller added.
+func childIDsOf(stored *unstructured.Unstructured, parentNamespace string) []childID {
 	var ids []childID
 	entries, _ := stored.Object["children"].([]any)
 	for _, entry := range entries {
@@ -52,8 +52,8 @@ func relativeTo(namespace, name string) string {
 	return strings.TrimPrefix(name, namespace+"/")
 }
 
-// claimed writes children as a ControllerRevision has them, sorted.
-func claimed(ids []childID) []any {
+// encodeChildIDs returns children in the form of a ControllerRevision, sorted.
+func encodeChildIDs(ids []childID) []any {
 	var entries []any
 	var names []any
 	sorted := slices.Clone(ids)
@@ -68,8 +68,8 @@ func claimed(ids []childID) []any {
 	return entries
 }
 
-// sameClaims compares without regard to order.
-func sameClaims(a, b []childID) bool {
+// sameChildIDs reports whether two lists have the same elements in any order.
+func sameChildIDs(a, b []childID) bool {
 	in := map[childID]bool{}
 	for _, id := range a {
 		in[id] = true
@@ -82,19 +82,4 @@ func sameClaims(a, b []childID) bool {
 		both[id] = true
 	}
 	return len(both) == len(in)
-}
-
-// holders gives each child to the first revision that claims it: the latest
-// before any other, a newer before an older one. Claims on kinds that are no
-// longer rolled out count for nothing.
-func (v *Variant) holders(h *history) map[childID]*revision {
-	holder := map[childID]*revision{}
-	for _, r := range append([]*revision{h.latest}, h.old...) {
-		for _, id := range r.claims {
-			if v.rolling[id.GroupKind] != nil && holder[id] == nil {
-				holder[id] = r
-			}
-		}
-	}
-	return holder
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-func printedStamps(t testing.TB, v *Variant, observed variant.Observed) []string {
+func printedFingerprints(t testing.TB, v *Variant, observed variant.Observed) []string {
 	t.Helper()
 	calls, err := v.Calls(observed)
 	if err != nil {
@@ -23,9 +23,9 @@ func printedStamps(t testing.TB, v *Variant, observed variant.Observed) []string
 	return all
 }
 
-func TestStamp(t *testing.T) {
+func TestFingerprints(t *testing.T) {
 	// The three calls are about input a with output x, input b, and what is left of input gone.
-	base := scene{
+	base := observation{
 		Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b"}, Related: []string{"Node n1", "Node n2"},
 		Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/gone"},
 	}
@@ -33,7 +33,7 @@ func TestStamp(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*variant.Observed)
-		want   [3]bool // which stamps change
+		want   [3]bool // which fingerprints change
 	}{
 		"Nothing": {"The same gives the same.", func(*variant.Observed) {}, none},
 		"ParentStatus": {"The parent's status is the map's own doing.", func(o *variant.Observed) {
@@ -61,9 +61,9 @@ func TestStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, allHooks, pods)
 			observed := base.observed(t, v)
-			before := printedStamps(t, v, observed)
+			before := printedFingerprints(t, v, observed)
 			tc.change(&observed)
-			after := printedStamps(t, v, observed)
+			after := printedFingerprints(t, v, observed)
 			for i := range before {
 				if (before[i] != after[i]) != tc.want[i] {
 					t.Errorf("%s\nstamps %d: %s, then %s; want a change: %t", tc.reason, i, before[i], after[i], tc.want[i])
@@ -79,26 +79,26 @@ func set(o *unstructured.Unstructured, value any, path ...string) {
 	}
 }
 
-func TestStampOfWhatHasNoGeneration(t *testing.T) {
+func TestFingerprintWithoutGeneration(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	observed := scene{Parent: `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: prod, uid: u1, resourceVersion: "9"}}`, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
-	before := printedStamps(t, v, observed)
+	observed := observation{Parent: `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: prod, uid: u1, resourceVersion: "9"}}`, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
+	before := printedFingerprints(t, v, observed)
 	observed.Parent.SetResourceVersion("10")
-	if after := printedStamps(t, v, observed); before[0] == after[0] {
-		t.Error("a parent without a generation changes with its resourceVersion, but the stamp did not")
+	if after := printedFingerprints(t, v, observed); before[0] == after[0] {
+		t.Error("a parent without a generation changes with its resourceVersion, but the fingerprint did not")
 	}
 }
 
-func TestStampOfDefinition(t *testing.T) {
+func TestFingerprintOfDefinition(t *testing.T) {
 	v, other := newVariant(t, allHooks, pods), newVariant(t, allHooks, pods)
 	other.definition.SetGeneration(2)
-	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
-	if printedStamps(t, v, observed)[0] == printedStamps(t, other, observed)[0] {
-		t.Error("hooks are shown the definition, but its generation does not change the stamp")
+	observed := observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
+	if printedFingerprints(t, v, observed)[0] == printedFingerprints(t, other, observed)[0] {
+		t.Error("hooks are shown the definition, but its generation does not change the fingerprint")
 	}
 }
 
-func TestNoStamp(t *testing.T) {
+func TestNoFingerprint(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*variant.Observed)
@@ -112,43 +112,43 @@ func TestNoStamp(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, allHooks, pods)
-			observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}, Related: []string{"Node n1"}}.observed(t, v)
+			observed := observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}, Related: []string{"Node n1"}}.observed(t, v)
 			tc.change(&observed)
 			calls, err := v.Calls(observed)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for field, stamp := range calls[0].Stamps {
-				if (stamp == "") != (field == tc.field) {
-					t.Errorf("%s\nwant no stamp of %s and one of all others, got %q of %s", tc.reason, tc.field, stamp, field)
+			for field, fingerprint := range calls[0].Stamps {
+				if (fingerprint == "") != (field == tc.field) {
+					t.Errorf("%s\nwant no fingerprint of %s and one of all others, got %q of %s", tc.reason, tc.field, fingerprint, field)
 				}
 			}
 		})
 	}
 }
 
-// TestStampsOfMany sees to it that of 500 inputs one that changes costs one call.
-func TestStampsOfMany(t *testing.T) {
+// TestFingerprintsOfMany checks that of 500 inputs one that changes costs one call.
+func TestFingerprintsOfMany(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	many := scene{Parent: namespacedParent}
+	many := observation{Parent: namespacedParent}
 	for i := range 500 {
 		many.Inputs = append(many.Inputs, fmt.Sprintf("ConfigMap prod/in-%03d", i))
 		many.Outputs = append(many.Outputs, fmt.Sprintf("Pod prod/out-%03d of /ConfigMap/prod/in-%03d", i, i))
 	}
 	observed := many.observed(t, v)
-	before := printedStamps(t, v, observed)
+	before := printedFingerprints(t, v, observed)
 	observed.Inputs[123].SetResourceVersion("2")
 	set(observed.Parent, int64(500), "status", "inputs", "configmaps", "total")
 	observed.Parent.SetResourceVersion("10")
 	var changed []int
 	seen := map[string]bool{}
-	for i, stamp := range printedStamps(t, v, observed) {
-		seen[stamp] = true
-		if stamp != before[i] {
+	for i, fingerprint := range printedFingerprints(t, v, observed) {
+		seen[fingerprint] = true
+		if fingerprint != before[i] {
 			changed = append(changed, i)
 		}
 	}
 	if !slices.Equal(changed, []int{123}) || len(seen) != 500 {
-		t.Errorf("want the stamp of input 123 alone to change, got %v; %d stamps for 500 inputs", changed, len(seen))
+		t.Errorf("want the fingerprint of input 123 alone to change, got %v; %d fingerprints for 500 inputs", changed, len(seen))
 	}
 }

@@ -35,7 +35,7 @@ func resourceFor(kind, plural string, namespaced bool) discovery.Resource {
 }
 
 // world is a cluster with one parent.
-type world struct {
+type env struct {
 	config    Config
 	parent    *unstructured.Unstructured
 	children  []*unstructured.Unstructured
@@ -63,7 +63,7 @@ func (s scope) resource() discovery.Resource {
 }
 
 // newWorld makes a world whose items are updated by the strategy, which is YAML.
-func newWorld(t *testing.T, s scope, strategy string, names ...string) *world {
+func newEnv(t *testing.T, s scope, strategy string, names ...string) *env {
 	t.Helper()
 	rolling := &v1alpha1.ChildUpdateStrategy{}
 	if err := yaml.UnmarshalStrict([]byte(strategy), rolling); err != nil {
@@ -71,7 +71,7 @@ func newWorld(t *testing.T, s scope, strategy string, names ...string) *world {
 	}
 	atOnce := &v1alpha1.ChildUpdateStrategy{Method: v1alpha1.ChildUpdateInPlace}
 	generate, child := true, s.resource()
-	w := &world{now: start, config: Config{
+	w := &env{now: start, config: Config{
 		Definition: map[string]any{"metadata": map[string]any{"name": "sets"}},
 		Spec: v1alpha1.CompositeControllerSpec{
 			GenerateSelector: &generate,
@@ -91,7 +91,7 @@ func newWorld(t *testing.T, s scope, strategy string, names ...string) *world {
 	if s.parent != "" {
 		w.parent.SetNamespace(s.parent)
 	}
-	w.want(names...)
+	w.setNames(names...)
 	w.answer = func(call variant.Call) (any, error) { return itemsHook(call, s), nil }
 	return w
 }
@@ -122,7 +122,7 @@ func itemsHook(call variant.Call, s scope) map[string]any {
 }
 
 // want sets the parent's names, and turn its template.
-func (w *world) want(names ...string) {
+func (w *env) setNames(names ...string) {
 	list := []any{}
 	for _, name := range names {
 		list = append(list, name)
@@ -130,13 +130,13 @@ func (w *world) want(names ...string) {
 	w.parent.Object["spec"] = withValue(w.parent.Object["spec"].(map[string]any), []string{"names"}, list)
 }
 
-func (w *world) turn(image string) {
+func (w *env) setImage(image string) {
 	w.parent.Object["spec"] = withValue(w.parent.Object["spec"].(map[string]any), []string{"template", "image"}, image)
 	w.parent.SetGeneration(w.parent.GetGeneration() + 1)
 }
 
 // observed gives a copy of everything, as another process would see it.
-func (w *world) observed() variant.Observed {
+func (w *env) observed() variant.Observed {
 	o := variant.Observed{Parent: w.parent.DeepCopy(), Now: w.now, UpToDate: w.upToDate}
 	for _, child := range w.children {
 		o.Children = append(o.Children, child.DeepCopy())
@@ -151,7 +151,7 @@ func (w *world) observed() variant.Observed {
 }
 
 // decide asks a variant that knows nothing of earlier passes.
-func (w *world) decide(o variant.Observed) (variant.Desired, error) {
+func (w *env) desired(o variant.Observed) (variant.Desired, error) {
 	v := New(w.config)
 	calls, err := v.Calls(o)
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *world) decide(o variant.Observed) (variant.Desired, error) {
 
 // writes gives what a pass would write: first ControllerRevisions, in any order,
 // then the rest in this order. None of the writes looks at the others.
-func (w *world) writes(t *testing.T, o variant.Observed, d variant.Desired) (records, rest []func()) {
+func (w *env) writes(t *testing.T, o variant.Observed, d variant.Desired) (records, rest []func()) {
 	t.Helper()
 	observed := map[string]*unstructured.Unstructured{}
 	for _, r := range o.Revisions {
@@ -191,7 +191,7 @@ func (w *world) writes(t *testing.T, o variant.Observed, d variant.Desired) (rec
 	return records, rest
 }
 
-func (w *world) changes(t *testing.T, o variant.Observed, d variant.Desired) []apply.Change {
+func (w *env) changes(t *testing.T, o variant.Observed, d variant.Desired) []apply.Change {
 	t.Helper()
 	input := apply.Input{Owner: metav1.OwnerReference{UID: "u1"}}
 	for _, rule := range w.config.Children {
@@ -207,7 +207,7 @@ func (w *world) changes(t *testing.T, o variant.Observed, d variant.Desired) []a
 	return changes
 }
 
-func (w *world) perform(c apply.Change) {
+func (w *env) perform(c apply.Change) {
 	switch c.Action {
 	case apply.ActionCreate:
 		object := c.Object.DeepCopy()
@@ -224,7 +224,7 @@ func (w *world) perform(c apply.Change) {
 	}
 }
 
-func (w *world) put(list []*unstructured.Unstructured, object *unstructured.Unstructured) []*unstructured.Unstructured {
+func (w *env) put(list []*unstructured.Unstructured, object *unstructured.Unstructured) []*unstructured.Unstructured {
 	if object.GetUID() == "" {
 		w.created++
 		object.SetUID(types.UID(fmt.Sprintf("x%d", w.created)))
@@ -238,7 +238,7 @@ func remove(list []*unstructured.Unstructured, object *unstructured.Unstructured
 }
 
 // settle does what others do: what is being deleted goes, and what is there gets well.
-func (w *world) settle() {
+func (w *env) becomeReady() {
 	w.children = slices.DeleteFunc(w.children, func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
 	for _, child := range w.children {
 		setReady(child, "True")
@@ -253,10 +253,10 @@ func setReady(child *unstructured.Unstructured, status string) {
 }
 
 // pass makes a whole pass and gives the number of writes.
-func (w *world) pass(t *testing.T) int {
+func (w *env) reconcile(t *testing.T) int {
 	t.Helper()
 	o := w.observed()
-	d, err := w.decide(o)
+	d, err := w.desired(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func (w *world) pass(t *testing.T) int {
 }
 
 // told is the condition on the parent, as "True OnLatestRevision".
-func told(status map[string]any) string {
+func describeCondition(status map[string]any) string {
 	conditions, _ := status["conditions"].([]any)
 	c := conditionOf(conditions, "Updated")
 	if c == nil {
@@ -287,11 +287,11 @@ func images(children []*unstructured.Unstructured) string {
 }
 
 // recorded are the revisions as "v2: a b".
-func recorded(revisions []*unstructured.Unstructured) []string {
+func describeRevisions(revisions []*unstructured.Unstructured) []string {
 	var lines []string
 	for _, r := range revisions {
 		line := fmt.Sprintf("%v:", valueAt(r.Object, []string{"parentPatch", "spec", "template", "image"}))
-		for _, id := range claimsOf(r, "prod") {
+		for _, id := range childIDsOf(r, "prod") {
 			line += " " + id.name
 		}
 		lines = append(lines, line)

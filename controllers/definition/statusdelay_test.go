@@ -55,7 +55,7 @@ func TestSettled(t *testing.T) {
 		"Refused":  {"nor will a spec that is refused", ready(metav1.ConditionFalse, "NotAccepted"), &Refusal{}, true},
 	}
 	for name, tc := range cases {
-		if got := tc.view.settled(tc.refusal); got != tc.want {
+		if got := tc.view.isFinal(tc.refusal); got != tc.want {
 			t.Errorf("%s: %v: %s", name, got, tc.reason)
 		}
 	}
@@ -73,20 +73,20 @@ func TestUntold(t *testing.T) {
 		at      time.Duration
 		want    time.Duration
 	}{
-		{"it is created", first, false, 0, startWithin},
-		{"it runs soon", first, true, 100 * time.Millisecond, untouchedFor - 100*time.Millisecond},
-		{"it is told", first, true, untouchedFor, 0},
+		{"it is created", first, false, 0, startupDelay},
+		{"it runs soon", first, true, 100 * time.Millisecond, newSpecDelay - 100*time.Millisecond},
+		{"it is told", first, true, newSpecDelay, 0},
 		{"it goes on", first, false, time.Hour, 0},
-		{"it is edited", edited, false, time.Hour, startWithin},
-		{"it does not start", edited, false, time.Hour + startWithin - 1, 1},
-		{"that is told", edited, false, time.Hour + startWithin, 0},
-		{"another of its name", other, true, 2 * time.Hour, untouchedFor},
+		{"it is edited", edited, false, time.Hour, startupDelay},
+		{"it does not start", edited, false, time.Hour + startupDelay - 1, 1},
+		{"that is told", edited, false, time.Hour + startupDelay, 0},
+		{"another of its name", other, true, 2 * time.Hour, newSpecDelay},
 	} {
-		if got := h.untold(step.object, step.settled, start.Add(step.at)); got != step.want {
+		if got := h.statusDelay(step.object, step.settled, start.Add(step.at)); got != step.want {
 			t.Errorf("%s: it waits %s, want %s", step.what, got, step.want)
 		}
 	}
-	if untouchedFor < 250*time.Millisecond {
+	if newSpecDelay < 250*time.Millisecond {
 		t.Error("metacontroller's tests replace what they created within that time")
 	}
 }
@@ -134,12 +134,12 @@ func TestStatusWhenLetGo(t *testing.T) {
 		"OtherRuns":    {"another host has started it anew", ours, told(metav1.ConditionTrue, "Running", 1002), false},
 		"NeverTold":    {"this host has told nothing", nil, told(metav1.ConditionTrue, "Running", 1000), false},
 		"NoStatus":     {"there is no room for a status", ours, nil, false},
-		"Already":      {"it is told already", ours, told(metav1.ConditionUnknown, notHosted, 1001), false},
+		"Already":      {"it is told already", ours, told(metav1.ConditionUnknown, reasonNotHosted, 1001), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := &runtimeState{status: tc.ours}
-			status, write := h.statusWhenLetGo(definitionWith(t, "a", 1, tc.stored), "team=blue")
+			status, write := h.notHostedStatus(definitionWith(t, "a", 1, tc.stored), "team=blue")
 			if write != tc.want {
 				t.Fatalf("%s: written %v, want %v", tc.reason, write, tc.want)
 			}
@@ -147,7 +147,7 @@ func TestStatusWhenLetGo(t *testing.T) {
 				return
 			}
 			c := status.Conditions[0]
-			if c.Status != metav1.ConditionUnknown || c.Reason != notHosted || !strings.Contains(c.Message, "--target-label-selector=team=blue") || status.Parents != nil || status.ScriptRevision != "abc" {
+			if c.Status != metav1.ConditionUnknown || c.Reason != reasonNotHosted || !strings.Contains(c.Message, "--target-label-selector=team=blue") || status.Parents != nil || status.ScriptRevision != "abc" {
 				t.Errorf("%s: it says %+v", tc.reason, status)
 			}
 		})
