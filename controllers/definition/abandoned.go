@@ -121,7 +121,7 @@ func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionR
 	// A definition may be made again meanwhile, so that they are asked for before each page.
 	finalizers := a.finalizers
 	finalizers.Pause = func(ctx context.Context) error { return errors.Join(a.finalizers.Pause(ctx), a.lookAll(ctx, doubtful)) }
-	taken, err := finalizers.TakeOff(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
+	taken, err := finalizers.Remove(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
 	if a.taken += taken; taken > 0 {
 		a.log.Info("finalizers of definitions that are gone were taken off", "resource", resource.GroupResource().String(), "objects", taken)
 	}

@@ -26,7 +26,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	}
 	p.reportUnownedOutputs(desired)
 	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
-		if err := p.confirmAlive(ctx); err != nil {
+		if err := p.ensureAlive(ctx); err != nil {
 			return err
 		}
 	}
@@ -34,23 +34,23 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 		return err
 	}
 	p.desired = desired.Children
-	p.detector.begin(p.parent.GetUID())
+	p.detector.beginPass(p.parent.GetUID())
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
-		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields, Memory: p.comparisons,
+		Observed: excluding(p.observed.Children, desired.Keep), Desired: excluding(desired.Children, desired.Keep),
+		ManagedFields: p.appliedFields, Memory: p.history.comparisons,
 	})
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownership(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	failed := p.execute(ctx, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
 	return joinErrors(append(p.unapplied, failed))
 }
 
 // rulesBySchema are the rules for children with what the API server tells about their
 // kinds now.
-func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
-	rules := slices.Clone(r.rules)
+func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
+	rules := slices.Clone(r.childRules)
 	for i := range rules {
 		rules[i].Schema = r.env.Schemas.For(ctx, rules[i].Kind)
 	}
@@ -59,10 +59,10 @@ func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
 
 // SchemaChanges returns how often the schemas of the definition's parents and children have
 // changed, as far as they are known. It costs no request.
-func (r *Reconciler) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
+func (r *shared) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
 
 // except gives the objects that are not to be kept as they are.
-func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
+func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
 	if len(keep) == 0 {
 		return objects
 	}
@@ -82,10 +82,10 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewF
 		return nil
 	}
 	p.wrote = true
-	changes, errs := p.placed(changes)
+	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
 	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
-		p.note(outcome)
+		p.noteOutcome(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
@@ -98,7 +98,7 @@ func (p *pass) owner() metav1.OwnerReference {
 }
 
 // ownership are the adoptions and releases of children.
-func (p *pass) ownership() []apply.Change {
+func (p *pass) ownershipChanges() []apply.Change {
 	var ownership []apply.Change
 	for _, object := range p.observed.Release {
 		ownership = append(ownership, apply.Release(object, p.owner(), p.resourceOf(object)))
@@ -111,7 +111,7 @@ func (p *pass) ownership() []apply.Change {
 
 // confirmAlive is the uncached look before adopting (section 3.4 of the
 // specification): a cache may not know yet that the parent is gone.
-func (p *pass) confirmAlive(ctx context.Context) error {
+func (p *pass) ensureAlive(ctx context.Context) error {
 	live, err := p.env.Client.Resource(p.source.GroupVersionResource).Namespace(p.parent.GetNamespace()).Get(ctx, p.parent.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -129,10 +129,9 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 const diffLevel = 4
 
 // note remembers a write until the caches show it, and logs it.
-func (p *pass) note(outcome apply.Outcome) {
-	p.env.Metrics.wrote(p.config.Definition, outcome)
-	p.noopUpdates.note(outcome)
-	p.conflictBackoff.note(outcome)
+func (p *pass) noteOutcome(outcome apply.Outcome) {
+	p.env.Metrics.countWrite(p.config.Definition, outcome)
+	p.history.note(outcome)
 	if outcome.Err != nil {
 		return
 	}
@@ -144,12 +143,12 @@ func (p *pass) note(outcome apply.Outcome) {
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 		"action", string(change.Action), "child", change.Key.String())
-	if log := p.env.Log.V(diffLevel); log.Enabled() && rewrites(change) {
+	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
 		for _, diff := range change.Diffs() {
 			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
 		}
 	}
-	p.watchForLoop(change)
+	p.detectHotLoop(change)
 	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:
 		p.pendingWrites.noteDeleted(owner, change.Observed)
@@ -175,7 +174,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		if outcome.Change.Action != apply.ActionCreate {
 			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // A Namespace itself is gone.
 		}
-		return p.noNamespace(outcome.Change.Key, outcome.Err)
+		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
 		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
 	}
@@ -204,37 +203,37 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return "one of that name is still being deleted", true
-	case owner == nil && p.rule.Selector == nil:
+	case owner == nil && p.claim.Selector == nil:
 		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
 	case owner == nil:
 		return "exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", false
-	case owner.UID == p.parent.GetUID() && p.rule.Marked != nil && !p.rule.Marked(live):
-		return p.unmarked(live), false
+	case owner.UID == p.parent.GetUID() && p.claim.Marked != nil && !p.claim.Marked(live):
+		return p.explainUnmarked(live), false
 	case owner.UID == p.parent.GetUID():
 		return "the cache does not show it yet", true
-	case p.isEarlier(owner):
+	case p.isPredecessor(owner):
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
-		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.named(owner)), false
+		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.describeOwner(owner)), false
 	}
 }
 
 // isEarlier reports whether an owner is of the parent's kind, in whatever version, and
 // name, so that it can only be one that was there before it.
-func (p *pass) isEarlier(owner *metav1.OwnerReference) bool {
-	return groupOf(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
+func (p *pass) isPredecessor(owner *metav1.OwnerReference) bool {
+	return apiGroup(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
 }
 
 // named names an owner, with its group where the kind alone might be taken for the parent's.
-func (p *pass) named(owner *metav1.OwnerReference) string {
-	if owner.Kind == p.source.Kind.Kind && groupOf(owner) != p.source.Kind.Group {
+func (p *pass) describeOwner(owner *metav1.OwnerReference) string {
+	if owner.Kind == p.source.Kind.Kind && apiGroup(owner) != p.source.Kind.Group {
 		return fmt.Sprintf("%s %s of %s", owner.Kind, owner.Name, owner.APIVersion)
 	}
 	return owner.Kind + " " + owner.Name
 }
 
 // groupOf is the API group of an owner's kind.
-func groupOf(owner *metav1.OwnerReference) string {
+func apiGroup(owner *metav1.OwnerReference) string {
 	group, _, found := strings.Cut(owner.APIVersion, "/")
 	if !found {
 		return ""
@@ -243,7 +242,7 @@ func groupOf(owner *metav1.OwnerReference) string {
 }
 
 // resourceOf gives the endpoint of an observed object.
-func (r *Reconciler) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
+func (r *shared) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	for i := range r.children {
 		if r.children[i].Kind == object.GroupVersionKind() {
 			return r.children[i].GroupVersionResource

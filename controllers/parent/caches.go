@@ -29,7 +29,7 @@ func (r *Reconciler) openCaches() {
 	for _, rule := range r.config.Children {
 		r.kinds = append(r.kinds, rule.Kind)
 		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
-		r.rules = append(r.rules, apply.Rule{
+		r.childRules = append(r.childRules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
 			Strategy: rule.Strategy, Force: rule.Force, Managers: r.config.Managers,
 		})

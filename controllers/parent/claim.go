@@ -9,15 +9,15 @@ import (
 )
 
 // claimed sorts candidates by what is to become of them.
-type claimed struct{ owned, adopt, release []*unstructured.Unstructured }
+type claimResult struct{ owned, adopt, release []*unstructured.Unstructured }
 
 // claimChildren decides which candidates are children of parent, by the rules
 // of section 3.4 of the specification: what is owned and matches is a child;
 // what is owned and does not match is released; what matches and has no owner is
 // adopted. A parent that is being deleted neither adopts nor releases, and
 // nothing adopts what is being deleted.
-func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimed {
-	var c claimed
+func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimResult {
+	var c claimResult
 	deleting := parent.GetDeletionTimestamp() != nil
 	for _, candidate := range candidates {
 		owner := informer.ControllerOf(candidate)

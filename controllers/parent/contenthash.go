@@ -10,7 +10,7 @@ import (
 )
 
 // contentOf hashes all of a parent but its status and what the API server counts.
-func contentOf(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
+func hashContent(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	content := variant.WithMetadata(parent)

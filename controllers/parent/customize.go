@@ -76,7 +76,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
 	for i, fields := range response.Maps("relatedResources") {
-		rule, problem := c.rule(fields, p.parent, p.findRelated)
+		rule, problem := c.parseRule(fields, p.parent, p.findRelated)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
@@ -87,7 +87,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 }
 
 // relatedFields is a rule as it is written.
-type relatedFields struct {
+type relatedRuleFields struct {
 	APIVersion        string                `json:"apiVersion"`
 	Resource          string                `json:"resource"`
 	LabelSelector     *metav1.LabelSelector `json:"labelSelector"`
@@ -98,8 +98,8 @@ type relatedFields struct {
 
 // rule reads one rule and checks it against the table of section 1.5 of the
 // specification. The second result is what is wrong, or "".
-func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
-	var f relatedFields
+func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
+	var f relatedRuleFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
 		return relatedRule{}, err.Error()
 	}
@@ -111,15 +111,15 @@ func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructure
 	if len(f.Names) > 0 {
 		rule.names = maps.Collect(each(f.Names))
 	}
-	if err := errors.Join(into(&rule.selector, "labelSelector", f.LabelSelector), into(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
+	if err := errors.Join(compileSelector(&rule.selector, "labelSelector", f.LabelSelector), compileSelector(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
 		return relatedRule{}, err.Error()
 	}
-	return c.scoped(rule, f, parent)
+	return c.restrictScope(rule, f, parent)
 }
 
 // scoped checks a rule's combination of fields, and keeps it to the parent's
 // namespace where the hook's version does.
-func (c *Customize) scoped(rule relatedRule, f relatedFields, parent *unstructured.Unstructured) (relatedRule, string) {
+func (c *Customize) restrictScope(rule relatedRule, f relatedRuleFields, parent *unstructured.Unstructured) (relatedRule, string) {
 	own := c.OwnNamespace && parent.GetNamespace() != "" && rule.resource.Namespaced
 	switch {
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
@@ -141,7 +141,7 @@ func (c *Customize) scoped(rule relatedRule, f relatedFields, parent *unstructur
 }
 
 // into compiles a selector, if it is given.
-func into(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
+func compileSelector(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
 	if given == nil {
 		return nil
 	}

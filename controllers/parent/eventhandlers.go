@@ -26,12 +26,12 @@ type Queue interface {
 
 // gather is how long the events of children, inputs and related objects wait for
 // more of them, so that many that change together cost one pass.
-const gather = 10 * time.Millisecond
+const debounce = 10 * time.Millisecond
 
 // Watch enqueues the parents that an event concerns, beginning with all there
 // are. It is called once, before the queue is worked on.
 func (r *Reconciler) Watch(queue Queue) error {
-	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.namespaceWaiters.queue = queue
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
@@ -109,12 +109,10 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 		return
 	}
 	if e.New == nil {
-		r.noopUpdates.forget(apply.KeyOf(e.Old))
-		r.comparisons.Forget(apply.KeyOf(e.Old))
-		r.conflictBackoff.forget(apply.KeyOf(e.Old))
+		r.history.forget(apply.KeyOf(e.Old))
 	}
 	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
-		queue.EnqueueSoon(key, gather)
+		queue.EnqueueSoon(key, debounce)
 	}
 	if e.Old != nil {
 		r.enqueueOwner(queue, e.Old)
@@ -135,7 +133,7 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 	if ref == nil {
 		return
 	}
-	source := r.referred(ref)
+	source := r.referencedSource(ref)
 	if source == nil {
 		return
 	}
@@ -144,12 +142,12 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 		namespace = object.GetNamespace()
 	}
 	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && r.isParent(source, parent) {
-		queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+		queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 	}
 }
 
 // referred gives the source of the kind that a reference names, in whatever version.
-func (r *Reconciler) referred(ref *metav1.OwnerReference) *parentSource {
+func (r *Reconciler) referencedSource(ref *metav1.OwnerReference) *parentSource {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil
@@ -168,15 +166,15 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 		source := &r.parents[i]
 		for _, pair := range informer.PairsOf(set) {
 			for _, parent := range source.cache.ByIndex(r.config.SelectorIndex, pair) {
-				if r.mightAdopt(source, parent, orphan.GetNamespace(), set) {
-					queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+				if r.canAdopt(source, parent, orphan.GetNamespace(), set) {
+					queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 				}
 			}
 		}
 	}
 }
 
-func (r *Reconciler) mightAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
+func (r *Reconciler) canAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
 	if source.Namespaced && parent.GetNamespace() != namespace || !r.isParent(source, parent) {
 		return false
 	}
@@ -211,7 +209,7 @@ func keyOf(kind schema.GroupVersionKind, parent *unstructured.Unstructured) cont
 
 // spread gives a time between nine tenths of period and period, always the same
 // for one UID, so that parents made together are not resynced together for ever.
-func spread(uid types.UID, period time.Duration) time.Duration {
+func jitter(uid types.UID, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024

@@ -10,7 +10,7 @@ import (
 
 // appliedFields gives what is known of an observed child's managedFields, which is what
 // this host has applied.
-func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
+func (r *shared) appliedFields(child *unstructured.Unstructured) []any {
 	if fields := r.pendingWrites.fields(child); fields != nil {
 		return fields
 	}
@@ -22,7 +22,7 @@ func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
 }
 
 // upToDate says whether writing desired would leave an observed child as it is.
-func (p *pass) upToDate(observed, desired *unstructured.Unstructured) (bool, error) {
+func (p *pass) isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
 	at := slices.IndexFunc(p.rules, func(rule apply.Rule) bool { return rule.Kind == desired.GroupVersionKind() })
 	if at < 0 {
 		return false, nil // There are no children of other kinds.

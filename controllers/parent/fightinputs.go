@@ -16,23 +16,23 @@ import (
 type fightInputs [4]uint64
 
 const (
-	given     = iota // the parent, without metadata and status, and the scripts
-	annotated        // the parent's labels and annotations
-	others           // related objects and inputs
-	wanted           // what is desired of the subject
+	specInput     = iota // the parent, without metadata and status, and the scripts
+	metadataInput        // the parent's labels and annotations
+	relatedInput         // related objects and inputs
+	desiredInput         // what is desired of the subject
 )
 
 // circumstances returns those of a subject in this pass.
 func (p *pass) fightInputs(s fightSubject) fightInputs {
 	now := p.commonInputs()
-	now[wanted] = p.hashWanted(s.child)
+	now[desiredInput] = p.hashDesired(s.child)
 	return now
 }
 
 // surroundings are the circumstances that all subjects have in common.
 func (p *pass) commonInputs() fightInputs {
 	if p.common == nil {
-		p.common = &fightInputs{given: p.hashGiven(), annotated: p.hashMetadata(), others: p.hashOthers()}
+		p.common = &fightInputs{specInput: p.hashSpec(), metadataInput: p.hashMetadata(), relatedInput: p.hashRelated()}
 	}
 	return *p.common
 }
@@ -44,10 +44,10 @@ func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 	return h.Sum64()
 }
 
-func (p *pass) hashGiven() uint64 {
+func (p *pass) hashSpec() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		h.WriteString(p.programs.Revision)
-		fmt.Fprint(h, p.ending()) // That it is to end is an edit too.
+		fmt.Fprint(h, p.isTerminating()) // That it is to end is an edit too.
 		parent := p.observed.Parent.Object
 		for _, field := range variant.SortedKeys(parent) {
 			if field != "metadata" && field != "status" {
@@ -67,7 +67,7 @@ func (p *pass) hashMetadata() uint64 {
 }
 
 // hashOthers leaves out what the parent owns: it changes with the children.
-func (p *pass) hashOthers() uint64 {
+func (p *pass) hashRelated() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		for _, objects := range [][]*unstructured.Unstructured{p.observed.Inputs, p.observed.Related} {
 			for _, object := range objects {
@@ -82,20 +82,20 @@ func (p *pass) hashOthers() uint64 {
 }
 
 // hashWanted is of what is desired of a child, or of which children of a kind are.
-func (p *pass) hashWanted(child apply.Key) uint64 {
-	if p.wanted == nil {
-		p.wanted = map[apply.Key]*unstructured.Unstructured{}
-		p.wantedNames = map[apply.Key]uint64{}
+func (p *pass) hashDesired(child apply.Key) uint64 {
+	if p.desiredByKey == nil {
+		p.desiredByKey = map[apply.Key]*unstructured.Unstructured{}
+		p.desiredNames = map[apply.Key]uint64{}
 		for _, object := range p.desired {
 			key := apply.KeyOf(object)
-			p.wanted[key] = object
+			p.desiredByKey[key] = object
 			// Added up, as they may come in any order.
-			p.wantedNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+			p.desiredNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}
-	switch object := p.wanted[child]; {
+	switch object := p.desiredByKey[child]; {
 	case child.Name == "":
-		return p.wantedNames[child]
+		return p.desiredNames[child]
 	case object == nil:
 		return 0
 	default:

@@ -28,13 +28,13 @@ type Finalizing struct {
 var errGone = errors.New("the parent is gone")
 
 // held says whether the parent carries the definition's finalizer.
-func (r *Reconciler) hasFinalizer(parent *unstructured.Unstructured) bool {
+func (r *shared) hasFinalizer(parent *unstructured.Unstructured) bool {
 	return r.config.Finalizing.Name != "" && slices.Contains(parent.GetFinalizers(), r.config.Finalizing.Name)
 }
 
 // finalizing says that the finalize hook is asked about the parent (section 3.5
 // of the specification).
-func (r *Reconciler) finalizing(parent *unstructured.Unstructured, source *parentSource) bool {
+func (r *shared) shouldFinalize(parent *unstructured.Unstructured, source *parentSource) bool {
 	return r.config.Finalizing.Enabled && (parent.GetDeletionTimestamp() != nil || !source.Selects(parent))
 }
 
@@ -55,13 +55,13 @@ func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Uns
 }
 
 // finalizerPatch gives what is to be merged into a parent's metadata before anything is made for it, or nil.
-func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
+func (r *shared) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
 	f, held := r.config.Finalizing, r.hasFinalizer(parent)
 	switch {
 	case f.Enabled && !held && parent.GetDeletionTimestamp() == nil && source.Selects(parent):
 		return map[string]any{"finalizers": append(parent.GetFinalizers(), f.Name)}
 	case !f.Enabled && held:
-		return map[string]any{"finalizers": without(parent.GetFinalizers(), f.Name)}
+		return map[string]any{"finalizers": withoutFinalizer(parent.GetFinalizers(), f.Name)}
 	default:
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *p
 
 // manages says whether children are managed for the parent in this pass
 // (Appendix B of the specification).
-func (r *Reconciler) managesChildren(observed variant.Observed, desired variant.Desired) bool {
+func (r *shared) managesChildren(observed variant.Observed, desired variant.Desired) bool {
 	f := r.config.Finalizing
 	switch {
 	case !observed.Deleting():
@@ -84,7 +84,7 @@ func (r *Reconciler) managesChildren(observed variant.Observed, desired variant.
 	}
 }
 
-func without(finalizers []string, name string) []string {
+func withoutFinalizer(finalizers []string, name string) []string {
 	kept := make([]string, 0, len(finalizers))
 	for _, f := range finalizers {
 		if f != name {

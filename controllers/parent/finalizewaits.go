@@ -19,7 +19,7 @@ import (
 // finalizePatience this is told, and again after twice the time, and so on up to
 // maxFinalizePause.
 const (
-	finalizePatience = time.Minute
+	minFinalizePause = time.Minute
 	maxFinalizePause = time.Hour
 )
 
@@ -33,10 +33,10 @@ type finalizeWaits struct {
 
 // finalizeWait is the wait of one parent.
 type finalizeWait struct {
-	uid   types.UID
-	due   time.Time     // when it is told
-	pause time.Duration // before it is told again
-	told  bool
+	uid      types.UID
+	due      time.Time     // when it is told
+	pause    time.Duration // before it is told again
+	reported bool
 }
 
 func newFinalizeWaits(clock clock.PassiveClock) *finalizeWaits {
@@ -52,11 +52,11 @@ func (u *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Dura
 	now := u.clock.Now()
 	w := u.pending[key]
 	if w == nil || w.uid != uid {
-		w = &finalizeWait{uid: uid, due: now.Add(finalizePatience), pause: 2 * finalizePatience}
+		w = &finalizeWait{uid: uid, due: now.Add(minFinalizePause), pause: 2 * minFinalizePause}
 		u.pending[key] = w
 	}
 	if tell = !now.Before(w.due); tell {
-		first, w.told = !w.told, true
+		first, w.reported = !w.reported, true
 		w.due, w.pause = now.Add(w.pause), min(2*w.pause, maxFinalizePause)
 	}
 	return w.due.Sub(now), tell, first
@@ -68,16 +68,16 @@ func (u *finalizeWaits) forget(key controller.Key) bool {
 	defer u.mu.Unlock()
 	w := u.pending[key]
 	delete(u.pending, key)
-	return w != nil && w.told
+	return w != nil && w.reported
 }
 
 // told returns the parents whose wait was told, sorted.
-func (u *finalizeWaits) told() []controller.Key {
+func (u *finalizeWaits) reported() []controller.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var keys []controller.Key
 	for key, w := range u.pending {
-		if w.told {
+		if w.reported {
 			keys = append(keys, key)
 		}
 	}
@@ -87,7 +87,7 @@ func (u *finalizeWaits) told() []controller.Key {
 
 // Unfinalized returns the parents that a finalize hook has held for longer than
 // usual, sorted.
-func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.told() }
+func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.reported() }
 
 // awaitFinalized tells of a parent that its finalize hook holds for long, and has it
 // looked at when that is due: such a pass asks no hook if nothing has changed.

@@ -16,7 +16,7 @@ func newGenerations[K comparable, V any](period time.Duration, now time.Time) *g
 
 // turn begins a new generation if the last one is a period old, and reports whether it
 // did. It is called before an operation that the time matters to.
-func (g *generations[K, V]) turn(now time.Time) bool {
+func (g *generations[K, V]) rotate(now time.Time) bool {
 	age := now.Sub(g.since)
 	if age < g.period {
 		return false

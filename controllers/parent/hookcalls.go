@@ -25,7 +25,7 @@ type Programs struct {
 
 // ask puts the variant's questions to the hooks, side by side, and makes the
 // desired state of their answers.
-func (p *pass) ask(ctx context.Context) (variant.Desired, error) {
+func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	calls, err := p.config.Variant.Calls(p.observed)
 	if err != nil {
 		return variant.Desired{}, err
@@ -40,36 +40,36 @@ func (p *pass) ask(ctx context.Context) (variant.Desired, error) {
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
-	p.passCache.keep(p.key, calls)
+	p.passCache.retainAnswers(p.key, calls)
 	desired, err := p.config.Variant.Desired(p.observed, answers)
-	p.passCache.invalidate(p.key, desired.InvalidAnswers)
+	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
 	return desired, err
 }
 
 // answer gives the answer to a call: an earlier one that still holds, or a new one.
 func (p *pass) answer(ctx context.Context, call variant.Call) variant.Answer {
 	now := p.env.Clock.Now()
-	if body, expires, ok := p.passCache.recall(p.key, call, p.programs.Revision, now); ok {
-		p.renewAt(expires)
+	if body, expires, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
+		p.noteExpiry(expires)
 		return variant.Answer{Call: call, Body: body}
 	}
 	response, err := p.call(ctx, call, now)
 	if err == nil {
 		expires := p.expiry(response, now)
-		p.passCache.note(p.key, call, p.programs.Revision, response, expires)
+		p.passCache.rememberAnswer(p.key, call, p.programs.Revision, response, expires)
 		if len(call.Stamps) > 0 {
-			p.renewAt(expires)
+			p.noteExpiry(expires)
 		}
 	}
 	return variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}
 }
 
 // renewAt notes when an answer that was used expires.
-func (p *pass) renewAt(expires time.Time) {
+func (p *pass) noteExpiry(expires time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !expires.IsZero() && (p.renew.IsZero() || expires.Before(p.renew)) {
-		p.renew = expires
+	if !expires.IsZero() && (p.answersUntil.IsZero() || expires.Before(p.answersUntil)) {
+		p.answersUntil = expires
 	}
 }
 
@@ -96,7 +96,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 	})
 	err = p.withTimeout(call.Hook, timeout, err)
-	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
+	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if r, ok := program.(engines.Rester); ok && err != nil && r.Resting() != nil {
 		p.config.Changed()
 	}
@@ -160,5 +160,5 @@ func (p *pass) lifetime(response engines.Response) time.Duration {
 	if response.TimeDependent {
 		most = earlier(most, p.config.ResyncPeriod)
 	}
-	return spread(p.parent.GetUID(), most)
+	return jitter(p.parent.GetUID(), most)
 }

@@ -45,7 +45,7 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 }
 
 // namespaceLabels gives the labels of a namespace, where a rule looks at them.
-func (r *Reconciler) namespaceLabels(namespace string) labels.Set {
+func (r *shared) namespaceLabels(namespace string) labels.Set {
 	if r.namespaces == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Eve
 			for _, pair := range informer.PairsOf(input.GetLabels()) {
 				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
 					if r.isParent(&r.parents[i], parent) && r.isInput(source, parent, input) {
-						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), gather)
+						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), debounce)
 					}
 				}
 			}

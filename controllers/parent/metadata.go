@@ -42,8 +42,8 @@ func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.finalizing(parent, p.source) {
-		metadata["finalizers"] = without(parent.GetFinalizers(), p.config.Finalizing.Name)
+	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.shouldFinalize(parent, p.source) {
+		metadata["finalizers"] = withoutFinalizer(parent.GetFinalizers(), p.config.Finalizing.Name)
 	}
 	return metadata
 }
@@ -52,7 +52,7 @@ func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.
 // still the version at hand. If it is not, it is read and wanted asked once more, so that
 // somebody who changes the parent often does not keep others from it. The parent may be
 // as it should be then.
-func (r *Reconciler) patchMetadata(
+func (r *shared) patchMetadata(
 	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
@@ -69,7 +69,7 @@ func (r *Reconciler) patchMetadata(
 
 // mergeMetadata is patchMetadata for just the version at hand. A request that is under
 // way ends before the pass does, even if ctx ends: it may have been done.
-func (r *Reconciler) mergeMetadata(
+func (r *shared) mergeMetadata(
 	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
@@ -96,7 +96,7 @@ func (r *Reconciler) mergeMetadata(
 	case apierrors.IsConflict(err):
 		return nil, fmt.Errorf("metadata: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, fmt.Errorf("ApplyFailed: metadata: %w", err)
+		return nil, applyFailed("metadata", err)
 	}
 	updated.SetManagedFields(nil)
 	r.pendingWrites.noteWritten(parent.GetUID(), updated, false)
@@ -105,7 +105,7 @@ func (r *Reconciler) mergeMetadata(
 
 // live reads a parent that is no longer the version at hand. One that is being deleted
 // since is another matter, which the pass knows nothing of.
-func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
+func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
 	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).
 		Get(ctx, parent.GetName(), metav1.GetOptions{})
 	switch {

@@ -45,7 +45,7 @@ func (m *Metrics) Forget(definition string) {
 	m.hotLoops.DeletePartialMatch(labels)
 }
 
-func (m *Metrics) called(definition, hook string, took time.Duration, err error) {
+func (m *Metrics) observeCall(definition, hook string, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (m *Metrics) called(definition, hook string, took time.Duration, err error)
 	m.calls.WithLabelValues(definition, hook, outcome).Observe(took.Seconds())
 }
 
-func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
+func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
 	if m == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
 	m.writes.WithLabelValues(definition, string(outcome.Change.Action), result).Inc()
 }
 
-func (m *Metrics) hotLoop(definition string) {
+func (m *Metrics) countHotLoop(definition string) {
 	if m != nil {
 		m.hotLoops.WithLabelValues(definition).Inc()
 	}

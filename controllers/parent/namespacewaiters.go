@@ -16,8 +16,8 @@ import (
 // awaited holds the namespaces that parents wait for, because children could not be
 // created there. Namespaces are watched for as long as some parent waits, and no longer.
 type namespaceWaiters struct {
-	pool     *informer.Pool
-	changing sync.Mutex // held while the watch begins or ends, which events may wait for
+	pool    *informer.Pool
+	watchMu sync.Mutex // held while the watch begins or ends, which events may wait for
 
 	mu      sync.Mutex
 	queue   Queue // set by Watch, before there is any pass
@@ -38,8 +38,8 @@ func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) e
 	if !concerned {
 		return nil
 	}
-	a.changing.Lock()
-	defer a.changing.Unlock()
+	a.watchMu.Lock()
+	defer a.watchMu.Unlock()
 	opened, closed := a.replace(key, namespaces)
 	if closed != nil {
 		closed.Close()
@@ -91,31 +91,31 @@ func (a *namespaceWaiters) drop(key controller.Key) {
 // event wakes the parents that wait for a namespace when it comes, and when one that was
 // being deleted is gone. One that was there before the watch has come in the meantime.
 func (a *namespaceWaiters) event(e informer.Event) {
-	if e.New != nil && !usable(e.New) || e.New != nil && e.Old != nil && usable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
+	if e.New != nil && !isUsable(e.New) || e.New != nil && e.Old != nil && isUsable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key := range a.parents[e.Object().GetName()] {
-		a.queue.EnqueueSoon(key, gather)
+		a.queue.EnqueueSoon(key, debounce)
 	}
 }
 
 // usable reports whether objects can be created in a namespace.
-func usable(namespace *unstructured.Unstructured) bool {
+func isUsable(namespace *unstructured.Unstructured) bool {
 	return namespace.GetDeletionTimestamp() == nil
 }
 
 // absent reports whether a namespace that a parent waits for is known to be unusable
 // still, so that there is no need to try.
-func (a *namespaceWaiters) absent(key controller.Key, namespace string) bool {
+func (a *namespaceWaiters) isUnusable(key controller.Key, namespace string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.byKey[key][namespace] || a.cache == nil || !a.cache.HasSynced() || a.cache.Err() != nil {
 		return false
 	}
 	found := a.cache.Get("", namespace)
-	return found == nil || !usable(found)
+	return found == nil || !isUsable(found)
 }
 
 // close ends the watch.
@@ -131,10 +131,10 @@ func (a *namespaceWaiters) close() {
 
 // placed drops the creations in namespaces that are known not to take them yet. What
 // was said of them holds still.
-func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error) {
+func (p *pass) filterByNamespace(changes []apply.Change) (kept []apply.Change, errs []error) {
 	for _, change := range changes {
-		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.absent(p.key, change.Key.Namespace) {
-			errs = append(errs, p.noNamespace(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
+		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.isUnusable(p.key, change.Key.Namespace) {
+			errs = append(errs, p.namespaceMissing(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
 			continue
 		}
 		kept = append(kept, change)
@@ -145,11 +145,11 @@ func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error
 // noNamespace notes that the pass waits for a child's namespace, and says so. A parent
 // that goes with its own namespace can have no more children, which is no failure: it
 // would hold up its finalizer, and thereby the namespace.
-func (p *pass) noNamespace(child apply.Key, err error) error {
-	if p.awaits == nil {
-		p.awaits = map[string]bool{}
+func (p *pass) namespaceMissing(child apply.Key, err error) error {
+	if p.missingNamespaces == nil {
+		p.missingNamespaces = map[string]bool{}
 	}
-	p.awaits[child.Namespace] = true
+	p.missingNamespaces[child.Namespace] = true
 	if child.Namespace == p.parent.GetNamespace() {
 		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
 		return nil
@@ -159,11 +159,11 @@ func (p *pass) noNamespace(child apply.Key, err error) error {
 }
 
 // await notes what the pass waits for, so that it is made again when that comes.
-func (p *pass) await(ctx context.Context) {
+func (p *pass) awaitNamespaces(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := p.namespaceWaiters.set(p.key, p.awaits); err != nil {
+	if err := p.namespaceWaiters.set(p.key, p.missingNamespaces); err != nil {
 		p.env.Log.Error(err, "namespaces can't be watched", "definition", p.config.Definition)
 	}
 }

@@ -32,7 +32,7 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 
 // concerns says whether the definition looks after an object: it selects it, or
 // has still to finalize it.
-func (r *Reconciler) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
+func (r *shared) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
 	return source.Selects(parent) || r.hasFinalizer(parent)
 }
 
@@ -42,12 +42,12 @@ func (p *pass) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	claim.Marked = p.markedBy(claim)
-	p.rule = claim
-	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
+	claim.Marked = p.withLostMarks(claim)
+	p.claim = claim
+	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate}
 	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {
-		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
+		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
 	}
 	if p.revisions != nil {
 		p.observeRevisions(claim, created)
@@ -67,7 +67,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	asked, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
+	asked, known := p.related.lookup(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
 		if asked, err = p.customize(ctx); err != nil {
@@ -85,7 +85,7 @@ func (p *pass) observeRelated(ctx context.Context) error {
 
 // claim gives the objects of one resource that are the parent's, sorted, and
 // notes those that it is about to adopt and to release.
-func (p *pass) claim(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)

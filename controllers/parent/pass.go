@@ -18,23 +18,23 @@ import (
 
 // pass is one pass over one parent.
 type pass struct {
-	*Reconciler
+	*shared
 	key      controller.Key
 	source   *parentSource
 	parent   *unstructured.Unstructured // as it is now: newer after each write
 	programs Programs
 
-	rule        variant.Claim // by which the parent owns children
+	claim       variant.Claim // by which the parent owns children
 	rules       []apply.Rule
 	observed    variant.Observed
 	fingerprint uint64
 	// adoptRevisions are those of observed.Revisions that have no owner yet.
 	adoptRevisions []*unstructured.Unstructured
 	// revisionRule is by which the parent owns ControllerRevisions.
-	revisionRule variant.Claim
-	mu           sync.Mutex
+	revisionClaim variant.Claim
+	mu            sync.Mutex
 	// renew is when the first of the answers used expires, or zero.
-	renew time.Time
+	answersUntil time.Time
 	// relatedUntil is when the customize hook's answer expires, or zero.
 	relatedUntil time.Time
 	// fickle is set once the outcome may differ another time though nothing
@@ -43,7 +43,7 @@ type pass struct {
 	// wrote is set by the first write.
 	wrote bool
 	// rest is how long some child is still left alone, or zero.
-	rest time.Duration
+	shortestBackoff time.Duration
 	// unapplied are why children were left as they are without asking again.
 	unapplied []error
 	// failed are why writes of children failed, those included that nobody is told of.
@@ -51,15 +51,15 @@ type pass struct {
 	// strays are outputs of which nothing tells whose they are.
 	unownedOutputs []apply.Key
 	// awaits are the namespaces that children could not be created in.
-	awaits map[string]bool
+	missingNamespaces map[string]bool
 	// rivals are who last wrote children that are written again and again.
 	otherManagers map[apply.Key]string
 	// desired are the children that the hooks want; the others are made of it and of what
 	// was observed when they are first asked for.
-	desired     []*unstructured.Unstructured
-	common      *fightInputs
-	wanted      map[apply.Key]*unstructured.Unstructured
-	wantedNames map[apply.Key]uint64 // by kind
+	desired      []*unstructured.Unstructured
+	common       *fightInputs
+	desiredByKey map[apply.Key]*unstructured.Unstructured
+	desiredNames map[apply.Key]uint64 // by kind
 }
 
 // run is the heart of every controller that this program hosts.
@@ -68,12 +68,12 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	if err := p.observe(ctx); err != nil {
 		return p.retry(err, false)
 	}
-	if result, idle := p.passCache.unchanged(p.key, p.fingerprint); idle {
-		return p.untilExpired(result), nil
+	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint); idle {
+		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
 	// 2. Ask the hooks for the desired state.
-	desired, err := p.ask(ctx)
+	desired, err := p.callHooks(ctx)
 	if err != nil {
 		return p.retry(err, !p.nondeterministic.Load())
 	}
@@ -87,9 +87,9 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 // conclude says when the parent is looked at again, and remembers a pass that
 // changed nothing and would not another time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
-	result := controller.Result{RequeueAfter: earlier(p.next(desired), p.rest)}
-	if !p.renew.IsZero() {
-		result.RequeueAfter = earlier(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
+	result := controller.Result{RequeueAfter: earlier(p.resyncAfter(desired), p.shortestBackoff)}
+	if !p.answersUntil.IsZero() {
+		result.RequeueAfter = earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
@@ -100,15 +100,15 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 		}
 		return result, err
 	}
-	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
-		p.passCache.remember(p.key, p.fingerprint, result)
+	if !p.wrote && p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
+		p.passCache.rememberResult(p.key, p.fingerprint, result)
 	}
-	return p.untilExpired(result), nil
+	return p.requeueAtExpiry(result), nil
 }
 
 // untilExpired is a result with which the parent is looked at when the customize hook's
 // answer expires. It is no part of what is remembered: the answer is renewed in between.
-func (p *pass) untilExpired(result controller.Result) controller.Result {
+func (p *pass) requeueAtExpiry(result controller.Result) controller.Result {
 	if !p.relatedUntil.IsZero() {
 		result.RequeueAfter = earlier(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
@@ -126,9 +126,9 @@ func earlier(a, b time.Duration) time.Duration {
 // next is the time until the parent is looked at though nothing happened: what
 // the hook asks for, or the definition's period, whichever is sooner. Parents
 // that started together drift apart by their UID.
-func (p *pass) next(desired variant.Desired) time.Duration {
+func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	return earlier(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
+	return earlier(after, jitter(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
 // writeParent writes what the hooks want of the parent itself: its status, then
@@ -152,18 +152,18 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
 	if apierrors.IsConflict(err) {
-		updated, err = p.writeStatusAgain(ctx, desired, err)
+		updated, err = p.retryStatus(ctx, desired, err)
 	}
 	if updated != nil {
-		p.statusLimiter.wrote(p.key, p.commonInputs()[given])
-		p.wroteParent(updated)
+		p.statusLimiter.countWrite(p.key, p.commonInputs()[specInput])
+		p.setParent(updated)
 		p.reportDroppedFields(desired.Status)
 	}
 	return err
 }
 
 // wroteParent goes on with the parent as the API server returned it.
-func (p *pass) wroteParent(updated *unstructured.Unstructured) {
+func (p *pass) setParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
 	p.pendingWrites.noteWritten(p.parent.GetUID(), updated, false)
 	p.parent, p.wrote = updated, true
@@ -178,8 +178,8 @@ func joinErrors(errs []error) error {
 			lasting = append(lasting, err)
 		}
 	}
-	if len(lasting) > mostErrors {
-		lasting = append(lasting[:mostErrors:mostErrors], moreErrors(len(lasting)-mostErrors))
+	if len(lasting) > maxErrors {
+		lasting = append(lasting[:maxErrors:maxErrors], moreErrors(len(lasting)-maxErrors))
 	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
@@ -188,7 +188,7 @@ func joinErrors(errs []error) error {
 }
 
 // mostErrors is how many errors of one pass are told.
-const mostErrors = 5
+const maxErrors = 5
 
 // again says how a pass that made nothing is made again.
 func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
@@ -197,7 +197,7 @@ func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 
 // retryAfter is the time for which the far side asked, or zero: of several, the shortest.
 func retryAfter(err error) (after time.Duration) {
-	leaves(err, func(err error) {
+	eachError(err, func(err error) {
 		var e *engines.Error
 		if errors.As(err, &e) {
 			after = earlier(after, e.RetryAfter)

@@ -19,7 +19,7 @@ type passCache struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
 	results map[controller.Key]passResult
-	answers map[controller.Key]map[subject]cachedAnswer
+	answers map[controller.Key]map[callKey]cachedAnswer
 }
 
 // idle is a pass that changed nothing.
@@ -29,7 +29,7 @@ type passResult struct {
 }
 
 // subject names what a call of one parent is about.
-type subject struct{ hook, subject string }
+type callKey struct{ hook, subject string }
 
 // said is an answer to use again while what it went by and the programs are the
 // same, until it expires.
@@ -41,7 +41,7 @@ type cachedAnswer struct {
 }
 
 // answers reports whether s is the answer to call too.
-func (s cachedAnswer) answers(call variant.Call, revision string, now time.Time) bool {
+func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
 	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
 		return false
 	}
@@ -54,7 +54,7 @@ func (s cachedAnswer) answers(call variant.Call, revision string, now time.Time)
 }
 
 func newPassCache() *passCache {
-	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[subject]cachedAnswer{}}
+	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{}}
 }
 
 // stamp stands for all that a pass goes by: the identities and versions of the objects, the
@@ -94,7 +94,7 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 }
 
 // idled gives the result of the last pass over key if that saw the same and changed nothing.
-func (m *passCache) unchanged(key controller.Key, stamp uint64) (controller.Result, bool) {
+func (m *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, ok := m.results[key]
@@ -102,25 +102,25 @@ func (m *passCache) unchanged(key controller.Key, stamp uint64) (controller.Resu
 }
 
 // remember notes a pass that changed nothing, and would not another time.
-func (m *passCache) remember(key controller.Key, stamp uint64, result controller.Result) {
+func (m *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.results[key] = passResult{fingerprint: stamp, result: result}
 }
 
 // recall gives the answer to an earlier call, if it still holds, and until when it does.
-func (m *passCache) recall(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
+func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.answers[key][subject{call.Hook, call.Subject}]
-	return s.body, s.expires, ok && s.answers(call, revision, now)
+	s, ok := m.answers[key][callKey{call.Hook, call.Subject}]
+	return s.body, s.expires, ok && s.isAnswerTo(call, revision, now)
 }
 
 // note keeps an answer until it expires.
-func (m *passCache) note(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
+func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
 	if len(call.Stamps) == 0 {
 		return
 	}
@@ -131,17 +131,17 @@ func (m *passCache) note(key controller.Key, call variant.Call, revision string,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answers[key] == nil {
-		m.answers[key] = map[subject]cachedAnswer{}
+		m.answers[key] = map[callKey]cachedAnswer{}
 	}
-	m.answers[key][subject{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
+	m.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
 }
 
 // distrust drops the answers to calls.
-func (m *passCache) invalidate(key controller.Key, calls []variant.Call) {
+func (m *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range calls {
-		delete(m.answers[key], subject{c.Hook, c.Subject})
+		delete(m.answers[key], callKey{c.Hook, c.Subject})
 	}
 }
 
@@ -154,15 +154,15 @@ func (m *passCache) forget(key controller.Key) {
 }
 
 // keep drops the answers to calls that are no longer made.
-func (m *passCache) keep(key controller.Key, calls []variant.Call) {
+func (m *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.answers[key]) <= len(calls) {
 		return
 	}
-	wanted := make(map[subject]bool, len(calls))
+	wanted := make(map[callKey]bool, len(calls))
 	for _, c := range calls {
-		wanted[subject{c.Hook, c.Subject}] = true
+		wanted[callKey{c.Hook, c.Subject}] = true
 	}
 	for s := range m.answers[key] {
 		if !wanted[s] {

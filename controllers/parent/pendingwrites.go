@@ -34,7 +34,7 @@ type pendingWrites struct {
 	mu          sync.Mutex
 	writes      map[apply.Key]pendingWrite
 	created     map[types.UID]map[apply.Key]bool  // by owner
-	ended       *generations[types.UID, struct{}] // objects whose end was seen lately
+	deletedUIDs *generations[types.UID, struct{}] // objects whose end was seen lately
 	waiting     bool                              // for the next expire
 }
 
@@ -54,7 +54,7 @@ func newPendingWrites(clock clock.Clock) *pendingWrites {
 	return &pendingWrites{
 		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, done: done, close: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{},
-		ended: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
+		deletedUIDs: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
 
@@ -77,7 +77,7 @@ func (a *pendingWrites) note(w pendingWrite, created bool) {
 	w.at = a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, over := a.ended.get(w.object.GetUID()); over {
+	if _, over := a.deletedUIDs.get(w.object.GetUID()); over {
 		return // It came and went before the answer to the write was read.
 	}
 	created = created || a.created[w.owner][key]
@@ -154,8 +154,8 @@ func (a *pendingWrites) observe(event informer.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if event.New == nil {
-		a.ended.turn(a.clock.Now())
-		a.ended.put(object.GetUID(), struct{}{})
+		a.deletedUIDs.rotate(a.clock.Now())
+		a.deletedUIDs.put(object.GetUID(), struct{}{})
 		a.expireLater()
 	}
 	w, ok := a.writes[key]
@@ -205,7 +205,7 @@ func (a *pendingWrites) expire() {
 func (a *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended.turn(a.clock.Now())
+	a.deletedUIDs.rotate(a.clock.Now())
 	for key, w := range a.writes {
 		if !a.expired(w) {
 			continue
@@ -216,7 +216,7 @@ func (a *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 		a.drop(key)
 	}
 	a.waiting = false
-	if len(a.writes) > 0 || a.ended.len() > 0 {
+	if len(a.writes) > 0 || a.deletedUIDs.len() > 0 {
 		a.expireLater()
 	}
 	return created

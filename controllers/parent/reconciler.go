@@ -92,28 +92,36 @@ type Environment struct {
 
 // Reconciler reconciles the parents of one definition.
 type Reconciler struct {
-	config           Config
-	env              Environment
-	parents          []parentSource
-	children         []childSource
-	inputSources     []inputSource
-	revisions        *childSource     // nil if nothing is rolled out
-	namespaces       *informer.Handle // nil if no rule looks at their labels
-	rules            []apply.Rule
-	kinds            []schema.GroupVersionKind // of parents and children
-	pendingWrites    *pendingWrites
+	*shared
+}
+
+// shared is what all passes of a definition have in common: its configuration, its caches
+// and what is remembered between passes, in memory only.
+type shared struct {
+	config       Config
+	env          Environment
+	parents      []parentSource
+	children     []childSource
+	inputSources []inputSource
+	revisions    *childSource     // nil if nothing is rolled out
+	namespaces   *informer.Handle // nil if no rule selects namespaces
+	childRules   []apply.Rule
+	kinds        []schema.GroupVersionKind // of parents and children
+
+	// By child.
+	pendingWrites *pendingWrites
+	history       *childHistory
+	detector      *fightDetector
+	// By parent.
 	passCache        *passCache
 	related          *relatedIndex
-	detector         *fightDetector
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
-	noopUpdates      *noopUpdates
-	comparisons      *apply.Memory
-	conflictBackoff  *conflictBackoff
-	droppedFields    *droppedFields
 	finalizeWaits    *finalizeWaits
 	status           *StatusWriter
+	// By definition.
+	droppedFields *droppedFields
 }
 
 // ownManager is the field manager of what this host writes as a whole.
@@ -126,12 +134,14 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 // New makes the reconciler of a definition and opens the caches that it needs.
 // It must be closed.
 func New(config Config, env Environment) (*Reconciler, error) {
-	r := &Reconciler{
-		config: config, env: env, pendingWrites: newPendingWrites(env.Clock), passCache: newPassCache(),
-		related: newRelatedIndex(env.Pool), detector: newFightDetector(env.Clock), creationWaiters: newCreationWaiters(), statusLimiter: newStatusLimiter(env.Clock), noopUpdates: newNoopUpdates(), comparisons: apply.NewMemory(), conflictBackoff: newConflictBackoff(env.Clock),
-		droppedFields: newDroppedFields(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), namespaceWaiters: newNamespaceWaiters(env.Pool),
-		finalizeWaits: newFinalizeWaits(env.Clock),
-	}
+	r := &Reconciler{&shared{
+		config: config, env: env,
+		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
+		passCache: newPassCache(), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
+		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
+		finalizeWaits: newFinalizeWaits(env.Clock), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
+		droppedFields: newDroppedFields(),
+	}}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()
@@ -153,11 +163,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		err = ctx.Err() // What was begun is done; nothing else is begun.
 	}
 	if err == nil {
-		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
+		p := &pass{shared: r.shared, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}
-		p.await(ctx)
+		p.awaitNamespaces(ctx)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil

@@ -32,11 +32,11 @@ type relatedIndex struct {
 	parents    map[controller.Key]*relatedRequest
 	index      map[indexKey]map[controller.Key]bool
 	namespaces *informer.Handle // once a rule selects namespaces
-	unserved   waiting[resourceName]
-	unfilled   waiting[schema.GroupVersionResource]
+	unserved   waiters[resourceName]
+	unsynced   waiters[schema.GroupVersionResource]
 
-	life context.Context // ends when all is let go of
-	end  context.CancelFunc
+	ctx    context.Context // ends when all is let go of
+	cancel context.CancelFunc
 }
 
 // relatedCache is a cache and the number of rules that need it.
@@ -76,7 +76,7 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	life, end := context.WithCancel(context.Background())
 	return &relatedIndex{
-		life: life, end: end, unserved: waiting[resourceName]{}, unfilled: waiting[schema.GroupVersionResource]{},
+		ctx: life, cancel: end, unserved: waiters[resourceName]{}, unsynced: waiters[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},
@@ -87,14 +87,14 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 // known returns what a parent of the same content asked for before, or false if it has to be
 // asked for anew. The status is no part of the content: an answer must depend on the parent's
 // own fields only.
-func (r *relatedIndex) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
+func (r *relatedIndex) lookup(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
 	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
 		return relatedRequest{}, false
 	}
-	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
+	if known.version != parent.GetResourceVersion() && known.content != hashContent(r.seed, parent) {
 		return relatedRequest{}, false
 	}
 	known.version = parent.GetResourceVersion()
@@ -106,13 +106,13 @@ func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range asked.rules {
-		if err := r.open(&asked.rules[i]); err != nil {
+		if err := r.openCache(&asked.rules[i]); err != nil {
 			return err
 		}
 	}
 	r.drop(key)
 	r.unserved.drop(key)
-	asked.version, asked.content = parent.GetResourceVersion(), contentOf(r.seed, parent)
+	asked.version, asked.content = parent.GetResourceVersion(), hashContent(r.seed, parent)
 	r.parents[key] = &asked
 	for i := range asked.rules {
 		for _, place := range asked.rules[i].indexKeys() {
@@ -131,7 +131,7 @@ func (r *relatedIndex) forget(key controller.Key) {
 	defer r.mu.Unlock()
 	r.drop(key)
 	r.unserved.drop(key)
-	r.unfilled.drop(key)
+	r.unsynced.drop(key)
 }
 
 // err says why some related resource can't be read at present, or nil.
@@ -153,7 +153,7 @@ func (r *relatedIndex) close() {
 	r.caches = map[schema.GroupVersionResource]*relatedCache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
-	r.end()
+	r.cancel()
 	for _, cache := range caches {
 		cache.Close()
 	}
@@ -162,14 +162,14 @@ func (r *relatedIndex) close() {
 	}
 }
 
-func (r *relatedIndex) open(rule *relatedRule) error {
+func (r *relatedIndex) openCache(rule *relatedRule) error {
 	gvr := rule.resource.GroupVersionResource
 	cache := r.caches[gvr]
 	if cache == nil {
-		ctx, cancel := context.WithCancel(r.life)
+		ctx, cancel := context.WithCancel(r.ctx)
 		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
-		go r.wakeWhenFilled(ctx, gvr, cache.Handle)
+		go r.wakeWhenSynced(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (r *relatedIndex) open(rule *relatedRule) error {
 		return nil
 	}
 	r.namespaces = r.pool.Open(namespaceResource)
-	go r.wakeWhenFilled(r.life, namespaceResource, r.namespaces)
+	go r.wakeWhenSynced(r.ctx, namespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }
 
@@ -257,15 +257,15 @@ func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
-		r.askedFor(gvr, e.Old)
+		r.enqueueRequesters(gvr, e.Old)
 	}
 	if e.New != nil {
-		r.askedFor(gvr, e.New)
+		r.enqueueRequesters(gvr, e.New)
 	}
 }
 
 // askedFor enqueues the parents that asked for an object; the lock is held.
-func (r *relatedIndex) askedFor(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
+func (r *relatedIndex) enqueueRequesters(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
 	for _, token := range r.indexKeys(object) {
 		for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
 			for key := range r.index[indexKey{gvr, namespace, token}] {

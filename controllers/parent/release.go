@@ -35,7 +35,7 @@ func Release(ctx context.Context, config Config, env Environment) error {
 	finalizers := Finalizers{Client: env.Metadata, Parallel: env.Writes}
 	var errs []error
 	for _, rule := range config.Parents {
-		_, err := finalizers.TakeOff(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
+		_, err := finalizers.Remove(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -55,15 +55,15 @@ const (
 	// pageSize is how many objects are listed at once.
 	pageSize = 500
 	// listings is how often finalizers may be found on objects that had none left.
-	listings = 5
+	maxListings = 5
 	// conflicts is how often an object may change between being read and being written.
-	conflicts = 10
+	maxConflicts = 10
 )
 
 // Names gives all finalizers that objects of a resource have.
 func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResource) (map[string]bool, error) {
 	names := map[string]bool{}
-	for range listings {
+	for range maxListings {
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
 			for i := range items {
 				for _, name := range items[i].Finalizers {
@@ -81,14 +81,14 @@ func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResou
 
 // TakeOff takes the finalizers for which off gives true off all objects of a resource,
 // until a whole listing shows none, and gives the number of objects that had any.
-func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionResource, off func(finalizer string) bool) (int, error) {
+func (f Finalizers) Remove(ctx context.Context, resource schema.GroupVersionResource, off func(finalizer string) bool) (int, error) {
 	taken := 0
-	for listed := 0; listed < listings; {
+	for listed := 0; listed < maxListings; {
 		found := 0
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
 			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, off) })
 			found += len(items)
-			done, err := f.takeOffAll(ctx, resource, items, off)
+			done, err := f.removeFromPage(ctx, resource, items, off)
 			taken += done
 			return err
 		})
@@ -134,7 +134,7 @@ func (f Finalizers) pages(
 
 // takeOffAll takes finalizers off the objects of one page, several at once, and gives how
 // many have lost theirs.
-func (f Finalizers) takeOffAll(
+func (f Finalizers) removeFromPage(
 	ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, off func(string) bool,
 ) (int, error) {
 	var group errgroup.Group
@@ -143,7 +143,7 @@ func (f Finalizers) takeOffAll(
 	var done atomic.Int64
 	for i := range items {
 		group.Go(func() error {
-			if err := f.takeOff(ctx, resource, &items[i], off); err != nil {
+			if err := f.removeFrom(ctx, resource, &items[i], off); err != nil {
 				errs[i] = fmt.Errorf("%s %s: %w", resource.GroupResource(), cache.NewObjectName(items[i].Namespace, items[i].Name), err)
 				return nil
 			}
@@ -156,12 +156,12 @@ func (f Finalizers) takeOffAll(
 }
 
 // takeOff takes finalizers off one object, which may change meanwhile.
-func (f Finalizers) takeOff(
+func (f Finalizers) removeFrom(
 	ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, off func(string) bool,
 ) error {
 	endpoint := f.Client.Resource(resource).Namespace(object.Namespace)
 	var err error
-	for range conflicts {
+	for range maxConflicts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 		}
 		live = variant.WithMetadata(live)
 		live.SetManagedFields(nil) // As caches have it.
-		claimed := claimChildren(p.parent, p.rule, []*unstructured.Unstructured{live})
+		claimed := claimChildren(p.parent, p.claim, []*unstructured.Unstructured{live})
 		switch {
 		case change.Action == apply.ActionAdopt, change.Action == apply.ActionRelease:
 			return p.renewOwnership(change, live, claimed), nil
@@ -46,7 +46,7 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 
 // renewOwnership gives the adoption or release of an object anew, or nil if the change is
 // none or the object is claimed otherwise now.
-func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimed) *apply.Change {
+func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimResult) *apply.Change {
 	var renewed apply.Change
 	switch {
 	case change.Action == apply.ActionAdopt && len(claimed.adopt) > 0:
@@ -62,7 +62,7 @@ func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructur
 // renewRevision makes adoptions and deletions of ControllerRevisions anew. What is to be
 // written into one goes by what it holds, so that the pass has to see it first.
 func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
-	claimed := claimChildren(p.parent, p.revisionRule, []*unstructured.Unstructured{live})
+	claimed := claimChildren(p.parent, p.revisionClaim, []*unstructured.Unstructured{live})
 	if change.Action == apply.ActionDelete && len(claimed.owned)+len(claimed.release) > 0 {
 		change.Object, change.Observed = live, live
 		return &change, nil

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -22,9 +23,6 @@ type failure struct {
 
 // Error gives "Reason: message".
 func (f *failure) Error() string {
-	if f.reason == "" {
-		return f.err.Error()
-	}
 	return f.reason + ": " + f.err.Error()
 }
 
@@ -37,12 +35,17 @@ type moreErrors int
 // Error says how many they are.
 func (n moreErrors) Error() string { return fmt.Sprintf("and %d more", int(n)) }
 
+// applyFailed returns the failure of a write of the parent's own metadata or status.
+func applyFailed(what string, err error) error {
+	return &failure{reason: variant.ReasonApplyFailed, retry: retryOfOne(err, false), err: fmt.Errorf("%s: %w", what, err)}
+}
+
 // retryOf returns how a pass that failed with err is made again: of several errors, by
 // the one that is tried again soonest. repeatable says that scripts have gone by what
 // they were given and by nothing else.
 func retryOf(err error, repeatable bool) controller.Retry {
 	retry, known := controller.Unknown, false
-	leaves(err, func(err error) {
+	eachError(err, func(err error) {
 		one := retryOfOne(err, repeatable)
 		if known {
 			one = controller.Sooner(retry, one)
@@ -53,7 +56,7 @@ func retryOf(err error, repeatable bool) controller.Retry {
 }
 
 // leaves calls f for each of the errors that were joined to err.
-func leaves(err error, f func(error)) {
+func eachError(err error, f func(error)) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if _, counted := err.(moreErrors); counted || err == nil {
 		return
@@ -63,7 +66,7 @@ func leaves(err error, f func(error)) {
 		return
 	}
 	for _, err := range joined.Unwrap() {
-		leaves(err, f)
+		eachError(err, f)
 	}
 }
 
@@ -78,7 +81,7 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 		return retryOfHook(hook, repeatable)
 	case errors.Is(err, controller.ErrLater):
 		return controller.Waiting
-	case isAnswer(err):
+	case isAPIError(err):
 		return retryOfWrite(apply.Classify(err))
 	default:
 		return controller.Unknown
@@ -86,7 +89,7 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 }
 
 // isAnswer reports whether err is the API server's, or says that it could not be asked.
-func isAnswer(err error) bool {
+func isAPIError(err error) bool {
 	var status apierrors.APIStatus
 	var unreachable *url.Error
 	return errors.As(err, &status) || errors.As(err, &unreachable)

@@ -25,7 +25,7 @@ func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Uns
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
-	p.revisionRule = adoptable
+	p.revisionClaim = adoptable
 	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
 	all := slices.DeleteFunc(slices.Concat(c.owned, c.release, c.adopt), func(revision *unstructured.Unstructured) bool {
 		return !mark.Matches(labels.Set(revision.GetLabels()))

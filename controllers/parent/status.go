@@ -28,7 +28,7 @@ type StatusWriter struct {
 	schemas *openapi.Source
 	clock   clock.PassiveClock
 	mu      sync.Mutex
-	pruned  map[objectName]pruned
+	pruned  map[objectName]prunedStatus
 }
 
 type objectName struct {
@@ -39,7 +39,7 @@ type objectName struct {
 // pruned is a status that the API server did not store as it was sent, because
 // the schema drops or defaults some of it. Sending it again would change nothing
 // as long as the schema is the same.
-type pruned struct {
+type prunedStatus struct {
 	sent, stored map[string]any
 	// changes are those of the schema until then. known says that there is a schema, so that
 	// its changes will be noticed.
@@ -49,11 +49,11 @@ type pruned struct {
 }
 
 // prunedFor is how long a pruned status is remembered where no schema is known.
-const prunedFor = 10 * time.Minute
+const prunedStatusTTL = 10 * time.Minute
 
 // NewStatusWriter returns a writer that sends through client. Schemas may be nil.
 func NewStatusWriter(client dynamic.Interface, schemas *openapi.Source, clock clock.PassiveClock) *StatusWriter {
-	return &StatusWriter{client: client, schemas: schemas, clock: clock, pruned: map[objectName]pruned{}}
+	return &StatusWriter{client: client, schemas: schemas, clock: clock, pruned: map[objectName]prunedStatus{}}
 }
 
 // Write makes the status of an object as desired, unless it is already. That of a custom
@@ -73,7 +73,7 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 	sent := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	sent.Object["status"] = desired
 	if !resource.Custom {
-		sent.Object["status"] = merged(statusOf(object), desired)
+		sent.Object["status"] = mergePatch(statusOf(object), desired)
 	}
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
 	switch {
@@ -82,9 +82,9 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 		// API server does not serve it yet: the two look the same.
 		return nil, fmt.Errorf("status: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, fmt.Errorf("ApplyFailed: status: %w", err)
+		return nil, applyFailed("status", err)
 	}
-	s.remember(ctx, resource, nameOf(object), desired, judged(resource, updated, desired))
+	s.remember(ctx, resource, nameOf(object), desired, comparedStatus(resource, updated, desired))
 	return updated, nil
 }
 
@@ -103,16 +103,16 @@ func (s *StatusWriter) Stored(resource discovery.Resource, object *unstructured.
 	if !resource.Custom && len(desired) == 0 {
 		return true
 	}
-	current := judged(resource, object, desired)
-	return sameStatus(current, desired) || s.storedAs(resource, nameOf(object), desired, current)
+	current := comparedStatus(resource, object, desired)
+	return sameStatus(current, desired) || s.isStoredAs(resource, nameOf(object), desired, current)
 }
 
 // judged returns the part of an object's status that is compared with the desired one.
-func judged(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
+func comparedStatus(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
 	if resource.Custom {
 		return statusOf(object)
 	}
-	return narrowed(statusOf(object), desired)
+	return selectFields(statusOf(object), desired)
 }
 
 func statusOf(object *unstructured.Unstructured) map[string]any {
@@ -123,7 +123,7 @@ func statusOf(object *unstructured.Unstructured) map[string]any {
 func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && apply.Equal(a, b) }
 
 // merged returns a copy of target with the fields of a merge patch.
-func merged(target, patch map[string]any) map[string]any {
+func mergePatch(target, patch map[string]any) map[string]any {
 	result := variant.MergeFields(target, nil)
 	for name, value := range patch {
 		fields, isObject := value.(map[string]any)
@@ -132,7 +132,7 @@ func merged(target, patch map[string]any) map[string]any {
 			delete(result, name)
 		case isObject:
 			before, _ := result[name].(map[string]any)
-			result[name] = merged(before, fields)
+			result[name] = mergePatch(before, fields)
 		default:
 			result[name] = value
 		}
@@ -141,7 +141,7 @@ func merged(target, patch map[string]any) map[string]any {
 }
 
 // narrowed returns the fields of value that a merge patch names, or nil for a nil value.
-func narrowed(value, patch map[string]any) map[string]any {
+func selectFields(value, patch map[string]any) map[string]any {
 	if value == nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func narrowed(value, patch map[string]any) map[string]any {
 		result[name] = has
 		fields, isObject := wanted.(map[string]any)
 		if object, both := has.(map[string]any); both && isObject {
-			result[name] = narrowed(object, fields)
+			result[name] = selectFields(object, fields)
 		}
 	}
 	return result
@@ -172,11 +172,11 @@ func (s *StatusWriter) Forget(key controller.Key) {
 }
 
 // storedAs reports whether the current status is what the API server made of the desired one.
-func (s *StatusWriter) storedAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
+func (s *StatusWriter) isStoredAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.pruned[name]
-	return ok && (p.known || s.clock.Since(p.at) < prunedFor) && p.changes == s.schemas.Changes(resource.Kind) &&
+	return ok && (p.known || s.clock.Since(p.at) < prunedStatusTTL) && p.changes == s.schemas.Changes(resource.Kind) &&
 		sameStatus(p.sent, desired) && sameStatus(p.stored, current)
 }
 
@@ -191,5 +191,5 @@ func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource
 	known := s.schemas.For(ctx, resource.Kind) != nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pruned[name] = pruned{sent: sent, stored: stored, changes: s.schemas.Changes(resource.Kind), known: known, at: s.clock.Now()}
+	s.pruned[name] = prunedStatus{sent: sent, stored: stored, changes: s.schemas.Changes(resource.Kind), known: known, at: s.clock.Now()}
 }

@@ -248,18 +248,18 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	})
 	events := record.NewFakeRecorder(10)
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	r := &Reconciler{
+	r := &shared{
 		env: Environment{Client: client, Events: events}, pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
-	for range 2 * statusWrites {
-		p := &pass{Reconciler: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+	for range 2 * maxStatusWrites {
+		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("it gives %v", err)
 		}
 	}
-	if asked != 2*statusWrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events told", asked, 2*statusWrites, len(events.Events))
+	if asked != 2*maxStatusWrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events told", asked, 2*maxStatusWrites, len(events.Events))
 	}
 }

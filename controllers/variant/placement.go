@@ -15,10 +15,10 @@ import (
 // kinds that the definition declares and against the parent's scope, and fills
 // in the namespace that the hook may leave out.
 type Placement struct {
-	field   string
-	missing string // namespace of objects that have none, of a parent that is in none
-	kinds   []schema.GroupVersionKind
-	rules   map[schema.GroupVersionKind]ChildRule
+	field            string
+	defaultNamespace string // namespace of objects that have none, of a parent that is in none
+	kinds            []schema.GroupVersionKind
+	rules            map[schema.GroupVersionKind]ChildRule
 }
 
 // Finish gives an object as it is to be written, or what is wrong with it. It
@@ -40,7 +40,7 @@ func NewPlacement(field string, rules []ChildRule) *Placement {
 // namespace and the hook names none, are to be in that one.
 func (p *Placement) In(namespace string) *Placement {
 	placement := *p
-	placement.missing = namespace
+	placement.defaultNamespace = namespace
 	return &placement
 }
 
@@ -54,7 +54,7 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 	objects := make([]*unstructured.Unstructured, len(listed))
 	seen := map[apply.Key]int{}
 	for i, object := range listed {
-		if problem := otherController(object, parent); problem != "" {
+		if problem := checkController(object, parent); problem != "" {
 			response.Fail("%s[%d]%s", p.field, i, problem)
 			return nil
 		}
@@ -77,9 +77,9 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 func (p *Placement) place(parent, object *unstructured.Unstructured, finish FinishFunc) (*unstructured.Unstructured, string) {
 	rule, declared := p.rules[object.GroupVersionKind()]
 	if !declared {
-		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declared())
+		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declaredKinds())
 	}
-	namespace, problem := p.namespaceOf(parent, rule, object)
+	namespace, problem := p.namespaceFor(parent, rule, object)
 	if problem != "" {
 		return nil, problem
 	}
@@ -88,10 +88,10 @@ func (p *Placement) place(parent, object *unstructured.Unstructured, finish Fini
 
 // namespaceOf gives the namespace of a desired object by the scope rules of
 // section 1.6 of the specification, or what is wrong.
-func (p *Placement) namespaceOf(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
+func (p *Placement) namespaceFor(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
 	given, of := object.GetNamespace(), parent.GetNamespace()
 	if given == "" && of == "" {
-		given = p.missing
+		given = p.defaultNamespace
 	}
 	switch {
 	case !rule.Namespaced && of != "":
@@ -118,7 +118,7 @@ func inNamespace(object *unstructured.Unstructured, namespace string) *unstructu
 	return moved
 }
 
-func (p *Placement) declared() string {
+func (p *Placement) declaredKinds() string {
 	if len(p.kinds) == 0 {
 		return "none"
 	}

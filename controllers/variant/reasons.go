@@ -7,7 +7,9 @@ const (
 	ReasonAlreadyOwned = "AlreadyOwned"
 	ReasonApplyFailed  = "ApplyFailed"
 	ReasonMarkMissing  = "MarkMissing"
-	ReasonHotLoop      = "HotLoop"
+	// ReasonFieldConflict begins messages only; it is no event's reason.
+	ReasonFieldConflict = "FieldConflict"
+	ReasonHotLoop       = "HotLoop"
 	// ReasonStatusNotStored is that of a status of which the API server drops fields.
 	ReasonStatusNotStored = "StatusNotStored"
 	ReasonNotFinalized    = "NotFinalized"

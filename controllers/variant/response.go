@@ -72,7 +72,7 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(rules.Fields))
 	}
 	r.fields = fields
-	if rules.Unwrap != "" && r.wrapped() {
+	if rules.Unwrap != "" && r.isWrapped() {
 		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(SortedKeys(fields)), rules.Unwrap)
 	}
 	return r
@@ -80,7 +80,7 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 
 // wrapped says whether an answer is what a function behind an HTTP server gives back. No
 // response has a number for its status, or a body.
-func (r *Response) wrapped() bool {
+func (r *Response) isWrapped() bool {
 	if _, ok := r.fields["body"]; !ok || slices.Contains(r.rules.Fields, "body") {
 		return false
 	}
@@ -93,7 +93,7 @@ func isNumber(value any) bool { return KindOf(value) == KindOf(int64(0)) }
 // fields have been read.
 func (r *Response) Err() error {
 	if r.rules.RefuseUnknown {
-		r.refuseUnknown(r.rules.Fields)
+		r.rejectUnknown(r.rules.Fields)
 	}
 	return r.err
 }
@@ -103,7 +103,7 @@ func (r *Response) Err() error {
 func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	value, present := r.fields[field]
 	if !present && !r.rules.AllowAbsentList {
-		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.mistaken())
+		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.unknownFieldHint())
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
@@ -111,7 +111,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
-		object, problem := objectOf(item)
+		object, problem := parseObject(item)
 		if problem != "" {
 			r.Fail("%s[%d]%s", field, i, problem)
 			continue
@@ -181,7 +181,7 @@ func (r *Response) Fail(format string, args ...any) {
 	}
 }
 
-func (r *Response) refuseUnknown(known []string) {
+func (r *Response) rejectUnknown(known []string) {
 	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(known, field) {
 			r.Fail("%s: is no field of this hook's response, which has %s", field, list(known))
@@ -191,7 +191,7 @@ func (r *Response) refuseUnknown(known []string) {
 
 // mistaken points at the first field that no response has, which may be the one that
 // is missing under another name.
-func (r *Response) mistaken() string {
+func (r *Response) unknownFieldHint() string {
 	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(r.rules.Fields, field) {
 			return fmt.Sprintf(" (there is %q)", field)

@@ -98,16 +98,6 @@ type Answer struct {
 	Err  error
 }
 
-// FirstError gives the error of the first answer that has one.
-func FirstError(answers []Answer) error {
-	for _, a := range answers {
-		if a.Err != nil {
-			return a.Err
-		}
-	}
-	return nil
-}
-
 // Desired is what the hooks want.
 type Desired struct {
 	// Children in the order in which the hook gave them. Each is of a declared

@@ -13,9 +13,9 @@ import (
 )
 
 // waiting holds the parents that wait for something, by what that is.
-type waiting[T comparable] map[T]map[controller.Key]bool
+type waiters[T comparable] map[T]map[controller.Key]bool
 
-func (w waiting[T]) add(what T, key controller.Key) {
+func (w waiters[T]) add(what T, key controller.Key) {
 	if w[what] == nil {
 		w[what] = map[controller.Key]bool{}
 	}
@@ -23,14 +23,14 @@ func (w waiting[T]) add(what T, key controller.Key) {
 }
 
 // take gives those who wait for something, once.
-func (w waiting[T]) take(what T) map[controller.Key]bool {
+func (w waiters[T]) take(what T) map[controller.Key]bool {
 	keys := w[what]
 	delete(w, what)
 	return keys
 }
 
 // drop forgets that a parent waits, for whatever.
-func (w waiting[T]) drop(key controller.Key) {
+func (w waiters[T]) drop(key controller.Key) {
 	for what, keys := range w {
 		if delete(keys, key); len(keys) == 0 {
 			delete(w, what)
@@ -49,12 +49,12 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 	if !errors.As(err, &missing) {
 		return found, err
 	}
-	p.related.await(p.key, resourceName{apiVersion, resource})
+	p.related.awaitServed(p.key, resourceName{apiVersion, resource})
 	return p.config.Customize.Find(apiVersion, resource) // It may have come just before.
 }
 
 // await notes that a parent waits for a resource to be served.
-func (r *relatedIndex) await(key controller.Key, name resourceName) {
+func (r *relatedIndex) awaitServed(key controller.Key, name resourceName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unserved.add(name, key)
@@ -76,7 +76,7 @@ func (r *relatedIndex) resourcesChanged(find findFunc) {
 	defer r.mu.Unlock()
 	for name := range r.unserved {
 		if _, err := find(name.apiVersion, name.resource); err == nil {
-			r.wake(r.unserved.take(name))
+			r.enqueueAll(r.unserved.take(name))
 		}
 	}
 	for gvr, cache := range r.caches {
@@ -92,22 +92,22 @@ func (r *relatedIndex) resourcesChanged(find findFunc) {
 		for key := range asking {
 			r.drop(key)
 		}
-		r.wake(asking)
+		r.enqueueAll(asking)
 	}
 }
 
 // wakeWhenFilled wakes those who wait for a cache, unless ctx ends before it is filled.
-func (r *relatedIndex) wakeWhenFilled(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
+func (r *relatedIndex) wakeWhenSynced(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
 	if !cache.WaitForSync(ctx) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wake(r.unfilled.take(resource))
+	r.enqueueAll(r.unsynced.take(resource))
 }
 
 // wake enqueues parents; the lock is held.
-func (r *relatedIndex) wake(keys map[controller.Key]bool) {
+func (r *relatedIndex) enqueueAll(keys map[controller.Key]bool) {
 	for key := range keys {
 		r.queue(key)
 	}

@@ -13,7 +13,7 @@ import (
 // writeStatusAgain writes the status after a conflict, to the parent as the API server has
 // it, if the hooks would be asked the same about that: somebody else has changed no more
 // than the status and the API server's bookkeeping. Else it gives the conflict.
-func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
+func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
 	live, err := p.live(ctx, p.parent, p.source)
 	if err != nil {
 		return nil, err
@@ -22,23 +22,23 @@ func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, co
 	same := sameSpec(p.parent, live) &&
 		maps.Equal(p.parent.GetLabels(), live.GetLabels()) && maps.Equal(p.parent.GetAnnotations(), live.GetAnnotations())
 	if same && desired.StatusMerged {
-		status, same = rebase(statusOf(p.parent), desired.Status, statusOf(live))
+		status, same = threeWayMerge(statusOf(p.parent), desired.Status, statusOf(live))
 	}
 	if !same {
 		return nil, conflict
 	}
-	p.wroteParent(live)
+	p.setParent(live)
 	return p.status.Write(ctx, p.source.Resource, live, status)
 }
 
 // rebase gives live with what desired changes in base, and false if live has another
 // change in the same place.
-func rebase(base, desired, live map[string]any) (map[string]any, bool) {
+func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
 	merged := make(map[string]any, len(live))
 	maps.Copy(merged, live)
 	for _, fields := range []map[string]any{base, desired} {
 		for field := range fields {
-			value, ok := rebaseValue(base[field], desired[field], live[field])
+			value, ok := threeWayMergeValue(base[field], desired[field], live[field])
 			switch {
 			case !ok:
 				return nil, false
@@ -53,7 +53,7 @@ func rebase(base, desired, live map[string]any) (map[string]any, bool) {
 }
 
 // rebaseValue is rebase for one field; what is absent is nil.
-func rebaseValue(base, desired, live any) (any, bool) {
+func threeWayMergeValue(base, desired, live any) (any, bool) {
 	switch {
 	case apply.Equal(base, desired), apply.Equal(desired, live):
 		return live, true
@@ -66,5 +66,5 @@ func rebaseValue(base, desired, live any) (any, bool) {
 	if !isObject || !wasObject || from == nil && base != nil {
 		return nil, false
 	}
-	return rebase(from, to, now)
+	return threeWayMerge(from, to, now)
 }

@@ -15,7 +15,7 @@ import (
 func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unfilled.drop(key)
+	r.unsynced.drop(key)
 	var objects []*unstructured.Unstructured
 	var kinds []schema.GroupVersionKind
 	seen := map[types.UID]bool{}
@@ -24,11 +24,11 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 		if !slices.Contains(kinds, rule.resource.Kind) {
 			kinds = append(kinds, rule.resource.Kind)
 		}
-		if unfilled, ok := r.unfilledFor(rule); ok {
-			r.unfilled.add(unfilled, key)
+		if unfilled, ok := r.unsyncedFor(rule); ok {
+			r.unsynced.add(unfilled, key)
 			return nil, nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
-		found, err := r.find(rule)
+		found, err := r.selectByRule(rule)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -44,7 +44,7 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 }
 
 // unfilledFor gives the first resource whose cache a rule has to wait for, and whether there is any.
-func (r *relatedIndex) unfilledFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
+func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
 	gvr := rule.resource.GroupVersionResource
 	switch cache := r.caches[gvr]; {
 	case cache == nil || !cache.HasSynced():
@@ -57,11 +57,11 @@ func (r *relatedIndex) unfilledFor(rule *relatedRule) (schema.GroupVersionResour
 }
 
 // find looks one rule up, all of whose caches are filled.
-func (r *relatedIndex) find(rule *relatedRule) ([]*unstructured.Unstructured, error) {
+func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	cache := r.caches[rule.resource.GroupVersionResource]
 	switch {
 	case rule.names != nil:
-		return r.named(cache, rule)
+		return r.getByName(cache, rule)
 	case rule.namespaces == nil:
 		return cache.Select(rule.namespace, rule.selector)
 	}
@@ -81,7 +81,7 @@ func (r *relatedIndex) find(rule *relatedRule) ([]*unstructured.Unstructured, er
 }
 
 // named gets objects by name: directly, where the namespace is known.
-func (r *relatedIndex) named(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
+func (r *relatedIndex) getByName(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for name := range rule.names {
 		if rule.namespace == "" && rule.resource.Namespaced {
