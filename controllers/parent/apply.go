@@ -18,8 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// apply makes the observed children the desired ones. It is the only writer of
-// children.
+// apply makes the observed children the desired ones. It is the only writer of children.
 func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if !p.managesChildren(p.observed, desired) {
 		return nil
@@ -47,8 +46,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	return joinErrors(append(p.unapplied, failed))
 }
 
-// rulesBySchema are the rules for children with what the API server tells about their
-// kinds now.
+// rulesBySchema returns the rules for children with the current schemas of their kinds.
 func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
 	rules := slices.Clone(r.childRules)
 	for i := range rules {
@@ -57,11 +55,11 @@ func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
 	return rules
 }
 
-// SchemaChanges returns how often the schemas of the definition's parents and children have
-// changed, as far as they are known. It costs no request.
+// SchemaChanges returns how often the known schemas of the definition's parents and children
+// have changed. It costs no request.
 func (r *shared) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
 
-// except gives the objects that are not to be kept as they are.
+// excluding returns the objects that are not in keep.
 func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
 	if len(keep) == 0 {
 		return objects
@@ -75,7 +73,7 @@ func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []
 	return others
 }
 
-// execute writes changes and gives what went wrong with any of them. renew is
+// execute writes changes and returns the errors of those that failed. renew is
 // apply.Options.Renew.
 func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
@@ -92,12 +90,12 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewF
 	return joinErrors(errs)
 }
 
-// owner is the reference that makes the parent the controller of a child.
+// owner returns the controllerRef of the parent's children.
 func (p *pass) owner() metav1.OwnerReference {
 	return *metav1.NewControllerRef(p.parent, p.source.Kind)
 }
 
-// ownership are the adoptions and releases of children.
+// ownershipChanges returns the adoptions and releases of children.
 func (p *pass) ownershipChanges() []apply.Change {
 	var ownership []apply.Change
 	for _, object := range p.observed.Release {
@@ -109,8 +107,9 @@ func (p *pass) ownershipChanges() []apply.Change {
 	return ownership
 }
 
-// confirmAlive is the uncached look before adopting (section 3.4 of the
-// specification): a cache may not know yet that the parent is gone.
+// ensureAlive reads the parent from the API server before children are adopted (section 3.4 of
+// the specification). It returns ErrLater if the parent is gone, as the cache may not show that
+// yet.
 func (p *pass) ensureAlive(ctx context.Context) error {
 	live, err := p.env.Client.Resource(p.source.GroupVersionResource).Namespace(p.parent.GetNamespace()).Get(ctx, p.parent.GetName(), metav1.GetOptions{})
 	switch {
@@ -124,11 +123,10 @@ func (p *pass) ensureAlive(ctx context.Context) error {
 	return nil
 }
 
-// diffLevel is how much has to be logged for the values that were changed. Those that
-// are known to be secret are hidden.
+// diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
 const diffLevel = 4
 
-// note remembers a write until the caches show it, and logs it.
+// noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
 	p.history.note(outcome)
@@ -158,8 +156,8 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	}
 }
 
-// explain makes of a failed write an error that says what to do, and of one that
-// met a newer version a reason to come back.
+// explain returns the error of a failed write with a remedy, or ErrLater if the write met a
+// newer version.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 	switch f := apply.Classify(outcome.Err); f {
 	case apply.FailureNone:
@@ -172,7 +170,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		return fieldConflictError(outcome)
 	case apply.FailureNamespaceMissing:
 		if outcome.Change.Action != apply.ActionCreate {
-			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // A Namespace itself is gone.
+			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // The object that is gone is a Namespace.
 		}
 		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
@@ -180,7 +178,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 	}
 }
 
-// explainExisting says whose the object is that stands in the way of a creation.
+// explainExisting returns why the object that blocks a creation cannot be adopted.
 func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	live, err := p.env.Client.Resource(change.Resource).Namespace(change.Key.Namespace).Get(ctx, change.Key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -196,8 +194,8 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	return err
 }
 
-// standsInTheWay says why an object that exists is not the parent's child, and whether
-// that passes by itself.
+// blockingObject returns why an existing object is not a child of the parent, and whether that
+// is temporary.
 func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, passes bool) {
 	owner := informer.ControllerOf(live)
 	switch {
@@ -218,13 +216,14 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	}
 }
 
-// isEarlier reports whether an owner is of the parent's kind, in whatever version, and
-// name, so that it can only be one that was there before it.
+// isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is
+// an earlier object of that name.
 func (p *pass) isPredecessor(owner *metav1.OwnerReference) bool {
 	return apiGroup(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
 }
 
-// named names an owner, with its group where the kind alone might be taken for the parent's.
+// describeOwner returns the kind and name of an owner, with its group if the kind is also the
+// parent's.
 func (p *pass) describeOwner(owner *metav1.OwnerReference) string {
 	if owner.Kind == p.source.Kind.Kind && apiGroup(owner) != p.source.Kind.Group {
 		return fmt.Sprintf("%s %s of %s", owner.Kind, owner.Name, owner.APIVersion)
@@ -232,7 +231,7 @@ func (p *pass) describeOwner(owner *metav1.OwnerReference) string {
 	return owner.Kind + " " + owner.Name
 }
 
-// groupOf is the API group of an owner's kind.
+// apiGroup returns the API group of an owner's kind.
 func apiGroup(owner *metav1.OwnerReference) string {
 	group, _, found := strings.Cut(owner.APIVersion, "/")
 	if !found {
@@ -241,12 +240,12 @@ func apiGroup(owner *metav1.OwnerReference) string {
 	return group
 }
 
-// resourceOf gives the endpoint of an observed object.
+// resourceOf returns the resource of an observed object.
 func (r *shared) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	for i := range r.children {
 		if r.children[i].Kind == object.GroupVersionKind() {
 			return r.children[i].GroupVersionResource
 		}
 	}
-	return schema.GroupVersionResource{} // Nothing is observed but children of declared kinds.
+	return schema.GroupVersionResource{} // Can not happen: all observed children are of declared kinds.
 }

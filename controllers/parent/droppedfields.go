@@ -10,8 +10,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// unstored remembers which fields of a status the API server was told not to store, so that
-// a definition tells of them once and not on each of its parents.
+// droppedFields remembers which dropped fields of a status were reported, so that a definition
+// reports each once and not on each parent.
 type droppedFields struct {
 	mu       sync.Mutex
 	reported map[string]bool
@@ -19,10 +19,10 @@ type droppedFields struct {
 
 func newDroppedFields() *droppedFields { return &droppedFields{reported: map[string]bool{}} }
 
-// mostUnstored is how many messages are told, lest a hook that makes up names has no end of them.
+// maxDroppedFields limits the number of reports, as a hook may invent field names without end.
 const maxDroppedFields = 20
 
-// first reports whether a message is new and to be told.
+// isFirst reports whether message is new and must be reported.
 func (u *droppedFields) isFirst(message string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -33,11 +33,10 @@ func (u *droppedFields) isFirst(message string) bool {
 	return true
 }
 
-// observedGeneration is a field of a status that the host adds, and that a schema need not have.
+// observedGenerationField is added by this program and may be missing in a schema.
 const observedGenerationField = "observedGeneration"
 
-// tellUnstored tells on the parent which fields of the status that was just written the API
-// server has dropped.
+// reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	stored := statusOf(p.parent)
 	var lost []string

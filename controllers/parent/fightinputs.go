@@ -11,25 +11,25 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// circumstances are hashes of what a fight over children may depend on, but for the
+// fightInputs are hashes of the input that a fight over children may depend on, without the
 // children themselves.
 type fightInputs [4]uint64
 
 const (
-	specInput     = iota // the parent, without metadata and status, and the scripts
+	specInput     = iota // the scripts and the parent without metadata and status
 	metadataInput        // the parent's labels and annotations
 	relatedInput         // related objects and inputs
 	desiredInput         // what is desired of the subject
 )
 
-// circumstances returns those of a subject in this pass.
+// fightInputs returns the inputs of a subject in this pass.
 func (p *pass) fightInputs(s fightSubject) fightInputs {
 	now := p.commonInputs()
 	now[desiredInput] = p.hashDesired(s.child)
 	return now
 }
 
-// surroundings are the circumstances that all subjects have in common.
+// commonInputs returns the inputs that all subjects share.
 func (p *pass) commonInputs() fightInputs {
 	if p.common == nil {
 		p.common = &fightInputs{specInput: p.hashSpec(), metadataInput: p.hashMetadata(), relatedInput: p.hashRelated()}
@@ -47,7 +47,7 @@ func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 func (p *pass) hashSpec() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		h.WriteString(p.programs.Revision)
-		fmt.Fprint(h, p.isTerminating()) // That it is to end is an edit too.
+		fmt.Fprint(h, p.isTerminating()) // A deletion counts as an edit.
 		parent := p.observed.Parent.Object
 		for _, field := range variant.SortedKeys(parent) {
 			if field != "metadata" && field != "status" {
@@ -66,7 +66,7 @@ func (p *pass) hashMetadata() uint64 {
 	})
 }
 
-// hashOthers leaves out what the parent owns: it changes with the children.
+// hashRelated leaves out what the parent owns, as it changes with the children.
 func (p *pass) hashRelated() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		for _, objects := range [][]*unstructured.Unstructured{p.observed.Inputs, p.observed.Related} {
@@ -81,7 +81,8 @@ func (p *pass) hashRelated() uint64 {
 	})
 }
 
-// hashWanted is of what is desired of a child, or of which children of a kind are.
+// hashDesired returns the hash of a desired child, or of the names of all desired children of a
+// kind.
 func (p *pass) hashDesired(child apply.Key) uint64 {
 	if p.desiredByKey == nil {
 		p.desiredByKey = map[apply.Key]*unstructured.Unstructured{}
@@ -89,7 +90,7 @@ func (p *pass) hashDesired(child apply.Key) uint64 {
 		for _, object := range p.desired {
 			key := apply.KeyOf(object)
 			p.desiredByKey[key] = object
-			// Added up, as they may come in any order.
+			// The sum does not depend on their order.
 			p.desiredNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}

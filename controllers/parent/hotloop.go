@@ -16,9 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// worthwhile drops the changes that are known to have no effect, and those of
-// children that are left alone, and notes the shortest time until one of them no
-// longer is.
+// filterChanges drops no-ops and changes in backoff. It records the shortest remaining backoff.
 func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []apply.Change {
 	return slices.DeleteFunc(changes, func(change apply.Change) bool {
 		if p.history.isNoop(change) {
@@ -31,7 +29,7 @@ func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []appl
 		backoff := p.backoff(change)
 		p.shortestBackoff = earlier(p.shortestBackoff, backoff)
 		if backoff == 0 && change.Observed != nil && p.detector.isNear(p.subjectOf(change)) {
-			// Once it is written or gone, nothing tells whose it was.
+			// The write replaces the traces of the other writer.
 			p.otherManagers[change.Key] = p.otherWriter(ctx, change)
 		}
 		return backoff > 0
@@ -42,7 +40,7 @@ func isRewrite(change apply.Change) bool {
 	return change.Action == apply.ActionUpdate || change.Action == apply.ActionRecreate
 }
 
-// subjectOf returns what a change of a child may be a fight over.
+// subjectOf returns the subject of a change for the fight detector.
 func (p *pass) subjectOf(change apply.Change) fightSubject {
 	s := fightSubject{parent: p.parent.GetUID(), child: change.Key, field: existence}
 	if isRewrite(change) {
@@ -51,7 +49,7 @@ func (p *pass) subjectOf(change apply.Change) fightSubject {
 	return s
 }
 
-// backoff returns how long a change of a child has to wait, or zero.
+// backoff returns the remaining backoff of a change, or zero.
 func (p *pass) backoff(change apply.Change) time.Duration {
 	s := p.subjectOf(change)
 	switch {
@@ -63,11 +61,12 @@ func (p *pass) backoff(change apply.Change) time.Duration {
 	return max(p.detector.backoff(s, p.fightInputs), p.detector.backoff(s.kind(), p.fightInputs))
 }
 
-// ending reports whether the parent is on its way out, which nothing may hold up.
+// isTerminating reports whether the parent is being finalized or deleted, which no backoff may
+// delay.
 func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed.Deleting() }
 
-// watchForLoop tells of children that are written and undone again and again. The
-// ControllerRevisions of a rollout are none.
+// detectHotLoop reports children that are written and undone again and again. It ignores
+// ControllerRevisions.
 func (p *pass) detectHotLoop(change apply.Change) {
 	if p.revisions != nil && change.Resource == p.revisions.GroupVersionResource {
 		return
@@ -78,7 +77,7 @@ func (p *pass) detectHotLoop(change apply.Change) {
 	}
 }
 
-// loopOf has the detector note a write, and returns the fight that is to be told, or nil.
+// detectFight notifies the detector of a write. It returns the fight to report, or nil.
 func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 	s := p.subjectOf(change)
 	switch {
@@ -86,7 +85,7 @@ func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 		for _, diff := range change.Diffs() {
 			s.field = diff.Path
 			if s.field == "" {
-				continue // It counts the differences that are not listed.
+				continue // It holds the number of unlisted differences.
 			}
 			if found := p.detector.noteUpdate(s, diff, p.fightInputs); loop == nil {
 				loop = found
@@ -106,7 +105,8 @@ func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 	return nil
 }
 
-// describeLoop says what goes round in circles, who is the other one, and the way out.
+// describeLoop returns the message of a hot loop: what is written, by which other writer, and
+// the remedy.
 func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	times := fmt.Sprintf("%d times within %s", fightThreshold, fightWindow)
 	alone := fmt.Sprintf("%s is left alone for %s: ", loop.child, loop.backoff)
@@ -130,15 +130,15 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	}
 }
 
-// apart is the way out for two who take the same children for their own.
+// separateKinds is the remedy for two writers that claim the same children.
 const separateKinds = "two definitions that select the same parents need different kinds of children; " +
 	"of others the API server's audit log tells who they are"
 
-// somebody is who nothing is known of.
+// unknownWriter names an unknown other writer.
 const unknownWriter = "somebody else"
 
-// claimantOf names the other definitions of this process that take a child of the
-// parent for their own.
+// claimantsOf returns the names of the other definitions of this process that claim a child of
+// the parent, or unknownWriter.
 func (p *pass) claimantsOf(child *unstructured.Unstructured) string {
 	names := p.env.Registry.claimants(p.config.Definition, p.observed.Parent, child)
 	if len(names) == 0 {
@@ -147,9 +147,9 @@ func (p *pass) claimantsOf(child *unstructured.Unstructured) string {
 	return strings.Join(names, " or ")
 }
 
-// otherWriter names who else has written the child: who created it, of one that is
-// deleted again and again, or else the newest entry of its managedFields that is not this
-// host's. They are not cached, so that this takes a request.
+// otherWriter returns the name of the other writer of a child: the creator of one that is
+// deleted again and again, otherwise the newest entry of managedFields that is not of this
+// program. It sends a request, as managedFields are not cached.
 func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	claimant := p.claimantsOf(change.Observed)
 	if change.Action == apply.ActionDelete && claimant != unknownWriter {
@@ -166,8 +166,8 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	return cmp.Or(manager, claimant)
 }
 
-// newestManager names who wrote last, but for this host and the definition's own manager,
-// or nobody.
+// newestManager returns the last field manager other than this program and the definition's own,
+// or "".
 func newestManager(object *unstructured.Unstructured, own string) string {
 	name, newest := "", time.Time{}
 	for _, entry := range object.GetManagedFields() {

@@ -14,8 +14,8 @@ type inputSource struct {
 	cache *informer.Handle
 }
 
-// inputs gives the inputs of the parent, by rule, namespace and name. What the
-// parent owns itself is none of them.
+// inputs returns the parent's inputs, by rule, namespace and name, without objects that the
+// parent owns.
 func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 	if len(p.inputSources) == 0 || p.observed.Finalizing || p.observed.Deleting() {
 		return nil, nil
@@ -44,7 +44,7 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// namespaceLabels gives the labels of a namespace, where a rule looks at them.
+// namespaceLabels returns the labels of a namespace, or nil if no rule selects namespaces.
 func (r *shared) namespaceLabels(namespace string) labels.Set {
 	if r.namespaces == nil {
 		return nil
@@ -52,7 +52,7 @@ func (r *shared) namespaceLabels(namespace string) labels.Set {
 	return labelsOf(r.namespaces.Get("", namespace))
 }
 
-// inputEvent enqueues the parents of which an object is, or was, an input.
+// inputEvent enqueues the parents of which an object is or was an input.
 func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Event) {
 	if e.Replay {
 		return

@@ -14,10 +14,10 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// marks are the annotations of all kinds of definitions that mark what they make.
+// markAnnotations are the annotations by which definitions mark their children.
 var markAnnotations = []string{v1alpha1.DecoratorAnnotation, v1alpha1.MapAnnotation}
 
-// makerOf returns the mark on an object, or the zero Mark.
+// markOf returns the mark on an object, or the zero Mark.
 func markOf(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range markAnnotations {
 		if name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", annotation); name != "" {
@@ -27,7 +27,8 @@ func markOf(object *unstructured.Unstructured) variant.Mark {
 	return variant.Mark{}
 }
 
-// appliedAs returns the mark that an object was last applied with, as far as it remembers.
+// lastAppliedMark returns the mark in the last applied configuration of an object, or the zero
+// Mark.
 func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range markAnnotations {
 		if name := apply.LastAnnotation(object, annotation); name != "" {
@@ -37,9 +38,9 @@ func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
 	return variant.Mark{}
 }
 
-// remembering is the claim's rule for whom a child belongs to, which believes an object
-// that has lost its mark when it shows another trace of the definition that made it. So the
-// mark is put back, and no definition takes what another one made.
+// withLostMarks returns claim.Marked extended by children that have lost their mark but show
+// another trace of the definition that made them. So the mark is restored, and no definition
+// claims another one's children.
 func (r *shared) withLostMarks(claim variant.Claim) func(child *unstructured.Unstructured) bool {
 	switch {
 	case claim.Marked == nil:
@@ -55,9 +56,9 @@ func (r *shared) withLostMarks(claim variant.Claim) func(child *unstructured.Uns
 	}
 }
 
-// lostMark reports whether an object that has lost a part of its marks was made by the
-// definition of that mark: it has the annotation at least, or it has none, but was last
-// applied with it, or by this definition's manager alone.
+// hasLostMark reports whether an object that has lost a part of its marks was made by the
+// definition of mark. Either it still has the annotation, or it was last applied with it or by
+// this definition's manager alone.
 func (r *shared) hasLostMark(mark variant.Mark, child *unstructured.Unstructured) bool {
 	if maker := markOf(child); maker != (variant.Mark{}) {
 		return maker == mark
@@ -69,8 +70,8 @@ func (r *shared) hasLostMark(mark variant.Mark, child *unstructured.Unstructured
 	return own && !others
 }
 
-// appliedByMarking reports whether another definition, of a kind that marks what it makes,
-// has applied the object on the server's side.
+// appliedByMarking reports whether a decorator or map other than this definition has applied the
+// object on the server side.
 func (r *shared) appliedByMarking(child *unstructured.Unstructured) bool {
 	if own, others := apply.AppliedBy(child, r.config.Managers.Own); own || !others {
 		return false
@@ -85,7 +86,8 @@ func (r *shared) appliedByMarking(child *unstructured.Unstructured) bool {
 	return false
 }
 
-// unmarked says why an object that the parent owns is none of the definition's children.
+// explainUnmarked returns why an object that the parent owns is not one of the definition's
+// children.
 func (p *pass) explainUnmarked(live *unstructured.Unstructured) string {
 	switch maker := markOf(live); {
 	case maker != variant.Mark{}:
@@ -100,8 +102,8 @@ func (p *pass) explainUnmarked(live *unstructured.Unstructured) string {
 	}
 }
 
-// findStrays notes outputs of the parent that nothing tells of whose they are: a part of the
-// marks of a map is on them, but not which.
+// findUnownedOutputs records outputs of the parent whose map is unknown: they have a part of a
+// map's marks, but not its name.
 func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	if p.claim.Mark.Annotation != v1alpha1.MapAnnotation {
 		return
@@ -119,8 +121,8 @@ func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	}
 }
 
-// tellStrays tells of them on the parent, but for those that are desired: that they can't be
-// created is told anyway. They are left as they are.
+// reportUnownedOutputs emits an event for each unowned output. A desired one is left out, as its
+// failed creation is reported anyway. The outputs are not changed.
 func (p *pass) reportUnownedOutputs(desired variant.Desired) {
 	for _, child := range p.unownedOutputs {
 		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {

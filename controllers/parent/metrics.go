@@ -9,14 +9,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Metrics are the figures of all hosted controllers of a process. A nil *Metrics counts nothing.
+// Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
 type Metrics struct {
 	calls    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	hotLoops *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics returns registered metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -34,7 +34,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Forget drops the figures of a definition that is gone.
+// Forget drops the series of a removed definition.
 func (m *Metrics) Forget(definition string) {
 	if m == nil {
 		return

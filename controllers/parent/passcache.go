@@ -13,8 +13,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// memory is what is known of earlier passes: that one over just the same objects
-// changed nothing, so that there is no need for it, and answers that are used again.
+// passCache remembers earlier passes by parent: the result of one that changed nothing, so that
+// a pass over the same objects can be skipped, and the answers of hooks that can be reused.
 type passCache struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
@@ -22,25 +22,25 @@ type passCache struct {
 	answers map[controller.Key]map[callKey]cachedAnswer
 }
 
-// idle is a pass that changed nothing.
+// passResult is the result of a pass that changed nothing.
 type passResult struct {
 	fingerprint uint64
 	result      controller.Result
 }
 
-// subject names what a call of one parent is about.
+// callKey identifies a call of one parent.
 type callKey struct{ hook, subject string }
 
-// said is an answer to use again while what it went by and the programs are the
-// same, until it expires.
+// cachedAnswer is an answer that can be reused until it expires, while the programs and the
+// fields that the program read are unchanged.
 type cachedAnswer struct {
 	revision string
-	stamps   map[string]string // of the fields of the request that were read
+	stamps   map[string]string // of the request's fields that the program read
 	body     any
 	expires  time.Time // zero means never
 }
 
-// answers reports whether s is the answer to call too.
+// isAnswerTo reports whether the answer can be reused for call.
 func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
 	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
 		return false
@@ -57,8 +57,8 @@ func newPassCache() *passCache {
 	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{}}
 }
 
-// stamp stands for all that a pass goes by: the identities and versions of the objects, the
-// revision of the scripts, and how often the schemas have changed (docs/design/idle.md).
+// fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
+// revision of the scripts, and the number of schema changes (docs/design/idle.md).
 func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -78,7 +78,7 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)
-	for _, kind := range o.RelatedKinds { // They are shown even where there is no object of them.
+	for _, kind := range o.RelatedKinds { // Hooks see them even without objects.
 		h.WriteString(kind.Group)
 		h.WriteByte('/')
 		h.WriteString(kind.Version)
@@ -93,7 +93,8 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 	return h.Sum64()
 }
 
-// idled gives the result of the last pass over key if that saw the same and changed nothing.
+// lookupResult returns the result of the last pass over key, and whether that had the same
+// fingerprint and changed nothing.
 func (m *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,14 +102,14 @@ func (m *passCache) lookupResult(key controller.Key, stamp uint64) (controller.R
 	return last.result, ok && last.fingerprint == stamp
 }
 
-// remember notes a pass that changed nothing, and would not another time.
+// rememberResult stores the result of a pass that changed nothing and would not the next time.
 func (m *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.results[key] = passResult{fingerprint: stamp, result: result}
 }
 
-// recall gives the answer to an earlier call, if it still holds, and until when it does.
+// lookupAnswer returns a reusable answer to call and when it expires.
 func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
@@ -119,7 +120,7 @@ func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision
 	return s.body, s.expires, ok && s.isAnswerTo(call, revision, now)
 }
 
-// note keeps an answer until it expires.
+// rememberAnswer stores an answer until it expires.
 func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
 	if len(call.Stamps) == 0 {
 		return
@@ -136,7 +137,7 @@ func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revisi
 	m.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
 }
 
-// distrust drops the answers to calls.
+// dropAnswers drops the answers to calls.
 func (m *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +146,7 @@ func (m *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
 	}
 }
 
-// forget drops what is known of a parent that is gone.
+// forget drops the entries of a deleted parent.
 func (m *passCache) forget(key controller.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +154,7 @@ func (m *passCache) forget(key controller.Key) {
 	delete(m.answers, key)
 }
 
-// keep drops the answers to calls that are no longer made.
+// retainAnswers drops all answers of a parent except those to calls.
 func (m *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// collect gives the objects that the rules ask for, each once, and their kinds.
+// collect returns the objects that the rules select, each once, and their kinds.
 func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +43,8 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 	return objects, kinds, nil
 }
 
-// unfilledFor gives the first resource whose cache a rule has to wait for, and whether there is any.
+// unsyncedFor returns the first resource of a rule whose cache is not synced, and whether there
+// is one.
 func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
 	gvr := rule.resource.GroupVersionResource
 	switch cache := r.caches[gvr]; {
@@ -56,7 +57,7 @@ func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResour
 	}
 }
 
-// find looks one rule up, all of whose caches are filled.
+// selectByRule returns the objects that one rule selects. Its caches must be synced.
 func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	cache := r.caches[rule.resource.GroupVersionResource]
 	switch {
@@ -80,7 +81,7 @@ func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstruct
 	return found, nil
 }
 
-// named gets objects by name: directly, where the namespace is known.
+// getByName returns objects by name.
 func (r *relatedIndex) getByName(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for name := range rule.names {

@@ -13,26 +13,25 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// failure is an error of a known kind: what its message begins with, unless nobody is
-// told, and how the pass is made again.
+// failure is an error with a reason, with which its message begins, and a kind of retry.
 type failure struct {
 	reason string
 	retry  controller.Retry
 	err    error
 }
 
-// Error gives "Reason: message".
+// Error returns "Reason: message".
 func (f *failure) Error() string {
 	return f.reason + ": " + f.err.Error()
 }
 
-// Unwrap gives the message without the reason.
+// Unwrap returns the error without the reason.
 func (f *failure) Unwrap() error { return f.err }
 
-// untold is how many errors of a pass are not told one by one.
+// moreErrors is the number of errors of a pass that are not reported one by one.
 type moreErrors int
 
-// Error says how many they are.
+// Error returns how many there are.
 func (n moreErrors) Error() string { return fmt.Sprintf("and %d more", int(n)) }
 
 // applyFailed returns the failure of a write of the parent's own metadata or status.
@@ -40,9 +39,8 @@ func applyFailed(what string, err error) error {
 	return &failure{reason: variant.ReasonApplyFailed, retry: retryOfOne(err, false), err: fmt.Errorf("%s: %w", what, err)}
 }
 
-// retryOf returns how a pass that failed with err is made again: of several errors, by
-// the one that is tried again soonest. repeatable says that scripts have gone by what
-// they were given and by nothing else.
+// retryOf returns how to retry a pass that failed with err. Of several errors the one with the
+// shortest delay decides. repeatable reports whether scripts depended only on their requests.
 func retryOf(err error, repeatable bool) controller.Retry {
 	retry, known := controller.Unknown, false
 	eachError(err, func(err error) {
@@ -55,7 +53,7 @@ func retryOf(err error, repeatable bool) controller.Retry {
 	return retry
 }
 
-// leaves calls f for each of the errors that were joined to err.
+// eachError calls f for each of the errors that are joined in err.
 func eachError(err error, f func(error)) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if _, counted := err.(moreErrors); counted || err == nil {
@@ -70,7 +68,7 @@ func eachError(err error, f func(error)) {
 	}
 }
 
-// retryOfOne is retryOf for an error that is not several.
+// retryOfOne is retryOf for a single error.
 func retryOfOne(err error, repeatable bool) controller.Retry {
 	var known *failure
 	var hook *engines.Error
@@ -88,16 +86,16 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 	}
 }
 
-// isAnswer reports whether err is the API server's, or says that it could not be asked.
+// isAPIError reports whether err is an answer of the API server, or shows that it could not be
+// reached.
 func isAPIError(err error) bool {
 	var status apierrors.APIStatus
 	var unreachable *url.Error
 	return errors.As(err, &status) || errors.As(err, &unreachable)
 }
 
-// retryOfHook is the row for a hook that failed. A script that says where it failed has
-// thrown, and does so again when it is given the same; other failures are those of
-// whatever runs it.
+// retryOfHook returns how to retry a failed hook. An error with a location was thrown by a
+// script, which throws again for the same request. Other failures are of the runtime.
 func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	switch err.Kind {
 	case engines.Invalid:
@@ -119,7 +117,7 @@ func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	}
 }
 
-// retryOfWrite is the row for a write that failed.
+// retryOfWrite returns how to retry a failed write.
 func retryOfWrite(f apply.Failure) controller.Retry {
 	switch f {
 	case apply.FailureConflict:

@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	// statusWrites is how often in statusWindow the status of one parent is
-	// written. Every write leads to another pass, so that a hook whose status
-	// differs each time, such as by the time of day, would never rest.
+	// maxStatusWrites limits the writes of a parent's status in statusWindow. Every write causes
+	// another pass, so that a hook whose status always differs, such as by the time of day,
+	// would loop.
 	maxStatusWrites = 60
 	statusWindow    = time.Minute
 )
 
-// pace keeps parents whose status never settles from being written without end.
+// statusLimiter limits how often the status of a parent is written.
 type statusLimiter struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
 	windows map[controller.Key]*statusWrites
 }
 
-// window is the time since a parent's first write, and the writes in it since the last
-// edit of the parent or the scripts.
+// statusWrites counts the writes in a window, since the last edit of the parent or the scripts.
 type statusWrites struct {
 	since         time.Time
 	specHash      uint64 // a hash of the parent's content and the scripts
@@ -40,9 +39,9 @@ func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
 	return &statusLimiter{clock: clock, windows: map[controller.Key]*statusWrites{}}
 }
 
-// wait returns how long the next write has to wait, or zero. first says that nothing
-// was told of it yet. An edit of the parent or of the scripts lets it go on: that the hook
-// answers otherwise since is no fault of it. What is edited all the time changes by itself.
+// delay returns how long the next write has to wait, or zero. first reports whether the delay
+// was not reported yet. An edit of the parent or the scripts resets the count, but only
+// volatileAfter times in a window: a parent that is edited all the time is part of the loop.
 func (p *statusLimiter) delay(key controller.Key, given uint64) (wait time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +53,7 @@ func (p *statusLimiter) delay(key controller.Key, given uint64) (wait time.Durat
 	return w.since.Add(statusWindow).Sub(p.clock.Now()), first
 }
 
-// wrote counts a write, which the API server has accepted.
+// countWrite counts a write that the API server has accepted.
 func (p *statusLimiter) countWrite(key controller.Key, given uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +78,7 @@ func (p *statusLimiter) forget(key controller.Key) {
 	delete(p.windows, key)
 }
 
-// waitForPace says that the status has to wait, and tells so on the parent.
+// limitStatus reports whether the status has to wait, and emits an event the first time.
 func (p *pass) limitStatus() bool {
 	wait, first := p.statusLimiter.delay(p.key, p.commonInputs()[specInput])
 	if wait == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// writeStatusAgain writes the status after a conflict, to the parent as the API server has
-// it, if the hooks would be asked the same about that: somebody else has changed no more
-// than the status and the API server's bookkeeping. Else it gives the conflict.
+// retryStatus writes the status after a conflict to the live parent, if the hooks would be asked
+// the same about that: other writers have changed only the status and the API server's
+// bookkeeping. Otherwise it returns the conflict.
 func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
 	live, err := p.live(ctx, p.parent, p.source)
 	if err != nil {
@@ -31,8 +31,8 @@ func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflic
 	return p.status.Write(ctx, p.source.Resource, live, status)
 }
 
-// rebase gives live with what desired changes in base, and false if live has another
-// change in the same place.
+// threeWayMerge returns live with the changes from base to desired, and false if live has
+// another change in the same place.
 func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
 	merged := make(map[string]any, len(live))
 	maps.Copy(merged, live)
@@ -52,7 +52,7 @@ func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
 	return merged, true
 }
 
-// rebaseValue is rebase for one field; what is absent is nil.
+// threeWayMergeValue is threeWayMerge for one field. An absent field is nil.
 func threeWayMergeValue(base, desired, live any) (any, bool) {
 	switch {
 	case apply.Equal(base, desired), apply.Equal(desired, live):

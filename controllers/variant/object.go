@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// objectOf gives the object that an item of a list is, or the path from there to
-// what is wrong with it, and what that is.
+// parseObject returns an item of a list as an object, or the problem with its path.
 func parseObject(item any) (object *unstructured.Unstructured, problem string) {
 	fields, ok := item.(map[string]any)
 	if !ok {
@@ -25,7 +24,7 @@ func parseObject(item any) (object *unstructured.Unstructured, problem string) {
 	return &unstructured.Unstructured{Object: fields}, ""
 }
 
-// named finds what keeps a value from being a name.
+// checkName returns why a value is not a name, or "".
 func checkName(path string, value any) string {
 	text, ok := value.(string)
 	switch {
@@ -38,7 +37,7 @@ func checkName(path string, value any) string {
 	}
 }
 
-// plainMetadata finds what the accessors of unstructured objects would silently
+// checkMetadata returns the first field that accessors of unstructured objects would silently
 // read as absent.
 func checkMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
@@ -47,7 +46,7 @@ func checkMetadata(metadata map[string]any) string {
 	return cmp.Or(checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkOwnerReferences(metadata))
 }
 
-// plainOwners finds what is no owner reference.
+// checkOwnerReferences returns the first problem of the owner references.
 func checkOwnerReferences(metadata map[string]any) string {
 	const path = ".metadata.ownerReferences"
 	references, ok := metadata["ownerReferences"].([]any)
@@ -62,8 +61,8 @@ func checkOwnerReferences(metadata map[string]any) string {
 	return ""
 }
 
-// otherController finds an owner reference by which an object would have another controller
-// than its parent. What was given back as it was observed has the parent's.
+// checkController returns the owner reference that makes another object than the parent the
+// controller. A child that a hook returns as observed has the parent as its controller.
 func checkController(object, parent *unstructured.Unstructured) string {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	references, _ := metadata["ownerReferences"].([]any)
@@ -77,7 +76,7 @@ func checkController(object, parent *unstructured.Unstructured) string {
 	return ""
 }
 
-// plainEntries finds what is no string in a map of strings, the first by its key.
+// checkStringMap returns the first entry, by key, that is not a string.
 func checkStringMap(field string, metadata map[string]any, nullable bool) string {
 	entries, ok := metadata[field].(map[string]any)
 	if !ok && metadata[field] != nil {
