@@ -123,7 +123,7 @@ func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVe
 	finalizers.Pause = func(ctx context.Context) error {
 		return errors.Join(a.finalizers.Pause(ctx), a.listDefinitions(ctx, doubtful))
 	}
-	taken, err := finalizers.TakeOff(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
+	taken, err := finalizers.Remove(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
 	if a.removed += taken; taken > 0 {
 		a.log.Info("finalizers of definitions that are gone were taken off", "resource", resource.GroupResource().String(), "objects", taken)
 	}

@@ -12,25 +12,25 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// waiting holds the parents that wait for something, by what that is.
-type waiting[T comparable] map[T]map[controller.Key]bool
+// waiters holds the parents that wait for something, by what they wait for.
+type waiters[T comparable] map[T]map[controller.Key]bool
 
-func (w waiting[T]) add(what T, key controller.Key) {
+func (w waiters[T]) add(what T, key controller.Key) {
 	if w[what] == nil {
 		w[what] = map[controller.Key]bool{}
 	}
 	w[what][key] = true
 }
 
-// take gives those who wait for something, once.
-func (w waiting[T]) take(what T) map[controller.Key]bool {
+// take removes and returns the parents that wait for something.
+func (w waiters[T]) take(what T) map[controller.Key]bool {
 	keys := w[what]
 	delete(w, what)
 	return keys
 }
 
-// drop forgets that a parent waits, for whatever.
-func (w waiting[T]) drop(key controller.Key) {
+// drop removes a parent from all entries.
+func (w waiters[T]) drop(key controller.Key) {
 	for what, keys := range w {
 		if delete(keys, key); len(keys) == 0 {
 			delete(w, what)
@@ -38,45 +38,45 @@ func (w waiting[T]) drop(key controller.Key) {
 	}
 }
 
-// resourceName is how a customize answer names a resource.
+// resourceName is a resource as a customize answer names it.
 type resourceName struct{ apiVersion, resource string }
 
-// findRelated finds a resource that a rule names. If the API server has none of the name,
-// the parent is looked at again as soon as it has.
+// findRelated returns the resource that a rule names. If it is not served, the parent is
+// enqueued as soon as it is.
 func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, error) {
 	found, err := p.config.Customize.Find(apiVersion, resource)
 	var missing *discovery.NotFoundError
 	if !errors.As(err, &missing) {
 		return found, err
 	}
-	p.related.await(p.key, resourceName{apiVersion, resource})
-	return p.config.Customize.Find(apiVersion, resource) // It may have come just before.
+	p.related.awaitServed(p.key, resourceName{apiVersion, resource})
+	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before awaitServed.
 }
 
-// await notes that a parent waits for a resource to be served.
-func (r *relatedIndex) await(key controller.Key, name resourceName) {
+// awaitServed records that a parent waits for a resource to be served.
+func (r *relatedIndex) awaitServed(key controller.Key, name resourceName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unserved.add(name, key)
 }
 
-// ResourcesChanged has those parents looked at again whose customize answers ask for
-// resources that the API server has begun or ceased to serve.
+// ResourcesChanged enqueues the parents whose customize answers name resources that the API
+// server has begun or ceased to serve.
 func (r *Reconciler) ResourcesChanged() {
 	if r.config.Customize != nil {
 		r.related.resourcesChanged(r.config.Customize.Find)
 	}
 }
 
-// resourcesChanged wakes those who wait for what find knows by now. Caches of resources
-// that have gone, or are others than before, are closed: they would go on with what was,
-// and notice with long delays that a resource of the name is back. Their parents are asked anew.
+// resourcesChanged enqueues the parents that wait for resources that find now knows. It closes
+// the caches of resources that are gone or have changed, as these would notice late that the
+// resource is back, and has the hooks of their parents called again.
 func (r *relatedIndex) resourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.unserved {
 		if _, err := find(name.apiVersion, name.resource); err == nil {
-			r.wake(r.unserved.take(name))
+			r.enqueueAll(r.unserved.take(name))
 		}
 	}
 	for gvr, cache := range r.caches {
@@ -92,22 +92,23 @@ func (r *relatedIndex) resourcesChanged(find findFunc) {
 		for key := range asking {
 			r.drop(key)
 		}
-		r.wake(asking)
+		r.enqueueAll(asking)
 	}
 }
 
-// wakeWhenFilled wakes those who wait for a cache, unless ctx ends before it is filled.
-func (r *relatedIndex) wakeWhenFilled(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
+// wakeWhenSynced enqueues the parents that wait for a cache once it is synced, unless ctx ends
+// before.
+func (r *relatedIndex) wakeWhenSynced(ctx context.Context, resource schema.GroupVersionResource, cache *informer.Handle) {
 	if !cache.WaitForSync(ctx) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wake(r.unfilled.take(resource))
+	r.enqueueAll(r.unsynced.take(resource))
 }
 
-// wake enqueues parents; the lock is held.
-func (r *relatedIndex) wake(keys map[controller.Key]bool) {
+// enqueueAll enqueues parents. The lock must be held.
+func (r *relatedIndex) enqueueAll(keys map[controller.Key]bool) {
 	for key := range keys {
 		r.queue(key)
 	}

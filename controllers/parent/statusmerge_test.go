@@ -30,7 +30,7 @@ func TestRebase(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := rebase(tc.base, tc.desired, tc.live)
+			got, ok := threeWayMerge(tc.base, tc.desired, tc.live)
 			if ok != (tc.want != nil) {
 				t.Errorf("%s: it can be done: %v", tc.reason, ok)
 			}

@@ -7,17 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// objectOf gives the object that an item of a list is, or the path from there to
-// what is wrong with it, and what that is.
-func objectOf(item any) (object *unstructured.Unstructured, problem string) {
+// parseObject returns an item of a list as an object, or the problem with its path.
+func parseObject(item any) (object *unstructured.Unstructured, problem string) {
 	fields, ok := item.(map[string]any)
 	if !ok {
 		return nil, ": must be an object, but is " + KindOf(item)
 	}
 	metadata, _ := fields["metadata"].(map[string]any)
 	problem = cmp.Or(
-		named(".apiVersion", fields["apiVersion"]), named(".kind", fields["kind"]), named(".metadata.name", metadata["name"]),
-		plainMetadata(metadata),
+		checkName(".apiVersion", fields["apiVersion"]), checkName(".kind", fields["kind"]), checkName(".metadata.name", metadata["name"]),
+		checkMetadata(metadata),
 	)
 	if problem != "" {
 		return nil, problem
@@ -25,8 +24,8 @@ func objectOf(item any) (object *unstructured.Unstructured, problem string) {
 	return &unstructured.Unstructured{Object: fields}, ""
 }
 
-// named finds what keeps a value from being a name.
-func named(path string, value any) string {
+// checkName returns why a value is not a name, or "".
+func checkName(path string, value any) string {
 	text, ok := value.(string)
 	switch {
 	case ok && text != "":
@@ -38,17 +37,17 @@ func named(path string, value any) string {
 	}
 }
 
-// plainMetadata finds what the accessors of unstructured objects would silently
+// checkMetadata returns the first field that accessors of unstructured objects would silently
 // read as absent.
-func plainMetadata(metadata map[string]any) string {
+func checkMetadata(metadata map[string]any) string {
 	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
 		return ".metadata.namespace: must be a string, but is " + KindOf(metadata["namespace"])
 	}
-	return cmp.Or(plainEntries("labels", metadata, false), plainEntries("annotations", metadata, true), plainOwners(metadata))
+	return cmp.Or(checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkOwnerReferences(metadata))
 }
 
-// plainOwners finds what is no owner reference.
-func plainOwners(metadata map[string]any) string {
+// checkOwnerReferences returns the first problem of the owner references.
+func checkOwnerReferences(metadata map[string]any) string {
 	const path = ".metadata.ownerReferences"
 	references, ok := metadata["ownerReferences"].([]any)
 	if !ok && metadata["ownerReferences"] != nil {
@@ -62,9 +61,9 @@ func plainOwners(metadata map[string]any) string {
 	return ""
 }
 
-// otherController finds an owner reference by which an object would have another controller
-// than its parent. What was given back as it was observed has the parent's.
-func otherController(object, parent *unstructured.Unstructured) string {
+// checkController returns the owner reference that makes another object than the parent the
+// controller. A child that a hook returns as observed has the parent as its controller.
+func checkController(object, parent *unstructured.Unstructured) string {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	references, _ := metadata["ownerReferences"].([]any)
 	for i, item := range references {
@@ -77,8 +76,8 @@ func otherController(object, parent *unstructured.Unstructured) string {
 	return ""
 }
 
-// plainEntries finds what is no string in a map of strings, the first by its key.
-func plainEntries(field string, metadata map[string]any, nullable bool) string {
+// checkStringMap returns the first entry, by key, that is not a string.
+func checkStringMap(field string, metadata map[string]any, nullable bool) string {
 	entries, ok := metadata[field].(map[string]any)
 	if !ok && metadata[field] != nil {
 		return ".metadata." + field + ": must be an object, but is " + KindOf(metadata[field])

@@ -11,13 +11,13 @@ import (
 
 func TestWaiting(t *testing.T) {
 	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
-	w := waiting[string]{}
+	w := waiters[string]{}
 	for _, key := range []controller.Key{a, b, a} {
 		w.add("x", key)
 	}
 	w.add("y", a)
 	w.drop(a)
-	if diff := cmp.Diff(waiting[string]{"x": {b: true}}, w); diff != "" {
+	if diff := cmp.Diff(waiters[string]{"x": {b: true}}, w); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := w.take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
@@ -32,9 +32,9 @@ func TestUnservedResource(t *testing.T) {
 	var woken []string
 	r.queue = func(key controller.Key) { woken = append(woken, key.Name) }
 	gadgets, gizmos := resourceName{"example.com/v1", "gadgets"}, resourceName{"example.com/v1", "gizmos"}
-	r.await(controller.Key{Name: "a"}, gadgets)
-	r.await(controller.Key{Name: "b"}, gizmos)
-	r.await(controller.Key{Name: "gone"}, gadgets)
+	r.awaitServed(controller.Key{Name: "a"}, gadgets)
+	r.awaitServed(controller.Key{Name: "b"}, gizmos)
+	r.awaitServed(controller.Key{Name: "gone"}, gadgets)
 	r.forget(controller.Key{Name: "gone"})
 	served := map[resourceName]bool{}
 	find := func(apiVersion, resource string) (discovery.Resource, error) {

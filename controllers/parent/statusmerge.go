@@ -10,11 +10,10 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// writeStatusAgain writes the status after a conflict, to the parent as the API server has
-// it, if others have changed no more than its metadata and status. A change of labels or
-// annotations makes another pass anyway. Otherwise writeStatusAgain returns the conflict. Of a
-// kind that no CustomResourceDefinition defines only the desired fields are set.
-func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
+// retryStatus writes the status after a conflict to the live parent if other writers have changed
+// only metadata and status. A change of labels or annotations causes another pass anyway.
+// Otherwise it returns the conflict.
+func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
 	live, err := p.live(ctx, p.parent, p.source)
 	if err != nil {
 		return nil, err
@@ -22,23 +21,23 @@ func (p *pass) writeStatusAgain(ctx context.Context, desired variant.Desired, co
 	status := desired.Status
 	same := sameSpec(p.parent, live)
 	if same && desired.StatusMerged && p.source.Custom {
-		status, same = rebase(statusOf(p.parent), desired.Status, statusOf(live))
+		status, same = threeWayMerge(statusOf(p.parent), desired.Status, statusOf(live))
 	}
 	if !same {
 		return nil, conflict
 	}
-	p.wroteParent(live)
+	p.setParent(live)
 	return p.status.Write(ctx, p.source.Resource, live, status)
 }
 
-// rebase gives live with what desired changes in base, and false if live has another
-// change in the same place.
-func rebase(base, desired, live map[string]any) (map[string]any, bool) {
+// threeWayMerge returns live with the changes from base to desired, and false if live has
+// another change in the same place.
+func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
 	merged := make(map[string]any, len(live))
 	maps.Copy(merged, live)
 	for _, fields := range []map[string]any{base, desired} {
 		for field := range fields {
-			value, ok := rebaseValue(base[field], desired[field], live[field])
+			value, ok := threeWayMergeValue(base[field], desired[field], live[field])
 			switch {
 			case !ok:
 				return nil, false
@@ -52,8 +51,8 @@ func rebase(base, desired, live map[string]any) (map[string]any, bool) {
 	return merged, true
 }
 
-// rebaseValue is rebase for one field; what is absent is nil.
-func rebaseValue(base, desired, live any) (any, bool) {
+// threeWayMergeValue is threeWayMerge for one field. An absent field is nil.
+func threeWayMergeValue(base, desired, live any) (any, bool) {
 	switch {
 	case apply.Equal(base, desired), apply.Equal(desired, live):
 		return live, true
@@ -66,5 +65,5 @@ func rebaseValue(base, desired, live any) (any, bool) {
 	if !isObject || !wasObject || from == nil && base != nil {
 		return nil, false
 	}
-	return rebase(from, to, now)
+	return threeWayMerge(from, to, now)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// collect gives the objects that the rules ask for, each once, and their kinds.
+// collect returns the objects that the rules select, each once, and their kinds.
 func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unfilled.drop(key)
+	r.unsynced.drop(key)
 	var objects []*unstructured.Unstructured
 	var kinds []schema.GroupVersionKind
 	seen := map[types.UID]bool{}
@@ -24,11 +24,11 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 		if !slices.Contains(kinds, rule.resource.Kind) {
 			kinds = append(kinds, rule.resource.Kind)
 		}
-		if unfilled, ok := r.unfilledFor(rule); ok {
-			r.unfilled.add(unfilled, key)
+		if unfilled, ok := r.unsyncedFor(rule); ok {
+			r.unsynced.add(unfilled, key)
 			return nil, nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
-		found, err := r.find(rule)
+		found, err := r.selectByRule(rule)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -43,8 +43,9 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 	return objects, kinds, nil
 }
 
-// unfilledFor gives the first resource whose cache a rule has to wait for, and whether there is any.
-func (r *relatedIndex) unfilledFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
+// unsyncedFor returns the first resource of a rule whose cache is not synced, and whether there
+// is one.
+func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResource, bool) {
 	gvr := rule.resource.GroupVersionResource
 	switch cache := r.caches[gvr]; {
 	case cache == nil || !cache.HasSynced():
@@ -56,12 +57,12 @@ func (r *relatedIndex) unfilledFor(rule *relatedRule) (schema.GroupVersionResour
 	}
 }
 
-// find looks one rule up, all of whose caches are filled.
-func (r *relatedIndex) find(rule *relatedRule) ([]*unstructured.Unstructured, error) {
+// selectByRule returns the objects that one rule selects. Its caches must be synced.
+func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	cache := r.caches[rule.resource.GroupVersionResource]
 	switch {
 	case rule.names != nil:
-		return r.named(cache, rule)
+		return r.getByName(cache, rule)
 	case rule.namespaces == nil:
 		return cache.Select(rule.namespace, rule.selector)
 	}
@@ -80,8 +81,8 @@ func (r *relatedIndex) find(rule *relatedRule) ([]*unstructured.Unstructured, er
 	return found, nil
 }
 
-// named gets objects by name: directly, where the namespace is known.
-func (r *relatedIndex) named(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
+// getByName returns objects by name.
+func (r *relatedIndex) getByName(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
 	for name := range rule.names {
 		if rule.namespace == "" && rule.resource.Namespaced {
