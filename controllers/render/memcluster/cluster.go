@@ -83,17 +83,6 @@ func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
 	return Resource{}, fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
 }
 
-// Announce has a resource's watchers see an event that changes nothing: the
-// object is neither stored nor removed. A client that has handled it has handled
-// all that came before.
-func (c *Cluster) Announce(resource schema.GroupVersionResource, kind watch.EventType, object *unstructured.Unstructured) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.tables[resource]; t != nil {
-		t.happened(kind, object, c.next())
-	}
-}
-
 // next is the version of the next change. The lock is held.
 func (c *Cluster) next() int64 {
 	c.version++
