@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -35,6 +36,7 @@ type Cluster struct {
 // table holds the objects of one resource, and all that ever happened to them.
 type table struct {
 	Resource
+	fields   *managedfields.FieldManager
 	objects  map[types.NamespacedName]*unstructured.Unstructured
 	made     map[types.NamespacedName]int // how often there was an object of that name
 	log      []change
@@ -54,6 +56,7 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 	for _, r := range resources {
 		c.tables[r.GroupVersionResource] = &table{
 			Resource: r,
+			fields:   newFieldManager(r.Kind),
 			objects:  map[types.NamespacedName]*unstructured.Unstructured{},
 			made:     map[types.NamespacedName]int{},
 			watchers: map[*watcher]bool{},
