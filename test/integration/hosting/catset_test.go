@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestCatSet takes the steps of make demo.
@@ -38,15 +38,15 @@ func TestCatSet(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w.MustCondition("catset-controller", "Ready", "True")
+	w.WaitForCondition("catset-controller", "Ready", "True")
 	kubectl("apply", "-f", filepath.Join(root, "examples/catset/catset.yaml"))
 	w.mustPods(3)
 
 	kubectl("scale", "catset", "nginx", "-n", "demo", "--replicas=5")
 	uids := w.mustPods(5)
 
-	w.Remove(world.Pods, "demo", "nginx-1")
-	w.Gone(world.Pods, "nginx-1", uids["nginx-1"])
+	w.Delete(env.Pods, "demo", "nginx-1")
+	w.WaitForDeletion(env.Pods, "nginx-1", uids["nginx-1"])
 	uids = w.mustPods(5)
 
 	script := read(t, filepath.Join(root, "examples/catset/sync.js"))
@@ -58,7 +58,7 @@ func TestCatSet(t *testing.T) {
 		w.patchHooks(strings.Replace(script, from, to, 1))
 	}
 	edit("labels: { ...metadata.labels }", `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "first" }) }`)
-	w.Must(world.Pods, "nginx-0", func(o *unstructured.Unstructured) error {
+	w.WaitFor(env.Pods, "nginx-0", func(o *unstructured.Unstructured) error {
 		if o.GetLabels()["role"] != "first" || o.GetUID() == uids["nginx-0"] {
 			return fmt.Errorf("labels %v: the edited script has had no effect", o.GetLabels())
 		}
@@ -67,27 +67,27 @@ func TestCatSet(t *testing.T) {
 	uids = w.mustPods(5)
 
 	edit("export function sync(request) {", "export function sync(request {")
-	w.MustCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
+	w.WaitForCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
 	for name, uid := range w.mustPods(5) {
 		if uids[name] != uid {
 			t.Errorf("%s was touched by a script that does not load", name)
 		}
 	}
-	w.Remove(world.Pods, "demo", "nginx-4")
-	w.Gone(world.Pods, "nginx-4", uids["nginx-4"])
+	w.Delete(env.Pods, "demo", "nginx-4")
+	w.WaitForDeletion(env.Pods, "nginx-4", uids["nginx-4"])
 	w.mustPods(5)
 
 	w.patchHooks(script)
-	w.MustCondition("catset-controller", "ScriptsReady", "True")
+	w.WaitForCondition("catset-controller", "ScriptsReady", "True")
 }
 
 // mustPods waits until just the Pods nginx-0 and so on are there, each Ready, and gives their UIDs.
 func (w *host) mustPods(count int) map[string]types.UID {
 	w.T.Helper()
 	uids := map[string]types.UID{}
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		clear(uids)
-		list, err := w.In(world.Pods).List(w.T.Context(), metav1.ListOptions{})
+		list, err := w.In(env.Pods).List(w.T.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func ready(pod *unstructured.Unstructured) bool {
 
 func (w *host) patchHooks(script string) {
 	w.T.Helper()
-	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, world.Quote(script))
-	_, err := w.Cluster.Dynamic().Resource(world.ConfigMaps).Namespace("catset").Patch(w.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, env.Quote(script))
+	_, err := w.Cluster.Dynamic().Resource(env.ConfigMaps).Namespace("catset").Patch(w.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func toLower(s string) string { return strings.ToLower(s) }
@@ -37,21 +37,21 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 	}
 	w := newWorld(t)
 	definition := w.definition("", answering, childRule("InPlace"))
-	w.MustCondition(definition, "Ready", "True")
+	w.WaitForCondition(definition, "Ready", "True")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
 			good := strings.ReplaceAll(good, "NAME", name)
-			w.thing(name, "answer: "+world.Quote(good))
-			child := w.Must(world.ConfigMaps, name, nil)
-			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(tc.answer)))
-			w.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
-			if after := w.Get(world.ConfigMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
+			w.thing(name, "answer: "+env.Quote(good))
+			child := w.WaitFor(env.ConfigMaps, name, nil)
+			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, env.Quote(tc.answer)))
+			w.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
+			if after := w.Get(env.ConfigMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
 				t.Errorf("the child is gone or was replaced: %v", after)
 			}
 			// It recovers by itself once the answer is right again.
-			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(`{"children": []}`)))
-			w.Gone(world.ConfigMaps, name, "")
+			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, env.Quote(`{"children": []}`)))
+			w.WaitForDeletion(env.ConfigMaps, name, "")
 		})
 	}
 	if w.Libretto().Ended() {
@@ -69,14 +69,14 @@ export function sync({parent}) {
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name, labels: {thing: parent.metadata.name}}}]};
 }`, childRule("InPlace"))
 	w.thing("bad", "bad: true")
-	event := w.MustEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
+	event := w.WaitForEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
 	if event.Type != "Warning" || event.Source.Component != "metacontroller" || event.Namespace != w.Namespace {
 		t.Errorf("event %s of %s in %s, want a Warning of metacontroller in %s", event.Type, event.Source.Component, event.Namespace, w.Namespace)
 	}
 	w.thing("good", "")
-	w.Must(world.ConfigMaps, "good", nil)
+	w.WaitFor(env.ConfigMaps, "good", nil)
 	w.Patch(w.things, "bad", `{"spec": {"bad": false}}`)
-	w.Must(world.ConfigMaps, "bad", nil)
+	w.WaitFor(env.ConfigMaps, "bad", nil)
 }
 
 func TestEndlessHookIsStopped(t *testing.T) {
@@ -94,10 +94,10 @@ spec:
       script: {engine: JavaScript, timeout: 300ms, inline: "export function sync({parent}) { while (parent.spec.endless); return {children: []}; }"}
 `, name, w.Group))
 	w.thing("endless", "endless: true")
-	w.MustEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
-	before := w.Passes(name, "success")
+	w.WaitForEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
+	before := w.Reconciles(name, "success")
 	w.thing("quick", "endless: false")
-	w.MustPass(name, before, 1)
+	w.WaitForReconciles(name, before, 1)
 }
 
 func TestWebhook(t *testing.T) {
@@ -132,22 +132,22 @@ spec:
   hooks: {sync: {webhook: {url: "%s/sync", timeout: 500ms}}}
 `, w.Namespace, w.Group, server.URL))
 	w.thing("a", "")
-	w.Must(world.ConfigMaps, "a", nil)
-	w.Must(w.things, "a", func(o *unstructured.Unstructured) error {
+	w.WaitFor(env.ConfigMaps, "a", nil)
+	w.WaitFor(w.things, "a", func(o *unstructured.Unstructured) error {
 		if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said != w.Namespace {
 			return fmt.Errorf("said %q, want the definition's name", said)
 		}
 		return nil
 	})
-	w.MustCondition(w.Namespace, "ScriptsReady", "True", "NoScripts")
+	w.WaitForCondition(w.Namespace, "ScriptsReady", "True", "NoScripts")
 
 	slow.Store(1)
 	w.Patch(w.things, "a", `{"metadata": {"annotations": {"n": "1"}}}`)
-	w.MustEvent("a", "SyncError", "HookTimedOut: sync hook: ")
+	w.WaitForEvent("a", "SyncError", "HookTimedOut: sync hook: ")
 	server.CloseClientConnections()
 	server.Listener.Close()
-	w.MustEvent("a", "SyncError", "HookFailed: sync hook: ")
-	if w.Get(world.ConfigMaps, "a") == nil {
+	w.WaitForEvent("a", "SyncError", "HookFailed: sync hook: ")
+	if w.Get(env.ConfigMaps, "a") == nil {
 		t.Error("the child is gone though nobody said so")
 	}
 }
@@ -157,8 +157,8 @@ func TestStatusLeadsToAnotherPass(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: Math.min((parent.status?.count ?? 0) + 1, 5)}});`, "")
 	w.thing("a", "")
-	w.Must(w.things, "a", hasCount(5))
-	w.Settled()
+	w.WaitFor(w.things, "a", hasCount(5))
+	w.WaitForQuiet()
 }
 
 // keptScripts is the resource in which revisions of scripts are kept.
@@ -167,7 +167,7 @@ var keptScripts = schema.GroupVersionResource{Group: "apps", Version: "v1", Reso
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	w := newWorld(t)
 	script := func(text string) string {
-		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, w.Namespace, world.Quote(text))
+		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, w.Namespace, env.Quote(text))
 	}
 	saying := func(text string) string {
 		return script(fmt.Sprintf("export const sync = () => ({\n  status: {said: %q},\n  children: [],\n});\n", text))
@@ -188,7 +188,7 @@ spec:
 	said := func(want string) {
 		t.Helper()
 		for n := range 20 {
-			w.Must(w.things, fmt.Sprintf("t%d", n), func(o *unstructured.Unstructured) error {
+			w.WaitFor(w.things, fmt.Sprintf("t%d", n), func(o *unstructured.Unstructured) error {
 				if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != want {
 					return fmt.Errorf("%s said %q, want %q", o.GetName(), got, want)
 				}
@@ -198,7 +198,7 @@ spec:
 	}
 	said("one")
 	// What serves is kept beside the ConfigMap, for which the host reads what is there.
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if len(w.List(keptScripts, "")) == 0 {
 			return fmt.Errorf("the first revision of the script is not kept yet")
 		}
@@ -213,11 +213,11 @@ spec:
 	}
 
 	w.Apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
-	w.MustCondition(w.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
-	w.MustEvent(w.Namespace, "ScriptInvalid", "sync.js:4:1")
-	w.MustCondition(w.Namespace, "Ready", "True")
+	w.WaitForCondition(w.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
+	w.WaitForEvent(w.Namespace, "ScriptInvalid", "sync.js:4:1")
+	w.WaitForCondition(w.Namespace, "Ready", "True")
 	w.thing("late", "")
-	w.Must(w.things, "late", func(o *unstructured.Unstructured) error {
+	w.WaitFor(w.things, "late", func(o *unstructured.Unstructured) error {
 		if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != "two" {
 			return fmt.Errorf("said %q, want two: the last good script serves", got)
 		}
@@ -227,6 +227,6 @@ spec:
 
 	w.Apply(saying("three"))
 	said("three")
-	w.MustCondition(w.Namespace, "ScriptsReady", "True")
-	w.MustEvent(w.Namespace, "ScriptReloaded")
+	w.WaitForCondition(w.Namespace, "ScriptsReady", "True")
+	w.WaitForEvent(w.Namespace, "ScriptReloaded")
 }

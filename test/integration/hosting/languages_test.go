@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // language is the hook of copies in another language, as the files of a ConfigMap.
@@ -92,42 +92,42 @@ spec: {selector: {matchLabels: {thing: %[2]s}}, count: 3, text: one}
 func (l language) configMap(name string) string {
 	document := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n", name)
 	for path, text := range l.files {
-		document += fmt.Sprintf("  %s: %s\n", path, world.Quote(text))
+		document += fmt.Sprintf("  %s: %s\n", path, env.Quote(text))
 	}
 	return document
 }
 
 func (l language) check(w *host, name string) {
 	definition := w.Namespace + "-" + name
-	w.MustCondition(definition, "ScriptsReady", "True")
-	w.Must(world.ConfigMaps, name+"-2", hasText("one"))
-	w.Must(w.things, name, hasCount(3))
+	w.WaitForCondition(definition, "ScriptsReady", "True")
+	w.WaitFor(env.ConfigMaps, name+"-2", hasText("one"))
+	w.WaitFor(w.things, name, hasCount(3))
 	w.Patch(w.things, name, `{"spec": {"count": 1, "text": "two"}}`)
-	w.Must(world.ConfigMaps, name+"-0", hasText("two"))
-	w.Gone(world.ConfigMaps, name+"-1", "")
-	w.Must(w.things, name, hasCount(1))
+	w.WaitFor(env.ConfigMaps, name+"-0", hasText("two"))
+	w.WaitForDeletion(env.ConfigMaps, name+"-1", "")
+	w.WaitFor(w.things, name, hasCount(1))
 
 	// A hook that fails says where, and leaves what is there alone.
 	w.Patch(w.things, name, `{"spec": {"text": null}}`)
-	w.MustEvent(name, "SyncError", "HookFailed: sync hook: ", l.failsAt)
-	if err := hasText("two")(w.Get(world.ConfigMaps, name+"-0")); err != nil {
+	w.WaitForEvent(name, "SyncError", "HookFailed: sync hook: ", l.failsAt)
+	if err := hasText("two")(w.Get(env.ConfigMaps, name+"-0")); err != nil {
 		w.T.Error(err)
 	}
 
 	// So does a script that does not load, and the one before it goes on.
 	w.edit(name, l.entry, l.bad)
-	w.MustCondition(definition, "ScriptsReady", "False", l.badAt)
+	w.WaitForCondition(definition, "ScriptsReady", "False", l.badAt)
 	w.Patch(w.things, name, `{"spec": {"text": "three"}}`)
-	w.Must(world.ConfigMaps, name+"-0", hasText("three"))
+	w.WaitFor(env.ConfigMaps, name+"-0", hasText("three"))
 	w.edit(name, l.entry, strings.ReplaceAll(l.files[l.entry], "parent.spec.text", "'four'"))
-	w.Must(world.ConfigMaps, name+"-0", hasText("four"))
-	w.MustCondition(definition, "ScriptsReady", "True")
+	w.WaitFor(env.ConfigMaps, name+"-0", hasText("four"))
+	w.WaitForCondition(definition, "ScriptsReady", "True")
 }
 
 func (w *host) edit(configMap, path, text string) {
 	w.T.Helper()
-	w.Patch(world.ConfigMaps, configMap, fmt.Sprintf(`{"data": {%s: %s}}`, world.Quote(path), world.Quote(text)))
-	w.Must(world.ConfigMaps, configMap, func(o *unstructured.Unstructured) error {
+	w.Patch(env.ConfigMaps, configMap, fmt.Sprintf(`{"data": {%s: %s}}`, env.Quote(path), env.Quote(text)))
+	w.WaitFor(env.ConfigMaps, configMap, func(o *unstructured.Unstructured) error {
 		if got, _, _ := unstructured.NestedString(o.Object, "data", path); got != text {
 			return fmt.Errorf("it is not edited yet")
 		}

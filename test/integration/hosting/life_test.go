@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func (w *host) openWatches(group, resource string) cluster.Requests {
 	w.T.Helper()
-	open, err := w.Cluster.OpenWatches(w.T.Context(), world.Agent, group, resource)
+	open, err := w.Cluster.OpenWatches(w.T.Context(), env.UserAgent, group, resource)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 		names = append(names, w.definition(fmt.Sprintf("-%d", n), copies, childRule("InPlace")))
 	}
 	for _, name := range names {
-		w.MustCondition(name, "Ready", "True")
+		w.WaitForCondition(name, "Ready", "True")
 	}
 	if got := counted("", "configmaps") - maps; got != 1 {
 		t.Errorf("the API server counts %d more watches on configmaps, want 1", got)
@@ -52,17 +52,17 @@ func TestTenDefinitionsShareOneWatch(t *testing.T) {
 
 	// All but one go, and then the last: the watches end with it.
 	for _, name := range names[1:] {
-		w.Remove(world.Composites, "", name)
+		w.Delete(env.CompositeControllers, "", name)
 	}
 	for _, name := range names[1:] {
-		w.MustEvent(name, "Stopped")
+		w.WaitForEvent(name, "Stopped")
 	}
 	if open := w.openWatches(w.Group, "things"); len(open) != 1 {
 		t.Errorf("%d watches are open while one definition needs them, want 1", len(open))
 	}
-	w.Remove(world.Composites, "", names[0])
+	w.Delete(env.CompositeControllers, "", names[0])
 	for group, resource := range map[string]string{"": "configmaps", w.Group: "things"} {
-		cluster.Eventually(t, world.Soon, func() error {
+		cluster.Eventually(t, env.Timeout, func() error {
 			if open := w.openWatches(group, resource); len(open) != 0 {
 				return fmt.Errorf("%s is still watched:\n%s", resource, open)
 			}
@@ -75,31 +75,31 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 	w := newWorldWithoutThings(t)
 	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
-	w.MustCondition(name, "Ready", "False")
-	w.MustEvent(name, "CreateError", "things")
+	w.WaitForCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
+	w.WaitForCondition(name, "Ready", "False")
+	w.WaitForEvent(name, "CreateError", "things")
 
 	served := func() time.Duration {
 		t.Helper()
 		start := time.Now()
 		w.Apply(w.thingCRD())
-		w.MustCondition(name, "Ready", "True")
+		w.WaitForCondition(name, "Ready", "True")
 		return time.Since(start)
 	}
 	first := served()
 	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("one"))
 
-	w.Remove(world.CRDs, "", "things."+w.Group)
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound")
-	cluster.Eventually(t, world.Soon, func() error {
+	w.Delete(env.CRDs, "", "things."+w.Group)
+	w.WaitForCondition(name, "Accepted", "False", "ResourceNotFound")
+	cluster.Eventually(t, env.Timeout, func() error {
 		if open := w.openWatches(w.Group, "things"); len(open) != 0 {
 			return fmt.Errorf("still watched:\n%s", open)
 		}
 		return nil
 	})
-	cluster.Eventually(t, world.Soon, func() error {
-		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
+	cluster.Eventually(t, env.Timeout, func() error {
+		_, err := w.Cluster.Dynamic().Resource(env.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the definition is still being deleted (%v)", err)
 		}
@@ -107,7 +107,7 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 	})
 	second := served()
 	w.thing("b", "count: 1\ntext: two")
-	w.Must(world.ConfigMaps, "b-0", hasText("two"))
+	w.WaitFor(env.ConfigMaps, "b-0", hasText("two"))
 	// A busy machine may hold up one of the two. Whoever only looks again now and then is late each time.
 	t.Logf("a late CRD was picked up after %s, and again after %s", first.Round(time.Millisecond), second.Round(time.Millisecond))
 	if min(first, second) > 2*time.Second {
@@ -122,17 +122,17 @@ func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
 		w.thing(fmt.Sprintf("t%d", n), "count: 3\ntext: same")
 	}
 	for n := range 5 {
-		w.Must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
+		w.WaitFor(w.things, fmt.Sprintf("t%d", n), hasCount(3))
 	}
 	w.mustCountParents(name, 5)
-	w.Settled()
-	mark, before := w.Mark(), w.Passes(name, "success")
+	w.WaitForQuiet()
+	mark, before := w.Mark(), w.Reconciles(name, "success")
 	for n := range 5 {
 		w.Patch(w.things, fmt.Sprintf("t%d", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
-		w.Patch(world.ConfigMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		w.Patch(env.ConfigMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	}
-	w.MustPass(name, before, 5)
-	w.Settled()
+	w.WaitForReconciles(name, before, 5)
+	w.WaitForQuiet()
 	if requests := w.Requests(mark); len(requests) > 0 {
 		t.Errorf("passes that change nothing made requests:\n%s", requests)
 	}
@@ -145,10 +145,10 @@ func TestChangedFieldsAreLogged(t *testing.T) {
 	w.Start("-v=4")
 	w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("one"))
 	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("two"))
-	cluster.Eventually(t, world.Soon, func() error {
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("two"))
+	cluster.Eventually(t, env.Timeout, func() error {
 		if line := `data.text: \"one\" becomes \"two\"`; !strings.Contains(w.Libretto().Log(), line) {
 			return fmt.Errorf("the log does not have %s", line)
 		}
@@ -162,46 +162,46 @@ func TestRestartWritesNothing(t *testing.T) {
 	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 5\ntext: one")
-	w.Must(w.things, "a", hasCount(5))
-	w.MustCondition(name, "Ready", "True")
-	w.Settled()
+	w.WaitFor(w.things, "a", hasCount(5))
+	w.WaitForCondition(name, "Ready", "True")
+	w.WaitForQuiet()
 	w.Kill()
 	mark := w.Mark()
 	w.Start()
-	w.MustPass(name, 0, 1)
-	w.Settled()
-	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != world.Composites.Group }); len(writes) > 0 {
+	w.WaitForReconciles(name, 0, 1)
+	w.WaitForQuiet()
+	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != env.CompositeControllers.Group }); len(writes) > 0 {
 		t.Errorf("a restart with nothing changed writes:\n%s", writes)
 	}
 	w.Patch(w.things, "a", `{"spec": {"count": 6}}`)
-	w.Must(world.ConfigMaps, "a-5", hasText("one"))
+	w.WaitFor(env.ConfigMaps, "a-5", hasText("one"))
 }
 
 func TestEditedDefinition(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, childRule("OnDelete"))
 	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.MustCondition(name, "Ready", "True")
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("one"))
+	w.WaitForCondition(name, "Ready", "True")
 	mark := w.Mark()
 
 	// A new method takes effect on what is there, and no cache is filled anew.
 	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
 	w.definition("", copies, childRule("InPlace"))
-	w.Must(world.ConfigMaps, "a-0", hasText("two"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("two"))
 	if reads := w.Requests(mark).Verbs("list", "watch"); len(reads) > 0 {
 		t.Errorf("an edit of a definition makes libretto read:\n%s", reads)
 	}
 
 	// A spec that can't be built leaves the old one at work.
 	w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: none.example.com/v1, resource: nothings}]")
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
-	w.MustCondition(name, "Ready", "False", "EarlierSpecServes")
+	w.WaitForCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
+	w.WaitForCondition(name, "Ready", "False", "EarlierSpecServes")
 	w.Patch(w.things, "a", `{"spec": {"text": "three"}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("three"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("three"))
 
 	w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Ready", "True")
+	w.WaitForCondition(name, "Ready", "True")
 }
 
 func TestParentWithoutStatusSubresource(t *testing.T) {
@@ -217,14 +217,14 @@ func TestParentWithoutStatusSubresource(t *testing.T) {
 	}
 	w.Start()
 	name := w.definition("", copies, childRule("InPlace"))
-	w.MustEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
-	w.MustCondition(name, "Ready", "True", "NoStatusSubresource")
+	w.WaitForEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
+	w.WaitForCondition(name, "Ready", "True", "NoStatusSubresource")
 	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("one"))
 
 	w.Apply(w.thingCRD())
-	w.MustCondition(name, "Ready", "True", "Running")
-	w.Must(w.things, "a", hasCount(1))
+	w.WaitForCondition(name, "Ready", "True", "Running")
+	w.WaitFor(w.things, "a", hasCount(1))
 }
 
 func TestCountOfParents(t *testing.T) {
@@ -233,7 +233,7 @@ func TestCountOfParents(t *testing.T) {
 	for n := range 3 {
 		w.thing(fmt.Sprintf("t%d", n), "count: 0\ntext: none")
 	}
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		out, err := w.Cluster.Kubectl(t.Context(), "get", "cc", name, "--no-headers")
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
@@ -28,7 +28,7 @@ func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
+	ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 	defer cancel()
 	var stderr bytes.Buffer
 	command := exec.CommandContext(ctx, binary, "serve", "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
@@ -47,7 +47,7 @@ func TestParentThatMatchesItself(t *testing.T) {
 	w.definition("", `export const sync = ({parent, children}) => ({children: [], status: {count: Object.keys(Object.values(children)[0]).length}});`,
 		fmt.Sprintf("childResources: [{apiVersion: %s/v1, resource: things}]", w.Group))
 	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {thing: a}}, spec: {selector: {matchLabels: {thing: a}}}}`, w.Group))
-	parent := w.Must(w.things, "a", hasCount(0))
+	parent := w.WaitFor(w.things, "a", hasCount(0))
 	if metav1.GetControllerOf(parent) != nil || parent.GetDeletionTimestamp() != nil {
 		t.Errorf("the parent has become its own child: %v", parent.Object)
 	}
@@ -56,7 +56,7 @@ func TestParentThatMatchesItself(t *testing.T) {
 func TestTwoVersionsOfOneChildAreRefused(t *testing.T) {
 	w := newWorld(t)
 	name := w.definition("", copies, "childResources: [{apiVersion: autoscaling/v1, resource: horizontalpodautoscalers}, {apiVersion: autoscaling/v2, resource: horizontalpodautoscalers}]")
-	w.MustCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
+	w.WaitForCondition(name, "Accepted", "False", "Invalid", "spec.childResources[1]", "another version")
 }
 
 func TestDefinitionMadeAnew(t *testing.T) {
@@ -67,11 +67,11 @@ func TestDefinitionMadeAnew(t *testing.T) {
 	name := w.definition("", saying(0), "")
 	w.thing("a", "")
 	for n := range 15 {
-		w.Must(w.things, "a", hasCount(int64(n)))
-		w.Remove(world.Composites, "", name)
+		w.WaitFor(w.things, "a", hasCount(int64(n)))
+		w.Delete(env.CompositeControllers, "", name)
 		w.definition("", saying(n+1), "")
 	}
-	w.Must(w.things, "a", hasCount(15))
+	w.WaitFor(w.things, "a", hasCount(15))
 }
 
 func TestMissingRightsAreTold(t *testing.T) {
@@ -92,7 +92,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, w.Namespace, w.Group))
 	w.Start("--kubeconfig", w.kubeconfigAs(w.Namespace))
 	name := w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
+	w.WaitForCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
 }
 
 // kubeconfigAs writes a kubeconfig that acts as a user.
@@ -118,20 +118,20 @@ func TestNameThatBecomesFree(t *testing.T) {
 	w.definition("", copies, childRule("InPlace"))
 	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, finalizers: [example.com/hold]}, data: {text: theirs}}`)
 	w.thing("a", "count: 1\ntext: ours")
-	w.MustEvent("a", "AlreadyOwned", "has no owner")
-	w.Remove(world.ConfigMaps, w.Namespace, "a-0")
+	w.WaitForEvent("a", "AlreadyOwned", "has no owner")
+	w.Delete(env.ConfigMaps, w.Namespace, "a-0")
 	// Each failure doubles the time until the next try, from 50 ms on: after so many the next is further away than that.
 	const failures, backoff = 9, 5 * time.Second
-	cluster.Eventually(t, 2*world.Soon, func() error {
-		later := w.Passes(w.Namespace, "later")
-		if all := later + w.Passes(w.Namespace, "error"); later == 0 || all < failures {
+	cluster.Eventually(t, 2*env.Timeout, func() error {
+		later := w.Reconciles(w.Namespace, "later")
+		if all := later + w.Reconciles(w.Namespace, "error"); later == 0 || all < failures {
 			return fmt.Errorf("%v passes have failed, %v of them because the object is on its way out", all, later)
 		}
 		return nil
 	})
 	start := time.Now()
-	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"finalizers": null}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
+	w.Patch(env.ConfigMaps, "a-0", `{"metadata": {"finalizers": null}}`)
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("ours"))
 	if took := time.Since(start); took > backoff {
 		t.Errorf("the name was free and taken only %s later", took)
 	}
@@ -141,11 +141,11 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", copies, childRule("InPlace"))
 	w.thing("a", "count: 1\ntext: ours")
-	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("ours"))
 	rewrites := 0
-	cluster.Eventually(t, world.Soon, func() error {
-		if w.Get(world.ConfigMaps, "a-0") != nil && hasText("ours")(w.Get(world.ConfigMaps, "a-0")) == nil {
-			w.Patch(world.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
+	cluster.Eventually(t, env.Timeout, func() error {
+		if w.Get(env.ConfigMaps, "a-0") != nil && hasText("ours")(w.Get(env.ConfigMaps, "a-0")) == nil {
+			w.Patch(env.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
 			rewrites++
 		}
 		metrics, err := w.Libretto().Metrics(t.Context())
@@ -157,12 +157,12 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 		}
 		return nil
 	})
-	event := w.MustEvent("a", "HotLoop", "ConfigMap "+w.Namespace+"/a-0", "data.text", `"ours"`, `"theirs"`, cluster.UserAgent)
+	event := w.WaitForEvent("a", "HotLoop", "ConfigMap "+w.Namespace+"/a-0", "data.text", `"ours"`, `"theirs"`, cluster.UserAgent)
 	t.Logf("after %d rewrites: %s", rewrites, event.Message)
 	// The last write may have come between the look at the child and the one at the metrics. No other follows it.
-	w.Patch(world.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
-	w.Settled()
-	if err := hasText("theirs")(w.Get(world.ConfigMaps, "a-0")); err != nil {
+	w.Patch(env.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
+	w.WaitForQuiet()
+	if err := hasText("theirs")(w.Get(env.ConfigMaps, "a-0")); err != nil {
 		t.Error(err)
 	}
 }
@@ -172,18 +172,18 @@ func TestScriptThatEndsItsWorkers(t *testing.T) {
 	w := newWorld(t)
 	w.thing("a", "count: 1\ntext: ours")
 	name := w.definition("", `export const sync = () => ({status: {text: "x".repeat(2 ** 40)}, children: []})`, childRule("InPlace"))
-	w.MustEvent("a", "SyncError", "HookLimitExceeded: sync hook: ")
-	w.MustCondition(name, "Ready", "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
-	w.MustEvent(name, "ScriptResting", "sync hook: ")
+	w.WaitForEvent("a", "SyncError", "HookLimitExceeded: sync hook: ")
+	w.WaitForCondition(name, "Ready", "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
+	w.WaitForEvent(name, "ScriptResting", "sync hook: ")
 	w.definition("", copies, childRule("InPlace"))
-	w.Must(world.ConfigMaps, "a-0", hasText("ours"))
-	w.MustCondition(name, "Ready", "True", "Running")
+	w.WaitFor(env.ConfigMaps, "a-0", hasText("ours"))
+	w.WaitForCondition(name, "Ready", "True", "Running")
 }
 
 func TestStatusThatNeverSettles(t *testing.T) {
 	w := newWorld(t)
 	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")
 	w.thing("a", "")
-	w.MustEvent("a", "HotLoop", "the hook's status has differed 60 times")
-	w.Settled()
+	w.WaitForEvent("a", "HotLoop", "the hook's status has differed 60 times")
+	w.WaitForQuiet()
 }

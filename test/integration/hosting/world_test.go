@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // host is a world with a custom resource Thing.
 type host struct {
-	*world.World
+	*env.Env
 	things schema.GroupVersionResource
 }
 
@@ -33,12 +33,12 @@ func newWorld(t *testing.T) *host {
 
 func newWorldWithoutThings(t *testing.T) *host {
 	t.Helper()
-	w := world.New(t)
-	return &host{World: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
+	w := env.New(t)
+	return &host{Env: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
 }
 
 // in is the same world for a subtest.
-func (w *host) in(t *testing.T) *host { return &host{World: w.For(t), things: w.things} }
+func (w *host) in(t *testing.T) *host { return &host{Env: w.WithT(t), things: w.things} }
 
 // thingCRD defines Thing: a spec of any shape, a status without phases, and the status subresource.
 func (w *host) thingCRD() string {
@@ -80,14 +80,14 @@ metadata: {name: %s}
 spec:
   parentResource: {apiVersion: %s/v1, resource: things}
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %s}}}
-%s`, name, w.Group, world.Quote(script), world.Indent(more)))
+%s`, name, w.Group, env.Quote(script), env.Indent(more)))
 	return name
 }
 
 // mustCountParents waits until a definition tells of so many parents, which it does a second after one came or went.
 func (w *host) mustCountParents(definition string, want int64) {
 	w.T.Helper()
-	w.OutsideNamespaces().Must(world.Composites, definition, func(o *unstructured.Unstructured) error {
+	w.ClusterScope().WaitFor(env.CompositeControllers, definition, func(o *unstructured.Unstructured) error {
 		if parents, _, _ := unstructured.NestedInt64(o.Object, "status", "parents"); parents != want {
 			return fmt.Errorf("the definition counts %d parents, want %d", parents, want)
 		}
@@ -104,5 +104,5 @@ kind: Thing
 metadata: {name: %[2]q}
 spec:
   selector: {matchLabels: {thing: %[2]q}}
-%[3]s`, w.Group, name, world.Indent(spec)))
+%[3]s`, w.Group, name, env.Indent(spec)))
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // relating asks for what spec.rules says, and says in the status what it was shown: for each kind the keys with the texts.
@@ -25,7 +25,7 @@ export function sync({related}) {
 // relating applies a definition of Things with a label set whose hooks are of that version.
 func (w *scene) relating(version string) string {
 	w.T.Helper()
-	script := fmt.Sprintf("{version: %s, script: {engine: JavaScript, inline: %s}}", version, world.Quote(relating))
+	script := fmt.Sprintf("{version: %s, script: {engine: JavaScript, inline: %s}}", version, env.Quote(relating))
 	return w.define(composite, "-"+version,
 		fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}}", w.Group, version),
 		fmt.Sprintf("generateSelector: true\nhooks: {sync: %s, customize: %s}", script, script))
@@ -34,7 +34,7 @@ func (w *scene) relating(version string) string {
 // asker applies a Thing that asks for related objects.
 func (w *scene) asker(name, version, rules string) {
 	w.T.Helper()
-	w.object("Thing", name, "set: "+version, "rules: "+world.Quote(rules))
+	w.object("Thing", name, "set: "+version, "rules: "+env.Quote(rules))
 }
 
 // label changes the labels of a namespace.
@@ -49,7 +49,7 @@ func (w *scene) label(namespace, labels string) {
 // shows checks what the hooks of a Thing were shown.
 func (w *scene) shows(name, want string) {
 	w.T.Helper()
-	w.Must(w.resource("Thing"), name, says(want))
+	w.WaitFor(w.resource("Thing"), name, says(want))
 }
 
 // TestRelatedObjects has a second namespace, the same but for its own name, beside the test's.
@@ -105,9 +105,9 @@ func TestWrongRelatedRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := w.with(t)
 			w.asker(name, tc.version, "["+good+", "+tc.rule+"]")
-			w.MustEvent(name, "SyncError", "HookResponseInvalid: customize hook: relatedResources[1]: ", tc.want)
+			w.WaitForEvent(name, "SyncError", "HookResponseInvalid: customize hook: relatedResources[1]: ", tc.want)
 			w.asker(name, tc.version, "["+good+"]")
-			w.Must(w.resource("Thing"), name, func(o *unstructured.Unstructured) error {
+			w.WaitFor(w.resource("Thing"), name, func(o *unstructured.Unstructured) error {
 				if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said == "" {
 					return fmt.Errorf("%s still fails", name)
 				}
@@ -160,7 +160,7 @@ func TestRelatedObjectChanges(t *testing.T) {
 	// A busy machine may hold up any step. What is slow by itself is slow each time.
 	for range 3 {
 		step("a change", key+"=2", func() { w.configMap("one", "", "2") })
-		step("a deletion", "ConfigMap.v1: ", func() { w.Remove(world.ConfigMaps, w.Namespace, "one") })
+		step("a deletion", "ConfigMap.v1: ", func() { w.Delete(env.ConfigMaps, w.Namespace, "one") })
 		step("a creation", key+"=3", func() { w.configMap("one", "", "3") })
 	}
 	for what, took := range quickest {
@@ -180,13 +180,13 @@ func TestCustomizeIsAskedOncePerContent(t *testing.T) {
 	w.shows("asker", key+"=0")
 	asked := func(want float64, after string) {
 		t.Helper()
-		cluster.Eventually(t, world.Soon, func() error { // A pass that writes nothing is none that Settled would wait for.
+		cluster.Eventually(t, env.Timeout, func() error { // A pass that writes nothing is none that Settled would wait for.
 			if got := w.calls(composite, name, "customize"); got < want {
 				return fmt.Errorf("customize was called %v times after %s, want %v", got, after, want)
 			}
 			return nil
 		})
-		w.Settled()
+		w.WaitForQuiet()
 		if got := w.calls(composite, name, "customize"); got != want {
 			t.Errorf("customize was called %v times after %s, want %v", got, after, want)
 		}
@@ -216,7 +216,7 @@ func TestEditedCustomizeScript(t *testing.T) {
 	w.configMap("one", "", "1")
 	w.configMap("two", "", "2")
 	script := func(name string) {
-		w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {related.js: %s}}", world.Quote(fmt.Sprintf(
+		w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {related.js: %s}}", env.Quote(fmt.Sprintf(
 			"export const customize = () => ({relatedResources: [{apiVersion: \"v1\", resource: \"configmaps\", names: [%q], namespace: %q}]});\n"+
 				"export const sync = ({related}) => ({children: [], status: {said: Object.keys(related[\"ConfigMap.v1\"]).join()}});", name, w.Namespace))))
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // marker is metacontroller's annotation on attachments.
@@ -50,34 +50,34 @@ func TestDecoratesSeveralKinds(t *testing.T) {
 	w.Apply(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {ports: [{port: 80}]}}`)
 
 	things := w.resource("Thing")
-	w.Must(world.ConfigMaps, "thing-web", ownedBy(w.Must(things, "web", hasAnnotation("seen", "Thing"))))
-	w.Must(world.ConfigMaps, "service-web", ownedBy(w.Must(services, "web", hasAnnotation("seen", "Service"))))
-	w.Must(world.ConfigMaps, "deployment-web", ownedBy(w.Must(deployments, "web", hasAnnotation("seen", "Deployment"))))
-	namespace := w.OutsideNamespaces().Must(namespaces, w.Namespace, hasAnnotation("seen", "Namespace"))
-	w.Must(world.ConfigMaps, "namespace-"+w.Namespace, ownedBy(namespace))
-	w.Must(world.ConfigMaps, "thing-web", hasAnnotation(marker, name))
+	w.WaitFor(env.ConfigMaps, "thing-web", ownedBy(w.WaitFor(things, "web", hasAnnotation("seen", "Thing"))))
+	w.WaitFor(env.ConfigMaps, "service-web", ownedBy(w.WaitFor(services, "web", hasAnnotation("seen", "Service"))))
+	w.WaitFor(env.ConfigMaps, "deployment-web", ownedBy(w.WaitFor(deployments, "web", hasAnnotation("seen", "Deployment"))))
+	namespace := w.ClusterScope().WaitFor(namespaces, w.Namespace, hasAnnotation("seen", "Namespace"))
+	w.WaitFor(env.ConfigMaps, "namespace-"+w.Namespace, ownedBy(namespace))
+	w.WaitFor(env.ConfigMaps, "thing-web", hasAnnotation(marker, name))
 	w.mustColumns(decorator, name, "True", "Loaded", "4")
 
 	// A pass that changes nothing writes nothing.
-	w.Settled()
+	w.WaitForQuiet()
 	mark, before := w.Mark(), w.passes(decorator, name)
 	w.Patch(services, "web", `{"metadata": {"labels": {"touched": "yes"}}}`)
-	w.Patch(world.ConfigMaps, "thing-web", `{"metadata": {"labels": {"touched": "yes"}}}`)
+	w.Patch(env.ConfigMaps, "thing-web", `{"metadata": {"labels": {"touched": "yes"}}}`)
 	w.mustPasses(decorator, name, before+2)
-	w.Settled()
+	w.WaitForQuiet()
 	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
 		t.Errorf("passes that change nothing write:\n%s", writes)
 	}
-	if other := w.Get(services, "other"); other.GetAnnotations()["seen"] != "" || w.Get(world.ConfigMaps, "service-other") != nil {
+	if other := w.Get(services, "other"); other.GetAnnotations()["seen"] != "" || w.Get(env.ConfigMaps, "service-other") != nil {
 		t.Errorf("an object that no rule selects is decorated: %v", other.Object)
 	}
 
 	// Attachments follow the hook, and go with their object.
-	w.Patch(world.ConfigMaps, "thing-web", `{"data": {"text": "drifted"}}`)
-	w.Must(world.ConfigMaps, "thing-web", hasText("web"))
-	w.Remove(things, w.Namespace, "web")
-	w.Gone(world.ConfigMaps, "thing-web", "")
-	w.Must(world.ConfigMaps, "service-web", nil)
+	w.Patch(env.ConfigMaps, "thing-web", `{"data": {"text": "drifted"}}`)
+	w.WaitFor(env.ConfigMaps, "thing-web", hasText("web"))
+	w.Delete(things, w.Namespace, "web")
+	w.WaitForDeletion(env.ConfigMaps, "thing-web", "")
+	w.WaitFor(env.ConfigMaps, "service-web", nil)
 }
 
 func TestDecoratorSelectors(t *testing.T) {
@@ -108,22 +108,22 @@ func TestDecoratorSelectors(t *testing.T) {
 	}
 	slices.Sort(want)
 	decorated := func() []string {
-		return slices.DeleteFunc(w.names(world.ConfigMaps, ""), func(name string) bool { return !strings.HasPrefix(name, "thing-") })
+		return slices.DeleteFunc(w.names(env.ConfigMaps, ""), func(name string) bool { return !strings.HasPrefix(name, "thing-") })
 	}
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if got := decorated(); !slices.Equal(got, want) {
 			return fmt.Errorf("attachments are %q, want %q", got, want)
 		}
 		return nil
 	})
 	w.mustColumns(decorator, name, "True", "Loaded", "4")
-	w.Settled()
+	w.WaitForQuiet()
 	if got := decorated(); !slices.Equal(got, want) {
 		t.Errorf("attachments are %q in the end, want %q", got, want)
 	}
 	// An annotation makes one more match, and one less.
 	w.Patch(w.resource("Thing"), "none", `{"metadata": {"annotations": {"d": "x"}}}`)
-	w.Must(world.ConfigMaps, "thing-none", nil)
+	w.WaitFor(env.ConfigMaps, "thing-none", nil)
 	w.mustColumns(decorator, name, "True", "Loaded", "5")
 	w.Patch(w.resource("Thing"), "both", `{"metadata": {"annotations": {"b": null}}}`)
 	w.mustColumns(decorator, name, "True", "Loaded", "4")
@@ -135,7 +135,7 @@ const answering = `export const sync = ({object}) => JSON.parse(object.spec.answ
 // decorated applies a Thing whose decorator answers that.
 func (w *scene) decorated(name, answer string) {
 	w.T.Helper()
-	w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s}, spec: {answer: %s}}", w.Group, name, world.Quote(answer)))
+	w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s}, spec: {answer: %s}}", w.Group, name, env.Quote(answer)))
 }
 
 func TestDecoratorLabelsAndAnnotations(t *testing.T) {
@@ -153,14 +153,14 @@ func TestDecoratorLabelsAndAnnotations(t *testing.T) {
 	w.decorated("a", `{}`)
 	w.Patch(things, "a", `{"metadata": {"labels": {"own": "1", "drop": "1"}, "annotations": {"own": "1", "drop": "1"}}}`)
 	w.decorated("a", `{"labels": {"set": "1", "drop": null, "never": null}, "annotations": {"set": "1", "drop": null}}`)
-	w.Must(things, "a", has("map[own:1 set:1] map[own:1 set:1]"))
+	w.WaitFor(things, "a", has("map[own:1 set:1] map[own:1 set:1]"))
 	w.decorated("a", `{"labels": {"set": "2"}, "annotations": null}`)
-	w.Must(things, "a", has("map[own:1 set:2] map[own:1 set:1]"))
+	w.WaitFor(things, "a", has("map[own:1 set:2] map[own:1 set:1]"))
 	w.decorated("a", `{"labels": {"set": null}}`)
-	w.Must(things, "a", has("map[own:1] map[own:1 set:1]"))
+	w.WaitFor(things, "a", has("map[own:1] map[own:1 set:1]"))
 	w.decorated("a", `{"labels": {"set": 1}}`)
-	w.MustEvent("a", "SyncError", "HookResponseInvalid: sync hook: ", `labels["set"]: must be a string`)
-	w.Must(things, "a", has("map[own:1] map[own:1 set:1]"))
+	w.WaitForEvent("a", "SyncError", "HookResponseInvalid: sync hook: ", `labels["set"]: must be a string`)
+	w.WaitFor(things, "a", has("map[own:1] map[own:1 set:1]"))
 }
 
 func TestDecoratorStatus(t *testing.T) {
@@ -179,21 +179,21 @@ func TestDecoratorStatus(t *testing.T) {
 	w.Patch(things, "a", `{"status": {"count": 7, "said": "theirs"}}`, "status")
 	for n, answer := range []string{`{"labels": {"n": "0"}}`, `{"labels": {"n": "1"}, "status": null}`} {
 		w.decorated("a", answer)
-		w.Must(things, "a", func(o *unstructured.Unstructured) error {
+		w.WaitFor(things, "a", func(o *unstructured.Unstructured) error {
 			if o.GetLabels()["n"] != fmt.Sprint(n) {
 				return fmt.Errorf("the answer %s has not been heeded", answer)
 			}
 			return nil
 		})
-		w.Settled()
+		w.WaitForQuiet()
 		if err := has("map[count:7 said:theirs]")(w.Get(things, "a")); err != nil {
 			t.Error(err)
 		}
 	}
 	w.decorated("a", `{"status": {"said": "ours"}}`)
-	w.Must(things, "a", has("map[said:ours]"))
+	w.WaitFor(things, "a", has("map[said:ours]"))
 	w.decorated("a", `{"status": {}}`)
-	w.Must(things, "a", has("map[]"))
+	w.WaitFor(things, "a", has("map[]"))
 }
 
 // attachingNamed attaches one ConfigMap, and says in an annotation of the object what it is shown.
@@ -212,23 +212,23 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 	two := w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-two", "two"), "sync"))
 	parent := w.object("Thing", "a", "", "")
 	for text, name := range map[string]string{"one": one, "two": two} {
-		w.Must(w.resource("Thing"), "a", hasAnnotation(text, w.Namespace+"/a-"+text))
-		w.Must(world.ConfigMaps, "a-"+text, ownedBy(parent))
-		w.Must(world.ConfigMaps, "a-"+text, hasAnnotation(marker, name))
+		w.WaitFor(w.resource("Thing"), "a", hasAnnotation(text, w.Namespace+"/a-"+text))
+		w.WaitFor(env.ConfigMaps, "a-"+text, ownedBy(parent))
+		w.WaitFor(env.ConfigMaps, "a-"+text, hasAnnotation(marker, name))
 	}
-	w.Settled()
+	w.WaitForQuiet()
 
 	// One that wants the other's attachment is refused it, and told why.
 	w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-one", "two"), "sync"))
-	w.Gone(world.ConfigMaps, "a-two", "")
-	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "another definition made it")
-	w.Must(world.ConfigMaps, "a-one", hasText("one"))
+	w.WaitForDeletion(env.ConfigMaps, "a-two", "")
+	w.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "another definition made it")
+	w.WaitFor(env.ConfigMaps, "a-one", hasText("one"))
 
 	// What was attached by a definition that is gone stays.
-	w.Remove(definitionsOf(decorator), "", one)
+	w.Delete(definitionsOf(decorator), "", one)
 	w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-two", "two"), "sync"))
-	w.Must(world.ConfigMaps, "a-two", ownedBy(parent))
-	w.Must(world.ConfigMaps, "a-one", ownedBy(parent))
+	w.WaitFor(env.ConfigMaps, "a-two", ownedBy(parent))
+	w.WaitFor(env.ConfigMaps, "a-one", ownedBy(parent))
 }
 
 // What nobody owns is not a decorator's, be it marked as its own.
@@ -238,16 +238,16 @@ func TestDecoratorNeverAdopts(t *testing.T) {
 	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker, name))
 	w.define(decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), attachments, hooks(attachingNamed("-one", "made"), "sync"))
 	w.object("Thing", "a", "", "")
-	event := w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "has no owner")
+	event := w.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "has no owner")
 	if strings.Contains(event.Message, "so that it is adopted") {
 		t.Errorf("the event %q advises an adoption, which there is none of", event.Message)
 	}
-	found := w.Get(world.ConfigMaps, "a-one")
+	found := w.Get(env.ConfigMaps, "a-one")
 	if err := errors.Join(ownedBy(nil)(found), hasText("found")(found)); err != nil {
 		t.Error(err)
 	}
-	w.Remove(world.ConfigMaps, w.Namespace, "a-one")
-	w.Must(world.ConfigMaps, "a-one", hasText("made"))
+	w.Delete(env.ConfigMaps, w.Namespace, "a-one")
+	w.WaitFor(env.ConfigMaps, "a-one", hasText("made"))
 }
 
 // Related objects are shown to decorators too, whose customize hook is asked about a "parent".
@@ -259,7 +259,7 @@ export const sync = ({object, related}) => ({labels: {tier: related["Namespace.v
 	w.object("Thing", "a", "", "")
 	for _, tier := range []string{"front", "back"} {
 		w.label(w.Namespace, `{"tier": "`+tier+`"}`)
-		w.Must(w.resource("Thing"), "a", func(o *unstructured.Unstructured) error {
+		w.WaitFor(w.resource("Thing"), "a", func(o *unstructured.Unstructured) error {
 			if got := o.GetLabels()["tier"]; got != tier {
 				return fmt.Errorf("label tier is %q, want %q", got, tier)
 			}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestConditions follows decorators and maps whose resources come late and go, and whose scripts are wrong.
@@ -46,13 +46,13 @@ func TestConditions(t *testing.T) {
 		t.Helper()
 		w.mustCondition(kind, name, "Accepted", "False", "ResourceNotFound", field, "gizmos")
 		w.mustCondition(kind, name, "Ready", "False", "NotAccepted")
-		w.MustEvent(name, "CreateError", field, "gizmos")
+		w.WaitForEvent(name, "CreateError", field, "gizmos")
 	}
 	all(missing)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 	all(func(kind, name, _ string) { w.mustCondition(kind, name, "Accepted", "True") })
 	all(func(kind, name, _ string) { w.ready(kind, name) })
-	w.Remove(world.CRDs, "", "gizmos."+w.Group)
+	w.Delete(env.CRDs, "", "gizmos."+w.Group)
 	all(missing)
 	w.mustColumns(decorator, w.Namespace+"-dec-target", "False", "NotAccepted", "")
 }
@@ -60,9 +60,9 @@ func TestConditions(t *testing.T) {
 // applyDefinition applies a definition and does not wait.
 func (w *scene) applyDefinition(kind, name, spec, hooks string) {
 	w.T.Helper()
-	w.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n%s", world.Composites.GroupVersion(), kind, name, world.Indent(spec+"\n"+hooks)))
+	w.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n%s", env.CompositeControllers.GroupVersion(), kind, name, env.Indent(spec+"\n"+hooks)))
 	if kind != composite {
-		w.T.Cleanup(func() { w.Remove(definitionsOf(kind), "", name) })
+		w.T.Cleanup(func() { w.Delete(definitionsOf(kind), "", name) })
 	}
 }
 
@@ -101,33 +101,33 @@ func TestTargetLabelSelector(t *testing.T) {
 		w.applyDefinition(kind, f.name, w.parentsAre(kind, f.set), hooks(scriptFor(kind, teardown), "sync", "finalize"))
 		w.object("Thing", f.set, "set: "+f.set, fmt.Sprintf("count: 1\nselector: {matchLabels: {thing: %q}}", f.set))
 	}
-	w.Settled()
+	w.WaitForQuiet()
 	for _, f := range all {
 		if err := held(f.finalizer(), false)(w.Get(things, f.set)); err != nil {
 			t.Errorf("a definition without the label is hosted: %v", err)
 		}
 		labelled(f.kind, f.name, `{"team": "blue"}`)
 		w.ready(f.kind, f.name)
-		w.Must(world.ConfigMaps, f.set+"-0", nil)
+		w.WaitFor(env.ConfigMaps, f.set+"-0", nil)
 	}
 
 	for _, f := range all {
 		labelled(f.kind, f.name, `{"team": "red"}`)
-		w.MustEvent(f.name, "Stopped")
+		w.WaitForEvent(f.name, "Stopped")
 		w.mustCondition(f.kind, f.name, "Ready", "Unknown", "NotHosted", "--target-label-selector=team=blue")
 	}
 	mark := w.Mark()
 	for _, f := range all {
 		w.Patch(things, f.set, `{"spec": {"count": 2}}`)
 	}
-	w.Settled()
+	w.WaitForQuiet()
 	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
 		t.Errorf("what was let go is still written:\n%s", writes)
 	}
 	for _, f := range all {
-		w.Must(things, f.set, held(f.finalizer(), true))
+		w.WaitFor(things, f.set, held(f.finalizer(), true))
 		labelled(f.kind, f.name, `{"team": "blue"}`)
-		w.Must(world.ConfigMaps, f.set+"-1", nil)
+		w.WaitFor(env.ConfigMaps, f.set+"-1", nil)
 		w.ready(f.kind, f.name)
 	}
 }

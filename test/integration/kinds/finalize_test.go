@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // teardown makes spec.count ConfigMaps, and takes them down one by one, the last first. With spec.hold it never ends.
@@ -66,9 +66,9 @@ func (f *finalizing) parent(name string, count int, more string) *unstructured.U
 	f.T.Helper()
 	f.object("Thing", name, "set: "+f.set, fmt.Sprintf("count: %d\nselector: {matchLabels: {thing: %q}}\n%s", count, name, more))
 	for n := range count {
-		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", name, n), nil)
+		f.WaitFor(env.ConfigMaps, fmt.Sprintf("%s-%d", name, n), nil)
 	}
-	return f.Must(f.resource("Thing"), name, held(f.finalizer(), true))
+	return f.WaitFor(f.resource("Thing"), name, held(f.finalizer(), true))
 }
 
 // delete deletes a Thing with a propagation policy.
@@ -109,8 +109,8 @@ func TestFinalize(t *testing.T) {
 				f := &finalizing{scene: w, kind: kind, set: name + "-" + strings.ToLower(kind[:1])}
 				f.define("sync", "finalize")
 				run(f)
-				w.Remove(definitionsOf(kind), "", f.name)
-				w.MustEvent(f.name, "Stopped") // Until then it takes its finalizer off, which the next one would take for writes of its own.
+				w.Delete(definitionsOf(kind), "", f.name)
+				w.WaitForEvent(f.name, "Stopped") // Until then it takes its finalizer off, which the next one would take for writes of its own.
 			})
 		}
 	}
@@ -129,12 +129,12 @@ func teardownIsOrdered(f *finalizing) {
 	parent := f.parent(f.set, 4, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationBackground)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(f.resource("Thing"), f.set, parent.GetUID())
 	want := []string{f.set + "-3", f.set + "-2", f.set + "-1", f.set + "-0"}
 	if got := f.deletions(mark); !slices.Equal(got, want) {
 		f.T.Errorf("children were deleted in the order %q, want %q", got, want)
 	}
-	if left := f.names(world.ConfigMaps, "thing="+f.set); len(left) > 0 {
+	if left := f.names(env.ConfigMaps, "thing="+f.set); len(left) > 0 {
 		f.T.Errorf("the parent is gone before its children %q", left)
 	}
 }
@@ -144,8 +144,8 @@ func foregroundDeletion(f *finalizing) {
 	parent := f.parent(f.set, 3, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationForeground)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
-	f.mustNames(world.ConfigMaps, "thing="+f.set)
+	f.WaitForDeletion(f.resource("Thing"), f.set, parent.GetUID())
+	f.mustNames(env.ConfigMaps, "thing="+f.set)
 	f.mustStandBack(mark, f.set)
 }
 
@@ -165,7 +165,7 @@ func (f *finalizing) mustStandBack(since cluster.Mark, parent string) {
 		switch {
 		case r.Name == parent && strings.Contains(r.UserAgent, "generic-garbage-collector"):
 			collected = true
-		case r.Resource == "configmaps" && strings.HasPrefix(r.UserAgent, world.Agent) && (!collected || succeeded(r)):
+		case r.Resource == "configmaps" && strings.HasPrefix(r.UserAgent, env.UserAgent) && (!collected || succeeded(r)):
 			f.T.Errorf("%s, where the garbage collector was to be left alone:\n%s", r, writes)
 		}
 	}
@@ -175,9 +175,9 @@ func orphanDeletion(f *finalizing) {
 	parent := f.parent(f.set, 2, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationOrphan)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(f.resource("Thing"), f.set, parent.GetUID())
 	for n := range 2 {
-		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", f.set, n), ownedBy(nil))
+		f.WaitFor(env.ConfigMaps, fmt.Sprintf("%s-%d", f.set, n), ownedBy(nil))
 	}
 	f.mustStandBack(mark, f.set)
 }
@@ -185,8 +185,8 @@ func orphanDeletion(f *finalizing) {
 func optOut(f *finalizing) {
 	parent := f.parent(f.set, 2, "")
 	f.Patch(f.resource("Thing"), f.set, `{"metadata": {"labels": {"set": "none"}}}`)
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
-	f.mustNames(world.ConfigMaps, "thing="+f.set)
+	f.WaitFor(f.resource("Thing"), f.set, held(f.finalizer(), false))
+	f.mustNames(env.ConfigMaps, "thing="+f.set)
 
 	// It is nobody's, until it comes back.
 	mark := f.Mark()
@@ -196,8 +196,8 @@ func optOut(f *finalizing) {
 		f.T.Errorf("a parent that has opted out is written:\n%s", writes)
 	}
 	f.Patch(f.resource("Thing"), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
+	f.WaitFor(env.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.WaitFor(f.resource("Thing"), f.set, held(f.finalizer(), true))
 }
 
 func hookRemoved(f *finalizing) {
@@ -207,9 +207,9 @@ func hookRemoved(f *finalizing) {
 		[]byte(`{"spec": {"hooks": {"finalize": null}}}`), metav1.PatchOptions{}); err != nil {
 		f.T.Fatal(err)
 	}
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
+	f.WaitFor(f.resource("Thing"), f.set, held(f.finalizer(), false))
 	f.Patch(f.resource("Thing"), f.set, `{"spec": {"count": 2}}`)
-	f.Must(world.ConfigMaps, f.set+"-1", nil)
+	f.WaitFor(env.ConfigMaps, f.set+"-1", nil)
 	if deleted := f.deletions(mark); len(deleted) > 0 {
 		f.T.Errorf("%q were deleted", deleted)
 	}
@@ -220,11 +220,11 @@ func definitionDeleted(f *finalizing) {
 		f.parent(fmt.Sprintf("%s-%d", f.set, n), 1, "")
 	}
 	mark := f.Mark()
-	f.Remove(definitionsOf(f.kind), "", f.name)
+	f.Delete(definitionsOf(f.kind), "", f.name)
 	for n := range 5 {
 		name := fmt.Sprintf("%s-%d", f.set, n)
-		parent := f.Must(f.resource("Thing"), name, held(f.finalizer(), false))
-		f.Must(world.ConfigMaps, name+"-0", ownedBy(parent))
+		parent := f.WaitFor(f.resource("Thing"), name, held(f.finalizer(), false))
+		f.WaitFor(env.ConfigMaps, name+"-0", ownedBy(parent))
 	}
 	if deleted := f.deletions(mark); len(deleted) > 0 {
 		f.T.Errorf("%q were deleted with the definition", deleted)
@@ -234,16 +234,16 @@ func definitionDeleted(f *finalizing) {
 func definitionDeletedUnderDeletingParent(f *finalizing) {
 	parent := f.parent(f.set, 1, "hold: true")
 	f.delete(f.set, metav1.DeletePropagationBackground)
-	f.Must(f.resource("Thing"), f.set, func(o *unstructured.Unstructured) error {
+	f.WaitFor(f.resource("Thing"), f.set, func(o *unstructured.Unstructured) error {
 		if o.GetDeletionTimestamp() == nil {
 			return fmt.Errorf("%s is not being deleted", o.GetName())
 		}
 		return nil
 	})
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
-	f.Remove(definitionsOf(f.kind), "", f.name)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
-	f.Gone(world.ConfigMaps, f.set+"-0", "")
+	f.WaitFor(env.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.Delete(definitionsOf(f.kind), "", f.name)
+	f.WaitForDeletion(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(env.ConfigMaps, f.set+"-0", "")
 }
 
 // A finalize hook that fails leaves everything as it is, and is asked again.
@@ -251,11 +251,11 @@ func failingHookHolds(f *finalizing) {
 	parent := f.parent(f.set, 1, "hold: true")
 	f.delete(f.set, metav1.DeletePropagationBackground)
 	f.Patch(f.resource("Thing"), f.set, `{"spec": {"broken": true}}`)
-	f.MustEvent(f.set, "SyncError", "HookFailed: finalize hook: ", "broken")
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
+	f.WaitForEvent(f.set, "SyncError", "HookFailed: finalize hook: ", "broken")
+	f.WaitFor(f.resource("Thing"), f.set, held(f.finalizer(), true))
+	f.WaitFor(env.ConfigMaps, f.set+"-0", ownedBy(parent))
 	f.Patch(f.resource("Thing"), f.set, `{"spec": {"hold": false, "broken": false}}`)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(f.resource("Thing"), f.set, parent.GetUID())
 }
 
 // The deletion of a CRD deletes its objects, which are finalized like others.
@@ -267,9 +267,9 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 		f.parent(f.set, 2, "")
 	}
 	mark := w.Mark()
-	w.Remove(world.CRDs, "", "things."+w.Group)
-	cluster.Eventually(t, world.Soon, func() error {
-		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
+	w.Delete(env.CRDs, "", "things."+w.Group)
+	cluster.Eventually(t, env.Timeout, func() error {
+		_, err := w.Cluster.Dynamic().Resource(env.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the CRD is still being deleted (%v)", err)
 		}
@@ -285,36 +285,36 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 // A definition that no longer runs, because a resource of its spec has gone, must not leave undeletable parents either.
 func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 	f := &finalizing{scene: w, kind: composite, set: "s"}
 	f.name = w.define(composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group),
 		hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
 	f.parent("a", 0, "")
-	w.Remove(world.CRDs, "", "gizmos."+w.Group)
+	w.Delete(env.CRDs, "", "gizmos."+w.Group)
 	w.mustCondition(composite, f.name, "Ready", "False", "NotAccepted")
-	w.Remove(world.Composites, "", f.name)
-	w.Must(w.resource("Thing"), "a", held(f.finalizer(), false))
+	w.Delete(env.CompositeControllers, "", f.name)
+	w.WaitFor(w.resource("Thing"), "a", held(f.finalizer(), false))
 }
 
 // A kind that a decorator no longer has is let go, and only that one: the finalizer of the others is not taken off in between.
 func TestFinalizeAndTargetDropped(t *testing.T) {
 	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", w.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", w.Group)
 	script := hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
 	name := w.define(decorator, "", "resources: ["+things+", "+gizmos+"]", script)
 	finalizer := finalizerOf(decorator, name)
 	w.object("Thing", "kept", "", "")
 	w.object("Gizmo", "dropped", "", "")
-	w.Must(w.resource("Thing"), "kept", held(finalizer, true))
-	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, true))
-	w.Remove(w.resource("Thing"), w.Namespace, "kept")
+	w.WaitFor(w.resource("Thing"), "kept", held(finalizer, true))
+	w.WaitFor(w.resource("Gizmo"), "dropped", held(finalizer, true))
+	w.Delete(w.resource("Thing"), w.Namespace, "kept")
 
 	w.define(decorator, "", "resources: ["+things+"]", script)
-	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, false))
+	w.WaitFor(w.resource("Gizmo"), "dropped", held(finalizer, false))
 	if kept := w.Get(w.resource("Thing"), "kept"); kept == nil {
 		t.Error("a parent that is still the decorator's went without being finalized")
 	}
 	w.define(decorator, "", "resources: ["+things+"]", hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
-	w.Gone(w.resource("Thing"), "kept", "")
+	w.WaitForDeletion(w.resource("Thing"), "kept", "")
 }

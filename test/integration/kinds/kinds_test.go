@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -35,23 +35,23 @@ var (
 )
 
 // scene is a world with Things.
-type scene struct{ *world.World }
+type scene struct{ *env.Env }
 
 // newScene makes a world in which Things are served, and starts libretto.
 func newScene(t *testing.T, flags ...string) *scene {
 	t.Helper()
-	w := &scene{world.New(t)}
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
+	w := &scene{env.New(t)}
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
 	w.Start(flags...)
 	return w
 }
 
 // with is the same scene for a subtest.
-func (w *scene) with(t *testing.T) *scene { return &scene{w.For(t)} }
+func (w *scene) with(t *testing.T) *scene { return &scene{w.WithT(t)} }
 
 // definitionsOf is the resource of a kind of definition.
 func definitionsOf(kind string) schema.GroupVersionResource {
-	return world.Composites.GroupVersion().WithResource(strings.ToLower(kind) + "s")
+	return env.CompositeControllers.GroupVersion().WithResource(strings.ToLower(kind) + "s")
 }
 
 // hooks gives the hooks of a definition, all of version v2 and exported by one script.
@@ -62,7 +62,7 @@ func hooks(script string, names ...string) string {
 		if name == "map" || name == "tombstone" {
 			version = ""
 		}
-		lines = append(lines, fmt.Sprintf("  %s: {%sscript: {engine: JavaScript, inline: %s}}", name, version, world.Quote(script)))
+		lines = append(lines, fmt.Sprintf("  %s: {%sscript: {engine: JavaScript, inline: %s}}", name, version, env.Quote(script)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -72,9 +72,9 @@ func (w *scene) define(kind, suffix string, spec ...string) string {
 	w.T.Helper()
 	name := w.Namespace + suffix
 	w.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n%s",
-		world.Composites.GroupVersion(), kind, name, world.Indent(strings.Join(spec, "\n"))))
+		env.CompositeControllers.GroupVersion(), kind, name, env.Indent(strings.Join(spec, "\n"))))
 	if kind != composite {
-		w.T.Cleanup(func() { w.Remove(definitionsOf(kind), "", name) })
+		w.T.Cleanup(func() { w.Delete(definitionsOf(kind), "", name) })
 	}
 	w.ready(kind, name)
 	return name
@@ -89,7 +89,7 @@ func (w *scene) ready(kind, name string) {
 // mustCondition waits for a condition of a definition's newest spec with that status, and a message that contains all of parts.
 func (w *scene) mustCondition(kind, name, condition, status string, parts ...string) {
 	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		definition, err := w.Cluster.Dynamic().Resource(definitionsOf(kind)).Get(w.T.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (w *scene) mustCondition(kind, name, condition, status string, parts ...str
 		if c.ObservedGeneration != definition.GetGeneration() {
 			return fmt.Errorf("condition %s is of generation %d, want %d", condition, c.ObservedGeneration, definition.GetGeneration())
 		}
-		return world.Says(c, status, parts...)
+		return env.CheckCondition(c, status, parts...)
 	})
 }
 
@@ -115,7 +115,7 @@ func (w *scene) parentsAre(kind, set string) string {
 // object applies a Thing, or an object of another kind of the test's group, with labels.
 func (w *scene) object(kind, name, labels, spec string) *unstructured.Unstructured {
 	w.T.Helper()
-	w.Apply(fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %q, labels: {%s}}\nspec:\n  given: true\n%s", w.Group, kind, name, labels, world.Indent(spec)))
+	w.Apply(fmt.Sprintf("apiVersion: %s/v1\nkind: %s\nmetadata: {name: %q, labels: {%s}}\nspec:\n  given: true\n%s", w.Group, kind, name, labels, env.Indent(spec)))
 	return w.Get(w.resource(kind), name)
 }
 
@@ -128,7 +128,7 @@ func (w *scene) resource(kind string) schema.GroupVersionResource {
 func (w *scene) configMap(name, labels, text string) *unstructured.Unstructured {
 	w.T.Helper()
 	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %q, labels: {%s}}, data: {text: %q}}", name, labels, text))
-	return w.Get(world.ConfigMaps, name)
+	return w.Get(env.ConfigMaps, name)
 }
 
 func (w *scene) names(resource schema.GroupVersionResource, selector string) []string {
@@ -147,7 +147,7 @@ func (w *scene) names(resource schema.GroupVersionResource, selector string) []s
 // mustNames waits until just those objects are there.
 func (w *scene) mustNames(resource schema.GroupVersionResource, selector string, want ...string) {
 	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		if got := w.names(resource, selector); !slices.Equal(got, want) {
 			return fmt.Errorf("%s with %s are %q, want %q", resource.Resource, selector, got, want)
 		}
@@ -178,7 +178,7 @@ func (w *scene) passes(kind, name string) float64 {
 // mustPasses waits until so many passes of a definition have succeeded.
 func (w *scene) mustPasses(kind, name string, want float64) {
 	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		if got := w.passes(kind, name); got < want {
 			return fmt.Errorf("%v passes, want %v", got, want)
 		}
@@ -190,7 +190,7 @@ func (w *scene) mustPasses(kind, name string, want float64) {
 func (w *scene) mustColumns(kind, name, ready, scripts, parents string) {
 	w.T.Helper()
 	short := map[string]string{composite: "cc", decorator: "dec", mapping: "mc"}[kind]
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		out, err := w.Cluster.Kubectl(w.T.Context(), "get", short, name)
 		if err != nil {
 			return err

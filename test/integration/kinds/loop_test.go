@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // mustRest waits until nothing is written any more, and checks that it did not take many writes of ConfigMaps: without
@@ -13,7 +13,7 @@ import (
 func (w *scene) mustRest(since cluster.Mark) {
 	w.T.Helper()
 	const most = 200
-	w.Settled()
+	w.WaitForQuiet()
 	writes := w.Requests(since).Writes().Of("", "configmaps")
 	w.T.Logf("%d writes of ConfigMaps", len(writes))
 	if len(writes) > most {
@@ -32,12 +32,12 @@ func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
 	right := w.define(composite, "-right", w.parentsAre(composite, "both"), making("right"))
 	mark := w.Mark()
 	w.object("Thing", "p", "set: both", "selector: {matchLabels: {thing: p}}")
-	w.MustEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
-	w.MustEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
+	w.WaitForEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
+	w.WaitForEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
 	w.mustRest(mark)
 	// An edit of the parent is not held up.
 	w.Patch(w.resource("Thing"), "p", `{"spec": {"off": true}}`)
-	w.mustNames(world.ConfigMaps, "thing=p")
+	w.mustNames(env.ConfigMaps, "thing=p")
 }
 
 // A child whose name has the time in it is another one in each sync.
@@ -47,7 +47,7 @@ func TestNameWithTheTimeInIt(t *testing.T) {
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: spec.name ?? "c-" + Date.now(), labels: spec.selector.matchLabels}}]});`, "sync"))
 	mark := w.Mark()
 	w.object("Thing", "p", "set: timed", "selector: {matchLabels: {thing: p}}")
-	w.MustEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+w.Namespace+"/c-", " and then ConfigMap "+w.Namespace+"/c-")
+	w.WaitForEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+w.Namespace+"/c-", " and then ConfigMap "+w.Namespace+"/c-")
 	w.mustRest(mark)
 	metrics, err := w.Libretto().Metrics(t.Context())
 	if err != nil {
@@ -57,7 +57,7 @@ func TestNameWithTheTimeInIt(t *testing.T) {
 		t.Errorf("%v hot loops are counted", got)
 	}
 	w.Patch(w.resource("Thing"), "p", `{"spec": {"name": "fixed"}}`)
-	w.mustNames(world.ConfigMaps, "thing=p", "fixed")
+	w.mustNames(env.ConfigMaps, "thing=p", "fixed")
 }
 
 // Many children that come and go as somebody asks for them are no loop.
@@ -69,8 +69,8 @@ func TestManyChildrenAreNoLoop(t *testing.T) {
 	mark := w.Mark()
 	for _, count := range []int{150, 0, 150, 20, 0} {
 		w.Patch(w.resource("Thing"), "p", fmt.Sprintf(`{"spec": {"count": %d}}`, count))
-		cluster.Eventually(t, 2*world.Soon, func() error {
-			if got := len(w.names(world.ConfigMaps, "thing=p")); got != count {
+		cluster.Eventually(t, 2*env.Timeout, func() error {
+			if got := len(w.names(env.ConfigMaps, "thing=p")); got != count {
 				return fmt.Errorf("%d children, want %d", got, count)
 			}
 			return nil

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // mapKey is the label and the annotation of outputs.
@@ -47,7 +47,7 @@ func (w *scene) mapped(parents, script string, names ...string) string {
 func newMapScene(t *testing.T) *scene {
 	t.Helper()
 	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 	return w
 }
 
@@ -85,31 +85,31 @@ func TestMapMakesOutputs(t *testing.T) {
 	w.gizmo(long, "b", "text: long")
 	w.gizmo("foreign", "other", "text: foreign")
 	for output, text := range map[string]string{"b-one": "one", "two-x": "two", "two-y": "two", "b-" + long: "long"} {
-		w.Must(world.ConfigMaps, output, hasText(text))
-		w.Must(world.ConfigMaps, output, ownedBy(parent))
+		w.WaitFor(env.ConfigMaps, output, hasText(text))
+		w.WaitFor(env.ConfigMaps, output, ownedBy(parent))
 	}
-	output := w.Get(world.ConfigMaps, "b-"+long)
+	output := w.Get(env.ConfigMaps, "b-"+long)
 	if want := w.Group + "/Gizmo/" + w.Namespace + "/" + long; output.GetAnnotations()[mapKey] != want || output.GetLabels()[mapKey] == "" {
 		t.Errorf("annotation and label of the map key are %q and %q, want %q and a hash of it", output.GetAnnotations()[mapKey], output.GetLabels()[mapKey], want)
 	}
-	w.Must(things, "b", counts("map[gizmos:map[total:3]]", "map[configmaps:map[total:4]]"))
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:3]]", "map[configmaps:map[total:4]]"))
 	w.mustColumns(mapping, name, "True", "Loaded", "1")
 
 	w.Patch(gizmos, "one", `{"spec": {"text": "changed"}}`)
-	w.Must(world.ConfigMaps, "b-one", hasText("changed"))
+	w.WaitFor(env.ConfigMaps, "b-one", hasText("changed"))
 	w.Patch(gizmos, "two", `{"spec": {"outputs": ["two-y"]}}`)
-	w.Gone(world.ConfigMaps, "two-x", "")
-	w.Patch(world.ConfigMaps, "two-y", `{"data": {"text": "drifted"}}`)
-	w.Must(world.ConfigMaps, "two-y", hasText("two"))
-	w.Remove(gizmos, w.Namespace, "one")
-	w.Gone(world.ConfigMaps, "b-one", "")
+	w.WaitForDeletion(env.ConfigMaps, "two-x", "")
+	w.Patch(env.ConfigMaps, "two-y", `{"data": {"text": "drifted"}}`)
+	w.WaitFor(env.ConfigMaps, "two-y", hasText("two"))
+	w.Delete(gizmos, w.Namespace, "one")
+	w.WaitForDeletion(env.ConfigMaps, "b-one", "")
 	w.Patch(gizmos, "two", `{"metadata": {"labels": {"of": "nobody"}}}`)
-	w.Gone(world.ConfigMaps, "two-y", "")
+	w.WaitForDeletion(env.ConfigMaps, "two-y", "")
 	w.Patch(gizmos, "foreign", `{"metadata": {"labels": {"of": "b"}}}`)
-	w.Must(world.ConfigMaps, "b-foreign", hasText("foreign"))
-	w.Must(things, "b", counts("map[gizmos:map[total:2]]", "map[configmaps:map[total:2]]"))
-	w.Remove(things, w.Namespace, "b")
-	w.Gone(world.ConfigMaps, "b-foreign", "")
+	w.WaitFor(env.ConfigMaps, "b-foreign", hasText("foreign"))
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:2]]", "map[configmaps:map[total:2]]"))
+	w.Delete(things, w.Namespace, "b")
+	w.WaitForDeletion(env.ConfigMaps, "b-foreign", "")
 }
 
 // mapServer answers map hooks as copying does, and counts its calls.
@@ -147,7 +147,7 @@ func (s *mapServer) take() map[string]int {
 // write that Settled would wait for.
 func (w *scene) mustAsk(hook *mapServer, input string, times int) {
 	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		hook.mu.Lock()
 		defer hook.mu.Unlock()
 		if got := hook.calls[input]; got < times {
@@ -167,26 +167,26 @@ func TestMapOf500Inputs(t *testing.T) {
 	w.gizmos(inputs)
 	w.bucket("b")
 	all := fmt.Sprintf("map[total:%d]]", inputs)
-	w.Must(w.resource("Thing"), "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
+	w.WaitFor(w.resource("Thing"), "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
 	w.mustColumns(mapping, name, "True", "Loaded", "1") // The number of parents is told a second later, by a write of its own.
-	w.Settled()
+	w.WaitForQuiet()
 	calls := w.calls(mapping, name, "map")
 	if calls != inputs {
 		t.Errorf("%d inputs were mapped by %v calls", inputs, calls)
 	}
 	mark := w.Mark()
 	w.Patch(w.resource("Gizmo"), "g250", `{"spec": {"text": "changed"}}`)
-	w.Must(world.ConfigMaps, "b-g250", hasText("changed"))
-	w.Settled()
+	w.WaitFor(env.ConfigMaps, "b-g250", hasText("changed"))
+	w.WaitForQuiet()
 	if more := w.calls(mapping, name, "map") - calls; more != 1 {
 		t.Errorf("one input of %d changed, and the hook was called %v times", inputs, more)
 	}
 	if writes := w.Requests(mark).Writes(); len(writes) != 1 {
 		t.Errorf("one input of %d changed, and there are %d writes:\n%s", inputs, len(writes), writes)
 	}
-	w.Patch(world.ConfigMaps, "b-g251", `{"data": {"text": "drifted"}}`)
-	w.Must(world.ConfigMaps, "b-g251", hasText("made"))
-	w.Settled()
+	w.Patch(env.ConfigMaps, "b-g251", `{"data": {"text": "drifted"}}`)
+	w.WaitFor(env.ConfigMaps, "b-g251", hasText("made"))
+	w.WaitForQuiet()
 	if more := w.calls(mapping, name, "map") - calls; more != 1 {
 		t.Errorf("an output of %d was mended, and the hook was called %v times for it", inputs, more-1)
 	}
@@ -204,18 +204,18 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	w.bucket("b")
 	things := w.resource("Thing")
 	all := fmt.Sprintf("map[total:%d]]", inputs)
-	w.Must(things, "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
+	w.WaitFor(things, "b", counts("map[gizmos:"+all, "map[configmaps:"+all))
 	w.mustColumns(mapping, name, "True", "NoScripts", "1")
-	w.Settled()
+	w.WaitForQuiet()
 	if calls := hook.take(); len(calls) != inputs {
 		t.Errorf("%d inputs were mapped, want %d", len(calls), inputs)
 	}
 
 	mark := w.Mark()
 	w.Patch(w.resource("Gizmo"), "g250", `{"spec": {"text": "changed"}}`)
-	w.Must(world.ConfigMaps, "out-g250", hasText("changed"))
+	w.WaitFor(env.ConfigMaps, "out-g250", hasText("changed"))
 	w.mustAsk(hook, "g250", 2)
-	w.Settled()
+	w.WaitForQuiet()
 	calls := hook.take()
 	t.Logf("one input of %d changed, and the hook was called for %v", inputs, calls)
 	if len(calls) != 1 || calls["g250"] > 2 {
@@ -226,7 +226,7 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	}
 	w.Patch(w.resource("Gizmo"), "g251", `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	w.mustAsk(hook, "g251", 1)
-	w.Settled()
+	w.WaitForQuiet()
 	if calls := hook.take(); len(calls) != 1 || calls["g251"] != 1 {
 		t.Errorf("one input changed and its output did not, and the hook was called for %v, want once for g251", calls)
 	}
@@ -234,7 +234,7 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	before := w.passes(mapping, name)
 	w.Patch(things, "b", `{"status": {"other": "writer"}}`, "status")
 	w.mustPasses(mapping, name, before+1)
-	w.Settled()
+	w.WaitForQuiet()
 	if calls := hook.take(); len(calls) != 0 {
 		t.Errorf("the parent's status changed, and the hook was called for %v", calls)
 	}
@@ -271,22 +271,22 @@ func TestTombstoneThatKeeps(t *testing.T) {
 	w.bucket("b")
 	gizmos, things := w.resource("Gizmo"), w.resource("Thing")
 	w.gizmo("one", "b", "outputs: [x-kept, y-dropped]\ntext: one")
-	kept := w.Must(world.ConfigMaps, "x-kept", hasText("one"))
-	w.Must(world.ConfigMaps, "y-dropped", hasText("one"))
+	kept := w.WaitFor(env.ConfigMaps, "x-kept", hasText("one"))
+	w.WaitFor(env.ConfigMaps, "y-dropped", hasText("one"))
 
-	w.Remove(gizmos, w.Namespace, "one")
-	w.Gone(world.ConfigMaps, "y-dropped", "")
-	w.Must(things, "b", counts("map[gizmos:map[total:0]]", "map[configmaps:map[total:1]]"))
+	w.Delete(gizmos, w.Namespace, "one")
+	w.WaitForDeletion(env.ConfigMaps, "y-dropped", "")
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:0]]", "map[configmaps:map[total:1]]"))
 
 	// Adding to it is refused, and loses nothing.
 	w.Patch(things, "b", `{"spec": {"adds": ["z"]}}`)
-	w.MustEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/one, which is gone: HookResponseInvalid: tombstone hook: ", "ConfigMap "+w.Namespace+"/z was not sent")
+	w.WaitForEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/one, which is gone: HookResponseInvalid: tombstone hook: ", "ConfigMap "+w.Namespace+"/z was not sent")
 	w.Patch(things, "b", `{"spec": {"adds": null}}`)
 
 	// An input of that name takes over what is left.
 	w.gizmo("one", "b", "outputs: [x-kept, z]\ntext: again")
-	w.Must(world.ConfigMaps, "z", hasText("again"))
-	if again := w.Must(world.ConfigMaps, "x-kept", hasText("again")); again.GetUID() != kept.GetUID() {
+	w.WaitFor(env.ConfigMaps, "z", hasText("again"))
+	if again := w.WaitFor(env.ConfigMaps, "x-kept", hasText("again")); again.GetUID() != kept.GetUID() {
 		t.Error("the output that was kept was replaced when its input came back")
 	}
 }
@@ -301,9 +301,9 @@ export function tombstone({outputs}) {
 }`, "map", "tombstone")
 	w.bucket("b")
 	w.gizmo("one", "b", "text: one")
-	w.Must(world.ConfigMaps, "b-one", nil)
-	w.Remove(w.resource("Gizmo"), w.Namespace, "one")
-	w.Gone(world.ConfigMaps, "b-one", "")
+	w.WaitFor(env.ConfigMaps, "b-one", nil)
+	w.Delete(w.resource("Gizmo"), w.Namespace, "one")
+	w.WaitForDeletion(env.ConfigMaps, "b-one", "")
 }
 
 // A hook of which nobody knows what it will say is asked at every resync, however quiet all is.
@@ -315,8 +315,8 @@ func TestMapIsResynced(t *testing.T) {
 	w.define(mapping, "", w.fromGizmos("things", updatedConfigMaps), fmt.Sprintf("resyncPeriodSeconds: 1\nhooks: {map: {webhook: {url: %q}}}", server.URL))
 	w.bucket("b")
 	w.gizmo("one", "b", "text: one")
-	w.Must(world.ConfigMaps, "out-one", nil)
-	w.Settled()
+	w.WaitFor(env.ConfigMaps, "out-one", nil)
+	w.WaitForQuiet()
 	for range 2 {
 		hook.take()
 		w.mustAsk(hook, "one", 1)
@@ -328,14 +328,14 @@ func TestTwoInputsWantOneOutput(t *testing.T) {
 	w.mapped("things", copying, "map")
 	w.bucket("b")
 	w.gizmo("second", "b", "outputs: [shared]\ntext: second")
-	w.Must(world.ConfigMaps, "shared", hasText("second"))
+	w.WaitFor(env.ConfigMaps, "shared", hasText("second"))
 	w.gizmo("first", "b", "outputs: [shared, own]\ntext: first")
-	w.MustEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/first: ", "ConfigMap "+w.Namespace+"/shared stays with input "+w.Group+"/Gizmo/"+w.Namespace+"/second")
-	w.Must(world.ConfigMaps, "own", hasText("first"))
-	kept := w.Must(world.ConfigMaps, "shared", hasText("second"))
-	w.Remove(w.resource("Gizmo"), w.Namespace, "second")
-	w.Must(world.ConfigMaps, "shared", hasText("first"))
-	if after := w.Must(world.ConfigMaps, "shared", nil); after.GetLabels()[mapKey] == kept.GetLabels()[mapKey] {
+	w.WaitForEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/first: ", "ConfigMap "+w.Namespace+"/shared stays with input "+w.Group+"/Gizmo/"+w.Namespace+"/second")
+	w.WaitFor(env.ConfigMaps, "own", hasText("first"))
+	kept := w.WaitFor(env.ConfigMaps, "shared", hasText("second"))
+	w.Delete(w.resource("Gizmo"), w.Namespace, "second")
+	w.WaitFor(env.ConfigMaps, "shared", hasText("first"))
+	if after := w.WaitFor(env.ConfigMaps, "shared", nil); after.GetLabels()[mapKey] == kept.GetLabels()[mapKey] {
 		t.Error("the output still has the map key of the input that is gone")
 	}
 }
@@ -346,15 +346,15 @@ func TestInputThatFails(t *testing.T) {
 	w.bucket("b")
 	things := w.resource("Thing")
 	w.gizmo("bad", "b", "text: good yet")
-	w.Must(world.ConfigMaps, "b-bad", hasText("good yet"))
+	w.WaitFor(env.ConfigMaps, "b-bad", hasText("good yet"))
 	w.Patch(w.resource("Gizmo"), "bad", `{"spec": {"broken": true}}`)
-	w.MustEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/bad: HookFailed: map hook: ", "broken: bad")
+	w.WaitForEvent("b", "SyncError", "input "+w.Group+"/Gizmo/"+w.Namespace+"/bad: HookFailed: map hook: ", "broken: bad")
 	w.gizmo("good", "b", "text: fine")
-	w.Must(world.ConfigMaps, "b-good", hasText("fine"))
-	w.Must(world.ConfigMaps, "b-bad", hasText("good yet"))
-	w.Must(things, "b", counts("map[gizmos:map[total:2]]", "map[configmaps:map[total:2]]"))
+	w.WaitFor(env.ConfigMaps, "b-good", hasText("fine"))
+	w.WaitFor(env.ConfigMaps, "b-bad", hasText("good yet"))
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:2]]", "map[configmaps:map[total:2]]"))
 	w.Patch(w.resource("Gizmo"), "bad", `{"spec": {"broken": false, "text": "well again"}}`)
-	w.Must(world.ConfigMaps, "b-bad", hasText("well again"))
+	w.WaitFor(env.ConfigMaps, "b-bad", hasText("well again"))
 }
 
 // TestMapStatus counts the conditions of outputs that are Gizmos made of Gizmos: outputs are inputs of nobody.
@@ -368,16 +368,16 @@ export const map = ({input: {apiVersion, kind, metadata}}) => ({outputs: [{apiVe
 	w.gizmo("one", "b", "")
 	w.gizmo("two", "b", "")
 	w.mustNames(gizmos, "", "of-one", "of-two", "one", "two")
-	w.Must(things, "b", counts("map[gizmos:map[total:2] others:map[total:1]]", "map[gizmos:map[total:2]]"))
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:2] others:map[total:1]]", "map[gizmos:map[total:2]]"))
 	for _, set := range []struct{ name, status string }{{"of-one", "True"}, {"of-two", "False"}, {"one", "True"}} {
 		w.Patch(gizmos, set.name, fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "status": %q}, {"type": "URLKnown", "status": "True"}]}}`, set.status), "status")
 	}
-	w.Must(things, "b", counts("map[gizmos:map[total:2] others:map[total:1]]", "map[gizmos:map[ready:1 total:2 urlKnown:2]]"))
-	parent := w.Must(things, "b", says("theirs"))
+	w.WaitFor(things, "b", counts("map[gizmos:map[total:2] others:map[total:1]]", "map[gizmos:map[ready:1 total:2 urlKnown:2]]"))
+	parent := w.WaitFor(things, "b", says("theirs"))
 	if observed, _, _ := unstructured.NestedInt64(parent.Object, "status", "observedGeneration"); observed != parent.GetGeneration() {
 		t.Errorf("observedGeneration is %d, want %d", observed, parent.GetGeneration())
 	}
-	w.Settled()
+	w.WaitForQuiet()
 	w.mustNames(gizmos, "", "of-one", "of-two", "one", "two")
 	w.mustColumns(mapping, name, "True", "Loaded", "1")
 }
@@ -385,37 +385,37 @@ export const map = ({input: {apiVersion, kind, metadata}}) => ({outputs: [{apiVe
 // TestMapOfClusterParent takes inputs of namespaces with a label, and makes outputs beside them.
 func TestMapOfClusterParent(t *testing.T) {
 	w := newMapScene(t)
-	w.Apply(world.CRD(w.Group, "Realm", "Cluster"))
+	w.Apply(env.CRD(w.Group, "Realm", "Cluster"))
 	here, there := w.Namespace, w.Cluster.Namespace(t)
 	inputs := fmt.Sprintf("inputResources: [{apiVersion: %s/v1, resource: gizmos, namespaceSelector: {matchLabels: {realm: %s}}}]", w.Group, here)
 	w.define(mapping, "", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: realms}", w.Group), inputs,
 		"outputResources: [{apiVersion: v1, resource: configmaps}]", hooks(copying, "map"))
 	w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Realm, metadata: {name: r}}", w.Group))
-	other := w.For(t)
+	other := w.WithT(t)
 	other.Namespace = there
 	w.gizmo("one", "", "text: here")
 	other.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gizmo, metadata: {name: two}, spec: {text: there}}", w.Group))
 	realm := func(want string) {
 		t.Helper()
-		w.OutsideNamespaces().Must(w.resource("Realm"), "r", counts("map[gizmos:map[total:"+want+"]]", "map[configmaps:map[total:"+want+"]]"))
+		w.ClusterScope().WaitFor(w.resource("Realm"), "r", counts("map[gizmos:map[total:"+want+"]]", "map[configmaps:map[total:"+want+"]]"))
 	}
 	realm("0")
 	w.label(there, `{"realm": "`+here+`"}`)
-	other.Must(world.ConfigMaps, "r-two", hasText("there"))
+	other.WaitFor(env.ConfigMaps, "r-two", hasText("there"))
 	w.label(here, `{"realm": "`+here+`"}`)
-	w.Must(world.ConfigMaps, "r-one", hasText("here"))
+	w.WaitFor(env.ConfigMaps, "r-one", hasText("here"))
 	realm("2")
 	w.label(there, `{"realm": null}`)
-	other.Gone(world.ConfigMaps, "r-two", "")
+	other.WaitForDeletion(env.ConfigMaps, "r-two", "")
 	realm("1")
 	other.Patch(w.resource("Gizmo"), "two", `{"spec": {"text": "unseen"}}`)
 	w.Patch(w.resource("Gizmo"), "one", `{"spec": {"text": "seen"}}`)
-	w.Settled()
-	if names := w.names(world.ConfigMaps, ""); !slices.Contains(names, "r-one") {
+	w.WaitForQuiet()
+	if names := w.names(env.ConfigMaps, ""); !slices.Contains(names, "r-one") {
 		t.Errorf("the output of an input that stays is gone: %q", names)
 	}
-	w.OutsideNamespaces().Remove(w.resource("Realm"), "", "r")
-	w.Gone(world.ConfigMaps, "r-one", "")
+	w.ClusterScope().Delete(w.resource("Realm"), "", "r")
+	w.WaitForDeletion(env.ConfigMaps, "r-one", "")
 }
 
 // TestMapFinalize has outputs taken down one by one, whatever inputs they are of.
@@ -429,12 +429,12 @@ export function finalize({outputs: observed}) {
 	parent := w.bucket("b")
 	for _, input := range []string{"one", "two", "three"} {
 		w.gizmo(input, "b", "text: made")
-		w.Must(world.ConfigMaps, "b-"+input, nil)
+		w.WaitFor(env.ConfigMaps, "b-"+input, nil)
 	}
-	w.Must(w.resource("Thing"), "b", held(finalizerOf(mapping, name), true))
+	w.WaitFor(w.resource("Thing"), "b", held(finalizerOf(mapping, name), true))
 	mark := w.Mark()
-	w.Remove(w.resource("Thing"), w.Namespace, "b")
-	w.Gone(w.resource("Thing"), "b", parent.GetUID())
+	w.Delete(w.resource("Thing"), w.Namespace, "b")
+	w.WaitForDeletion(w.resource("Thing"), "b", parent.GetUID())
 	if got, want := (&finalizing{scene: w}).deletions(mark), []string{"b-two", "b-three", "b-one"}; !slices.Equal(got, want) {
 		t.Errorf("outputs were taken down in the order %q, want %q", got, want)
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // elsewhere makes a ConfigMap in each of the namespaces that the spec names.
@@ -21,7 +21,7 @@ export const sync = ({parent: {spec, metadata}}) => ({children: spec.namespaces.
 // newSites makes a scene with Sites, which are in no namespace and have ConfigMaps in others.
 func newSites(t *testing.T, strategy string) *scene {
 	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Site", "Cluster"))
+	w.Apply(env.CRD(w.Group, "Site", "Cluster"))
 	w.define(composite, "", "generateSelector: true", "applyStrategy: "+strategy, hooks(elsewhere, "sync"),
 		fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: sites}", w.Group),
 		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]")
@@ -37,7 +37,7 @@ func (w *scene) site(namespaces string) string {
 
 // inNamespace is the same scene with another namespace.
 func (w *scene) inNamespace(namespace string) *scene {
-	other := *w.World
+	other := *w.Env
 	other.Namespace = namespace
 	return &scene{&other}
 }
@@ -45,14 +45,14 @@ func (w *scene) inNamespace(namespace string) *scene {
 func (w *scene) namespace(name string) {
 	w.T.Helper()
 	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
-	w.T.Cleanup(func() { w.Remove(namespaces, "", name) })
+	w.T.Cleanup(func() { w.Delete(namespaces, "", name) })
 }
 
 // mustWatchNamespaces waits until namespaces are watched so many times.
 func (w *scene) mustWatchNamespaces(want int) {
 	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
-		open, err := w.Cluster.OpenWatches(w.T.Context(), world.Agent, "", "namespaces")
+	cluster.Eventually(w.T, env.Timeout, func() error {
+		open, err := w.Cluster.OpenWatches(w.T.Context(), env.UserAgent, "", "namespaces")
 		if err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func (w *scene) mustWatchNamespaces(want int) {
 }
 
 // failed is how many passes of the CompositeController have failed.
-func (w *scene) failed() float64 { return w.Passes(w.Namespace, "error") }
+func (w *scene) failed() float64 { return w.Reconciles(w.Namespace, "error") }
 
 // mustFail waits until so many passes have failed.
 func (w *scene) mustFail(want float64) {
 	w.T.Helper()
-	cluster.Eventually(w.T, 2*world.Soon, func() error {
+	cluster.Eventually(w.T, 2*env.Timeout, func() error {
 		if got := w.failed(); got < want {
 			return fmt.Errorf("%v passes have failed", got)
 		}
@@ -84,8 +84,8 @@ func TestNamespaceThatComes(t *testing.T) {
 			w.mustWatchNamespaces(0)
 			late := w.Namespace + "-late"
 			name := w.site(w.Namespace + ", " + late)
-			w.Must(world.ConfigMaps, name, hasText(w.Namespace)) // The one is not held up by the other.
-			w.MustEvent(name, "SyncError", "ApplyFailed", "ConfigMap "+late+"/"+name, "create it")
+			w.WaitFor(env.ConfigMaps, name, hasText(w.Namespace)) // The one is not held up by the other.
+			w.WaitForEvent(name, "SyncError", "ApplyFailed", "ConfigMap "+late+"/"+name, "create it")
 			w.mustWatchNamespaces(1)
 			// From 1 s on each failure doubles the time until the next try.
 			const backoff = 6 * time.Second
@@ -97,7 +97,7 @@ func TestNamespaceThatComes(t *testing.T) {
 			}
 			start := time.Now()
 			w.namespace(late)
-			w.inNamespace(late).Must(world.ConfigMaps, name, hasText(late))
+			w.inNamespace(late).WaitFor(env.ConfigMaps, name, hasText(late))
 			if took := time.Since(start); took > backoff {
 				t.Errorf("the namespace was there, and the child only %s later", took)
 			}
@@ -112,13 +112,13 @@ func TestNamespaceOnItsWayOut(t *testing.T) {
 	there := w.inNamespace(late)
 	w.namespace(late)
 	there.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}")
-	there.Remove(namespaces, "", late)
+	there.Delete(namespaces, "", late)
 	name := w.site(late)
-	w.MustEvent(name, "SyncError", "ApplyFailed", "being terminated", "create it")
-	there.Patch(world.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
-	w.OutsideNamespaces().Gone(namespaces, late, "")
+	w.WaitForEvent(name, "SyncError", "ApplyFailed", "being terminated", "create it")
+	there.Patch(env.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
+	w.ClusterScope().WaitForDeletion(namespaces, late, "")
 	w.namespace(late)
-	there.Must(world.ConfigMaps, name, hasText(late))
+	there.WaitFor(env.ConfigMaps, name, hasText(late))
 }
 
 // A parent that is held back while its namespace goes sees its children go one by one, and can have no other.
@@ -135,29 +135,29 @@ export const sync = ({parent: {metadata}}) => ({children: Array.from({length: %d
 	there.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: a, finalizers: [example.com/hold]}, spec: {}}", w.Group))
 	names := func(want int) {
 		t.Helper()
-		cluster.Eventually(t, world.Soon, func() error {
-			if got := len(there.List(world.ConfigMaps, "of=parent")); got != want {
+		cluster.Eventually(t, env.Timeout, func() error {
+			if got := len(there.List(env.ConfigMaps, "of=parent")); got != want {
 				return fmt.Errorf("%d children, want %d", got, want)
 			}
 			return nil
 		})
 	}
 	names(count)
-	w.Settled()
+	w.WaitForQuiet()
 	mark := w.Mark()
 	// The children are taken away as they are when a namespace goes, but with the parent not deleted yet.
 	there.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}")
-	there.Remove(namespaces, "", late)
+	there.Delete(namespaces, "", late)
 	names(0)
-	w.Settled()
+	w.WaitForQuiet()
 	if tries := w.Requests(mark).Verbs("create").Of("", "configmaps").In(late); len(tries) > 3*count {
 		t.Errorf("%d creations were tried in a namespace that is being deleted, of %d children", len(tries), count)
 	} else {
 		t.Logf("%d creations were tried", len(tries))
 	}
-	there.Patch(world.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
+	there.Patch(env.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
 	there.Patch(w.resource("Thing"), "a", `{"metadata": {"finalizers": null}}`)
-	w.OutsideNamespaces().Gone(namespaces, late, "")
+	w.ClusterScope().WaitForDeletion(namespaces, late, "")
 	w.mustWatchNamespaces(0)
 }
 
@@ -183,11 +183,11 @@ spec:
   policyName: %[1]s
   validationActions: [Deny]
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}}`, w.Namespace))
-	mend := func() { w.Remove(bindings, "", w.Namespace); w.Remove(policies, "", w.Namespace) }
+	mend := func() { w.Delete(bindings, "", w.Namespace); w.Delete(policies, "", w.Namespace) }
 	t.Cleanup(mend)
-	cluster.Eventually(t, world.Soon, func() error { // The policy is in force some time after it was made.
+	cluster.Eventually(t, env.Timeout, func() error { // The policy is in force some time after it was made.
 		probe := w.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: probe, labels: {of: probe}}}")
-		if _, err := w.In(world.ConfigMaps).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+		if _, err := w.In(env.ConfigMaps).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
 			return fmt.Errorf("the policy is not in force")
 		}
 		return nil
@@ -200,16 +200,16 @@ export const sync = ({parent: {metadata, spec}}) => {
 };`, "sync"))
 	// That the script has failed for so long must not hold up what comes after it.
 	w.object("Thing", "a", "", "broken: true")
-	w.MustEvent("a", "SyncError", "HookFailed", "broken")
+	w.WaitForEvent("a", "SyncError", "HookFailed", "broken")
 	for n := range 12 {
 		before := w.failed()
 		w.Patch(w.resource("Thing"), "a", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
 		w.mustFail(before + 1)
 	}
 	w.Patch(w.resource("Thing"), "a", `{"spec": {"broken": false}}`)
-	w.MustEvent("a", "SyncError", "ApplyFailed", "no such ConfigMap here")
+	w.WaitForEvent("a", "SyncError", "ApplyFailed", "no such ConfigMap here")
 	mend()
-	w.Must(world.ConfigMaps, "a", hasText("made"))
+	w.WaitFor(env.ConfigMaps, "a", hasText("made"))
 }
 
 // A script that throws is not asked the same over and over, and at once when it is given something else.
@@ -220,20 +220,20 @@ func TestScriptThatThrowsRests(t *testing.T) {
 export const sync = ({parent: {spec}}) => { if (spec.broken) throw new Error("broken"); return {children: [], status: {said: "well"}}; };`, "sync"))
 	w.object("Thing", "a", "", "broken: true")
 	w.object("Thing", "b", "", "broken: false")
-	w.MustEvent("a", "SyncError", "HookFailed", "broken")
-	w.Must(w.resource("Thing"), "b", said("well"))
-	w.Settled()
+	w.WaitForEvent("a", "SyncError", "HookFailed", "broken")
+	w.WaitFor(w.resource("Thing"), "b", said("well"))
+	w.WaitForQuiet()
 	failed := w.failed()
 	// In the time that this takes there would have been many retries.
 	for n := range 10 {
 		w.Patch(w.resource("Thing"), "b", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
-		w.Must(w.resource("Thing"), "b", observed)
+		w.WaitFor(w.resource("Thing"), "b", observed)
 	}
 	if more := w.failed() - failed; more != 0 {
 		t.Errorf("the script that throws was asked the same %v times more", more)
 	}
 	w.Patch(w.resource("Thing"), "a", `{"spec": {"broken": false}}`)
-	w.Must(w.resource("Thing"), "a", said("well"))
+	w.WaitFor(w.resource("Thing"), "a", said("well"))
 }
 
 func said(text string) func(*unstructured.Unstructured) error {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // wanting makes the ConfigMap that spec.wants names, with the labels that the parent selects.
@@ -21,7 +21,7 @@ const rounds = 10
 // TestOneOrphanTwoDefinitions has two definitions want an orphan that becomes adoptable for both at once.
 func TestOneOrphanTwoDefinitions(t *testing.T) {
 	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 	children := "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]"
 	for set, plural := range map[string]string{"left": "things", "right": "things", "other": "gizmos"} {
 		w.define(composite, "-"+set, children, hooks(wanting, "sync"), "resyncPeriodSeconds: 3600",
@@ -42,15 +42,15 @@ func (w *scene) race(prefix, kind1, set1, kind2, set2 string) {
 		w.object(kind1, orphan+"-"+set1, "set: "+set1, spec)
 		w.object(kind2, orphan+"-"+set2, "set: "+set2, spec)
 		for _, set := range []string{set1, set2} {
-			w.MustEvent(orphan+"-"+set, "AlreadyOwned", "ConfigMap "+w.Namespace+"/"+orphan, "has no owner")
+			w.WaitForEvent(orphan+"-"+set, "AlreadyOwned", "ConfigMap "+w.Namespace+"/"+orphan, "has no owner")
 		}
-		w.Patch(world.ConfigMaps, orphan, fmt.Sprintf(`{"metadata": {"labels": {"round": %q}}}`, orphan))
+		w.Patch(env.ConfigMaps, orphan, fmt.Sprintf(`{"metadata": {"labels": {"round": %q}}}`, orphan))
 		wins[w.mustOneWin(orphan, orphan+"-"+set1, orphan+"-"+set2)]++
 	}
 	w.T.Logf("the first of the two won %d of %d rounds", wins["first"], rounds)
-	w.Settled() // Also with the log, which may have the last write only after everybody has seen it.
+	w.WaitForQuiet() // Also with the log, which may have the last write only after everybody has seen it.
 	mark := w.Mark()
-	w.Settled()
+	w.WaitForQuiet()
 	if writes := w.Requests(mark).Writes().Of("", "configmaps").Filter(succeeded); len(writes) > 0 {
 		w.T.Errorf("after all rounds there are still writes:\n%s", writes)
 	}
@@ -61,8 +61,8 @@ func succeeded(r cluster.Request) bool { return r.Code < 300 }
 // mustOneWin waits until one of two parents has an orphan as it was, and the other has been told.
 func (w *scene) mustOneWin(orphan, first, second string) string {
 	w.T.Helper()
-	before := w.Get(world.ConfigMaps, orphan)
-	owned := w.Must(world.ConfigMaps, orphan, func(o *unstructured.Unstructured) error {
+	before := w.Get(env.ConfigMaps, orphan)
+	owned := w.WaitFor(env.ConfigMaps, orphan, func(o *unstructured.Unstructured) error {
 		if metav1.GetControllerOf(o) == nil {
 			return fmt.Errorf("nobody has adopted %s", orphan)
 		}
@@ -76,8 +76,8 @@ func (w *scene) mustOneWin(orphan, first, second string) string {
 	if owner.Name != first {
 		winner, loser = "second", first
 	}
-	w.MustEvent(loser, "AlreadyOwned", "ConfigMap "+w.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name)
-	w.Must(world.ConfigMaps, orphan, hasText(owner.Name))
+	w.WaitForEvent(loser, "AlreadyOwned", "ConfigMap "+w.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name)
+	w.WaitFor(env.ConfigMaps, orphan, hasText(owner.Name))
 	return winner
 }
 
@@ -97,23 +97,23 @@ func TestOwnerChangedByHand(t *testing.T) {
 	w := newScene(t)
 	w.wantingThings()
 	a := w.wanter("a")
-	child := w.Must(world.ConfigMaps, "a-child", ownedBy(a))
+	child := w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a))
 
 	// The owner is taken off: the child is adopted again, as it is.
-	w.Patch(world.ConfigMaps, "a-child", `{"metadata": {"ownerReferences": null}}`)
-	if again := w.Must(world.ConfigMaps, "a-child", ownedBy(a)); again.GetUID() != child.GetUID() {
+	w.Patch(env.ConfigMaps, "a-child", `{"metadata": {"ownerReferences": null}}`)
+	if again := w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a)); again.GetUID() != child.GetUID() {
 		t.Error("the child was replaced")
 	}
 
 	// Somebody else becomes the owner: the old one is told, and goes on when the child is gone.
 	w.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
 	secret := w.Get(secrets, "some")
-	w.Patch(world.ConfigMaps, "a-child", fmt.Sprintf(
+	w.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(
 		`{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "some", "uid": %q, "controller": true}]}}`, secret.GetUID()))
-	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-child", "belongs to Secret some")
-	w.Must(world.ConfigMaps, "a-child", ownedBy(secret))
-	w.Remove(world.ConfigMaps, w.Namespace, "a-child")
-	w.Must(world.ConfigMaps, "a-child", ownedBy(a))
+	w.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-child", "belongs to Secret some")
+	w.WaitFor(env.ConfigMaps, "a-child", ownedBy(secret))
+	w.Delete(env.ConfigMaps, w.Namespace, "a-child")
+	w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a))
 }
 
 // A child that is given to another parent, whose selector it does not match, is released by that one and comes back to
@@ -122,16 +122,16 @@ func TestChildGivenToAnotherParent(t *testing.T) {
 	w := newScene(t)
 	w.wantingThings()
 	a, b := w.wanter("a"), w.wanter("b")
-	child := w.Must(world.ConfigMaps, "a-child", ownedBy(a))
-	w.Must(world.ConfigMaps, "b-child", ownedBy(b))
-	w.Settled()
+	child := w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a))
+	w.WaitFor(env.ConfigMaps, "b-child", ownedBy(b))
+	w.WaitForQuiet()
 	mark := w.Mark()
-	w.Patch(world.ConfigMaps, "a-child", fmt.Sprintf(
+	w.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(
 		`{"metadata": {"ownerReferences": [{"apiVersion": "%s/v1", "kind": "Thing", "name": "b", "uid": %q, "controller": true}]}}`, w.Group, b.GetUID()))
-	if again := w.Must(world.ConfigMaps, "a-child", ownedBy(a)); again.GetUID() != child.GetUID() {
+	if again := w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a)); again.GetUID() != child.GetUID() {
 		t.Error("the child was replaced")
 	}
-	w.Settled()
+	w.WaitForQuiet()
 	if deleted := w.Requests(mark).Verbs("delete"); len(deleted) > 0 {
 		t.Errorf("something was deleted on the way:\n%s", deleted)
 	}
@@ -144,10 +144,10 @@ func TestCompositeAndDecoratorOnOneParent(t *testing.T) {
 	w.define(decorator, "-d", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), "attachments: [{apiVersion: v1, resource: configmaps}]",
 		hooks(`export const sync = ({object}) => ({attachments: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: object.metadata.name + "-attached"}}]});`, "sync"))
 	a := w.wanter("a")
-	attached := w.Must(world.ConfigMaps, "a-attached", ownedBy(a))
-	w.Must(world.ConfigMaps, "a-child", ownedBy(a))
-	w.Settled()
-	if after := w.Must(world.ConfigMaps, "a-attached", ownedBy(a)); after.GetUID() != attached.GetUID() {
+	attached := w.WaitFor(env.ConfigMaps, "a-attached", ownedBy(a))
+	w.WaitFor(env.ConfigMaps, "a-child", ownedBy(a))
+	w.WaitForQuiet()
+	if after := w.WaitFor(env.ConfigMaps, "a-attached", ownedBy(a)); after.GetUID() != attached.GetUID() {
 		t.Error("the attachment was replaced")
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // knowing defines a kind whose spec or status have these fields alone.
 func (w *scene) knowing(kind, part string, fields ...string) {
 	w.T.Helper()
-	crd := w.Parse(world.CRD(w.Group, kind, "Namespaced"))
+	crd := w.Parse(env.CRD(w.Group, kind, "Namespaced"))
 	properties := map[string]any{}
 	for _, field := range fields {
 		properties[field] = map[string]any{"type": "string"}
@@ -47,33 +47,33 @@ export const sync = ({parent}) => ({status: fields, children: [{apiVersion: %q, 
 	for _, set := range []string{"dynamic", "serverside"} {
 		w.object("Tree", set, "set: "+set, "")
 	}
-	w.Must(leaves, "dynamic", hasField("map[known:here]", "spec"))
-	w.MustEvent("serverside", "SyncError", "field not declared in schema") // Server-side apply drops nothing.
-	w.Must(trees, "dynamic", hasField("map[known:here]", "status"))
-	w.MustEvent("dynamic", "StatusNotStored", "status.later")
-	w.Settled()
+	w.WaitFor(leaves, "dynamic", hasField("map[known:here]", "spec"))
+	w.WaitForEvent("serverside", "SyncError", "field not declared in schema") // Server-side apply drops nothing.
+	w.WaitFor(trees, "dynamic", hasField("map[known:here]", "status"))
+	w.WaitForEvent("dynamic", "StatusNotStored", "status.later")
+	w.WaitForQuiet()
 
 	before := w.calls(composite, dynamic, "sync")
 	w.knowing("Sprout", "spec", "known", "later")
-	w.Must(sprouts, "serverside", hasField("map[known:here later:too]", "spec"))
-	w.Settled()
+	w.WaitFor(sprouts, "serverside", hasField("map[known:here later:too]", "spec"))
+	w.WaitForQuiet()
 	if after := w.calls(composite, dynamic, "sync"); after != before {
 		t.Errorf("the hook of a definition whose schemas are as they were was called %v times, want %v", after, before)
 	}
 	w.knowing("Leaf", "spec", "known", "later")
-	w.Must(leaves, "dynamic", hasField("map[known:here later:too]", "spec"))
+	w.WaitFor(leaves, "dynamic", hasField("map[known:here later:too]", "spec"))
 	w.knowing("Tree", "status", "known", "later")
 	for _, set := range []string{"dynamic", "serverside"} {
-		w.Must(trees, set, hasField("map[known:here later:too]", "status"))
+		w.WaitFor(trees, set, hasField("map[known:here later:too]", "status"))
 	}
-	w.Settled()
+	w.WaitForQuiet()
 
 	// What has been learnt is quiet again.
 	mark := w.Mark()
 	passes := w.passes(composite, dynamic)
 	w.Patch(trees, "dynamic", `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	w.mustPasses(composite, dynamic, passes+1)
-	w.Settled()
+	w.WaitForQuiet()
 	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group == w.Group }); len(writes) > 0 {
 		t.Errorf("a pass that changes nothing writes:\n%s", writes)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const (
@@ -29,17 +29,17 @@ const (
 // moment later with the version that the creation returned.
 func TestCreatedAndReplaced(t *testing.T) {
 	w := newScene(t)
-	definitions := w.Cluster.Dynamic().Resource(world.Composites)
+	definitions := w.Cluster.Dynamic().Resource(env.CompositeControllers)
 	for n := range 5 {
 		name := fmt.Sprintf("%s-%d", w.Namespace, n)
-		ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
+		ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 		events, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := time.Now()
-		w.Apply(fmt.Sprintf("apiVersion: %s\nkind: CompositeController\nmetadata: {name: %s}\nspec:\n%s", world.Composites.GroupVersion(), name,
-			world.Indent(w.parentsAre(composite, "none")+"\n"+hooks(`export const sync = () => ({children: []});`, "sync"))))
+		w.Apply(fmt.Sprintf("apiVersion: %s\nkind: CompositeController\nmetadata: {name: %s}\nspec:\n%s", env.CompositeControllers.GroupVersion(), name,
+			env.Indent(w.parentsAre(composite, "none")+"\n"+hooks(`export const sync = () => ({children: []});`, "sync"))))
 		var status any
 		for event := range events.ResultChan() {
 			object := event.Object.(*unstructured.Unstructured)
@@ -104,12 +104,12 @@ func TestDefinitionsWithoutAStatus(t *testing.T) {
 			w.object("Thing", what, "set: "+what, fmt.Sprintf("selector: {matchLabels: {app: %q}}", what))
 			w.applyDefinition(composite, name, w.parentsAre(composite, what), hooks(`
 export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name, labels: {app: parent.metadata.name}}}]});`, "sync"))
-			w.Must(world.ConfigMaps, what, nil)
+			w.WaitFor(env.ConfigMaps, what, nil)
 			written := func(r cluster.Request) bool {
 				return r.Name == name && r.Subresource == "status" && r.Code == http.StatusOK
 			}
 			if served {
-				cluster.Eventually(t, world.Soon, func() error {
+				cluster.Eventually(t, env.Timeout, func() error {
 					if len(w.Requests(mark).Filter(written)) == 0 {
 						return errors.New("the status was never written, so that nothing is tried")
 					}
@@ -118,14 +118,14 @@ export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigM
 			}
 			mark = w.Mark()
 			// Each edit has the definition looked at, as it is every 15 seconds too. Conditions tell their time in seconds.
-			definitions := w.Cluster.Dynamic().Resource(world.Composites)
+			definitions := w.Cluster.Dynamic().Resource(env.CompositeControllers)
 			for n, start := 0, time.Now(); time.Since(start) < 4*time.Second; n++ {
 				patch := fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n)
 				if _, err := definitions.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			w.Settled()
+			w.WaitForQuiet()
 			again := w.Requests(mark).Filter(func(r cluster.Request) bool { return r.Name == name && r.Subresource == "status" })
 			if !served && len(again) > 0 {
 				t.Errorf("a status that is not served is written:\n%s", again)
@@ -144,8 +144,8 @@ export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigM
 // replace puts a CustomResourceDefinition in the place of one whose schema or subresources have more.
 func (w *scene) replace(crd *unstructured.Unstructured) {
 	w.T.Helper()
-	definitions := w.Cluster.Dynamic().Resource(world.CRDs)
-	cluster.Eventually(w.T, world.Soon, func() error {
+	definitions := w.Cluster.Dynamic().Resource(env.CRDs)
+	cluster.Eventually(w.T, env.Timeout, func() error {
 		stored, err := definitions.Get(w.T.Context(), crd.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err

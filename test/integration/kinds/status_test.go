@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // hasField checks the text of a field of an object.
@@ -35,7 +35,7 @@ func TestBuiltInParents(t *testing.T) {
 		"service": {services, `{apiVersion: v1, kind: Service, metadata: {name: service, labels: {set: service}}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`,
 			`{"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}}`, hasField("[map[ip:192.0.2.1 ipMode:VIP]]", "status", "loadBalancer", "ingress"),
 			`{type: "Ours", status: "True", reason: "Ours", message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`},
-		"pod": {world.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: pod, labels: {set: pod}}, spec: {schedulerName: nobody, containers: [{name: c, image: i}]}}`,
+		"pod": {env.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: pod, labels: {set: pod}}, spec: {schedulerName: nobody, containers: [{name: c, image: i}]}}`,
 			`{"status": {"phase": "Running", "reason": "Theirs"}}`, hasField("Theirs", "status", "reason"), `{type: "Ours", status: "True"}`},
 		"deployment": {deployments, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: deployment, labels: {set: deployment}},
 			spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}`,
@@ -52,14 +52,14 @@ export const sync = ({parent: {metadata}}) => ({
   children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name}, data: {text: metadata.labels.say ?? "nothing"}}],
   ...(metadata.labels.say ? {status: {conditions: [%s]}} : {}),
 });`, tc.ours), "sync"))
-			w.Must(world.ConfigMaps, name, hasText("nothing"))
-			w.Settled()
+			w.WaitFor(env.ConfigMaps, name, hasText("nothing"))
+			w.WaitForQuiet()
 			if err := tc.want(w.Get(tc.resource, name)); err != nil {
 				t.Errorf("the hook says nothing of a status: %v", err)
 			}
 			w.Patch(tc.resource, name, `{"metadata": {"labels": {"say": "something"}}}`)
-			w.Must(world.ConfigMaps, name, hasText("something"))
-			parent := w.Must(tc.resource, name, func(o *unstructured.Unstructured) error {
+			w.WaitFor(env.ConfigMaps, name, hasText("something"))
+			parent := w.WaitFor(tc.resource, name, func(o *unstructured.Unstructured) error {
 				if c := w.ConditionOf(o, "Ours"); c.Status != "True" {
 					return fmt.Errorf("the hook's condition is not there: %v", o.Object["status"])
 				}
@@ -75,7 +75,7 @@ export const sync = ({parent: {metadata}}) => ({
 // TestStatusWithoutSubresource has decorators give a status to kinds that have no status subresource.
 func TestStatusWithoutSubresource(t *testing.T) {
 	w := newScene(t)
-	plain := w.Parse(world.CRD(w.Group, "Plain", "Namespaced"))
+	plain := w.Parse(env.CRD(w.Group, "Plain", "Namespaced"))
 	withoutStatus(t, plain, "subresources")
 	w.ApplyObject(plain)
 	answer := `export const sync = ({object}) => ({status: {said: object.metadata.labels.say}});`
@@ -84,11 +84,11 @@ func TestStatusWithoutSubresource(t *testing.T) {
 	plains := w.resource("Plain")
 	for _, say := range []string{"this", "that"} {
 		w.object("Plain", "a", "say: "+say, "")
-		w.Must(plains, "a", hasField(say, "status", "said"))
+		w.WaitFor(plains, "a", hasField(say, "status", "said"))
 	}
 	w.configMap("a", `decorate: "yes", say: this`, "text")
-	w.MustEvent("a", "StatusNotStored", "status.said of configmaps")
-	w.Settled()
+	w.WaitForEvent("a", "StatusNotStored", "status.said of configmaps")
+	w.WaitForQuiet()
 }
 
 // withoutStatus takes of a CustomResourceDefinition's versions what has to do with a status:
@@ -116,7 +116,7 @@ func withoutStatus(t *testing.T, crd *unstructured.Unstructured, what string) {
 // none, the hook sees it, asks for a resync, and nothing else is written. Where the schema drops it, it is written once.
 func TestEmptyStatus(t *testing.T) {
 	w := newScene(t)
-	dropping := w.Parse(world.CRD(w.Group, "Bare", "Namespaced"))
+	dropping := w.Parse(env.CRD(w.Group, "Bare", "Namespaced"))
 	versions := dropping.Object["spec"].(map[string]any)["versions"].([]any)
 	unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status")
 	w.ApplyObject(dropping)
@@ -129,12 +129,12 @@ export const sync = ({object}) => object.status === undefined ? {status: {}, lab
 			mark := w.Mark()
 			w.object(kind, "a", "", "")
 			seen := map[string]string{"Thing": "empty", "Bare": "none"}[kind]
-			w.Must(resource, "a", hasField(seen, "metadata", "labels", "seen"))
-			w.Must(resource, "a", hasField(stored, "status"))
+			w.WaitFor(resource, "a", hasField(seen, "metadata", "labels", "seen"))
+			w.WaitFor(resource, "a", hasField(stored, "status"))
 			if kind == "Thing" {
 				w.mustPasses(decorator, name, w.passes(decorator, name)+3)
 			}
-			w.Settled()
+			w.WaitForQuiet()
 			statuses := w.Requests(mark).Filter(func(r cluster.Request) bool { return r.Subresource == "status" && r.Resource == resource.Resource })
 			if len(statuses) != 1 {
 				t.Errorf("the status was written %d times, want once:\n%s", len(statuses), statuses)

@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // shelf is where the objects of a resource are.
 type shelf struct {
-	*world.World
+	*env.Env
 	resource schema.GroupVersionResource
 }
 
 func (s *stage) shelf(kind string, global bool) shelf {
 	if global {
-		return shelf{s.OutsideNamespaces(), s.resource(kind)}
+		return shelf{s.ClusterScope(), s.resource(kind)}
 	}
-	return shelf{s.World, s.resource(kind)}
+	return shelf{s.Env, s.resource(kind)}
 }
 
 // crew is a parent.
@@ -51,7 +51,7 @@ type spec struct {
 // crew gives a parent that is not there yet, and that goes at the end of the test.
 func (d *definition) crew(name string) *crew {
 	c := &crew{definition: d, name: d.suffix + "-" + name, parents: d.shelf(d.parentKind(), d.clusterParent), parts: d.shelf(d.childKind(), d.clusterChild)}
-	d.T.Cleanup(func() { d.Remove(c.parents.resource, c.parents.Namespace, c.name) })
+	d.T.Cleanup(func() { d.Delete(c.parents.resource, c.parents.Namespace, c.name) })
 	return c
 }
 
@@ -91,7 +91,7 @@ func (c *crew) upgrade(version string) {
 
 func (c *crew) parent() *unstructured.Unstructured {
 	c.T.Helper()
-	return c.parents.Must(c.parents.resource, c.name, nil)
+	return c.parents.WaitFor(c.parents.resource, c.name, nil)
 }
 
 // part is the name of a child.
@@ -128,7 +128,7 @@ func (c *crew) breaks(n int) { c.T.Helper(); c.must(c.tell(c.found(n), "False", 
 
 func (c *crew) found(n int) *unstructured.Unstructured {
 	c.T.Helper()
-	return c.parts.Must(c.parts.resource, c.part(n), nil)
+	return c.parts.WaitFor(c.parts.resource, c.part(n), nil)
 }
 
 func (c *crew) must(err error) {
@@ -162,7 +162,7 @@ func (c *crew) healAll() {
 // mustBe waits until just these versions are there, in the order of the children.
 func (c *crew) mustBe(versions ...string) {
 	c.T.Helper()
-	cluster.Eventually(c.T, world.Soon, func() error { return c.are(versions...) })
+	cluster.Eventually(c.T, env.Timeout, func() error { return c.are(versions...) })
 }
 
 func (c *crew) are(versions ...string) error {
@@ -189,7 +189,7 @@ func (c *crew) are(versions ...string) error {
 // mustSay waits until the parent's condition is about its present generation and says so.
 func (c *crew) mustSay(status string, parts ...string) {
 	c.T.Helper()
-	cluster.Eventually(c.T, world.Soon, func() error { return c.says(status, parts...) })
+	cluster.Eventually(c.T, env.Timeout, func() error { return c.says(status, parts...) })
 }
 
 func (c *crew) says(status string, parts ...string) error {
@@ -198,7 +198,7 @@ func (c *crew) says(status string, parts ...string) error {
 	if observed, _, _ := unstructured.NestedInt64(parent.Object, "status", "observedGeneration"); observed != parent.GetGeneration() {
 		return fmt.Errorf("the status of %s is about generation %d of %d", c.name, observed, parent.GetGeneration())
 	}
-	return world.Says(c.ConditionOf(parent, "Updated"), status, parts...)
+	return env.CheckCondition(c.ConditionOf(parent, "Updated"), status, parts...)
 }
 
 // mustWaitFor waits until the rollout says that it waits for a child.
@@ -210,7 +210,7 @@ func (c *crew) mustWaitFor(n int, parts ...string) {
 // mustEnd heals whoever needs it until the rollout is over, and waits for that.
 func (c *crew) mustEnd() {
 	c.T.Helper()
-	cluster.Eventually(c.T, world.Soon, func() error {
+	cluster.Eventually(c.T, env.Timeout, func() error {
 		c.healAll()
 		return c.ended()
 	})
@@ -251,7 +251,7 @@ func (c *crew) mustBeQuiet() {
 		c.touch(fmt.Sprint(n))
 	}
 	requests := c.Requests(mark).Filter(func(r cluster.Request) bool {
-		return r.Resource != world.Composites.Resource // The number of its parents is told there, a little later.
+		return r.Resource != env.CompositeControllers.Resource // The number of its parents is told there, a little later.
 	})
 	if len(requests) > 0 {
 		c.T.Errorf("passes over %s that has nothing to do make requests:\n%s", c.name, requests)
@@ -262,12 +262,12 @@ func (c *crew) mustBeQuiet() {
 func (c *crew) touch(value string) {
 	c.T.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {"touched": %q}}}`, value)
-	before := c.Passes(c.definition.name, "success")
+	before := c.Reconciles(c.definition.name, "success")
 	c.parents.Patch(c.parents.resource, c.name, patch)
-	c.MustPass(c.definition.name, before, 1)
-	before = c.Passes(c.definition.name, "success")
+	c.WaitForReconciles(c.definition.name, before, 1)
+	before = c.Reconciles(c.definition.name, "success")
 	for name := range c.children() {
 		c.parts.Patch(c.parts.resource, name, patch)
 	}
-	c.MustPass(c.definition.name, before, 1)
+	c.WaitForReconciles(c.definition.name, before, 1)
 }

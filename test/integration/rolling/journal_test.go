@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // journal is what happens to a crew's children from a moment on.
@@ -37,7 +37,7 @@ func (j *journal) writes() cluster.Requests {
 	return writes
 }
 
-func hosts(r cluster.Request) bool { return strings.Contains(r.UserAgent, world.Agent) }
+func hosts(r cluster.Request) bool { return strings.Contains(r.UserAgent, env.UserAgent) }
 
 // mustUpdate checks how many times libretto has updated each child: by one write, or by a deletion and a creation.
 func (j *journal) mustUpdate(times ...int) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // patch is what a revision has of the parent as it is now.
@@ -61,7 +61,7 @@ func (c *crew) revisionLabels() map[string]string {
 // revisions are the parent's, by name. They are in its namespace, or else in libretto's.
 func (c *crew) revisions() map[string]*unstructured.Unstructured {
 	c.T.Helper()
-	return c.List(world.Revisions, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: c.revisionLabels()}))
+	return c.List(env.Revisions, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: c.revisionLabels()}))
 }
 
 // claims are the names of the children that a revision has, as it has them.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // tunings are what happens with settings of libretto's own.
@@ -150,7 +150,7 @@ func besideTheTemplate(d *definition) {
 	c.mustWaitFor(0)
 	c.play(spec{count: 3, version: "v2", motto: "onward"})
 	for n := range 3 {
-		c.parts.Must(c.parts.resource, c.part(n), func(part *unstructured.Unstructured) error {
+		c.parts.WaitFor(c.parts.resource, c.part(n), func(part *unstructured.Unstructured) error {
 			if motto, _, _ := unstructured.NestedString(part.Object, "spec", "motto"); motto != "onward" {
 				return fmt.Errorf("motto of %s is %q, want onward", part.GetName(), motto)
 			}
@@ -176,7 +176,7 @@ func history(limit int) func(*definition) {
 			c.upgrade(version)
 			c.mustEnd()
 		}
-		cluster.Eventually(d.T, world.Soon, func() error {
+		cluster.Eventually(d.T, env.Timeout, func() error {
 			if revisions := c.revisions(); len(revisions) != limit+1 {
 				return fmt.Errorf("%d revisions, want %d: the latest and as many old ones as the limit says", len(revisions), limit+1)
 			}

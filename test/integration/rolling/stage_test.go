@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -58,7 +58,7 @@ func (c cell) strategy() string {
 }
 
 // stage is a world with Crews and Parts.
-type stage struct{ *world.World }
+type stage struct{ *env.Env }
 
 // newStage makes the resources and starts libretto, which keeps the revisions of GlobalCrews in the test's namespace.
 func newStage(t *testing.T) *stage {
@@ -70,10 +70,10 @@ func newStage(t *testing.T) *stage {
 
 func newStageWithoutLibretto(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{world.New(t)}
+	s := &stage{env.New(t)}
 	var crds []*unstructured.Unstructured
 	for kind, scope := range map[string]string{"Crew": "Namespaced", "GlobalCrew": "Cluster", "Part": "Namespaced", "GlobalPart": "Cluster"} {
-		crds = append(crds, s.Parse(world.CRD(s.Group, kind, scope)))
+		crds = append(crds, s.Parse(env.CRD(s.Group, kind, scope)))
 	}
 	if err := s.Cluster.Apply(t.Context(), s.Namespace, crds...); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (s *stage) start(flags ...string) {
 }
 
 // in is the same stage for a subtest.
-func (s *stage) in(t *testing.T) *stage { return &stage{s.For(t)} }
+func (s *stage) in(t *testing.T) *stage { return &stage{s.WithT(t)} }
 
 func (s *stage) resource(kind string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: strings.ToLower(kind) + "s"}
@@ -123,7 +123,7 @@ export function sync({parent, children}) {
 }`
 
 func (s *stage) script(c cell) string {
-	namespace := world.Quote(s.Namespace)
+	namespace := env.Quote(s.Namespace)
 	if c.clusterChild {
 		namespace = "undefined"
 	}
@@ -175,8 +175,8 @@ spec: {
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %[9]s}}},
   %[10]s
 }`, d.name, d.Group, d.resource(d.parentKind()).Resource, d.suffix, d.history(),
-		d.resource(d.childKind()).Resource, d.method, strategy, world.Quote(d.script(d.cell)), d.settings.spec, d.cell.strategy()))
-	d.MustCondition(d.name, "Ready", "True")
+		d.resource(d.childKind()).Resource, d.method, strategy, env.Quote(d.script(d.cell)), d.settings.spec, d.cell.strategy()))
+	d.WaitForCondition(d.name, "Ready", "True")
 }
 
 // in is the same definition for a subtest.

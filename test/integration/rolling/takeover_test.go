@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestTakeover lets libretto find what metacontroller has left. Some versions of it wrote the namespace before the
@@ -122,7 +122,7 @@ func (c *crew) create(object *unstructured.Unstructured) {
 	object.SetNamespace(c.Namespace)
 	resource := c.parts.resource
 	if object.GetKind() == "ControllerRevision" {
-		resource = world.Revisions
+		resource = env.Revisions
 	}
 	if _, err := c.In(resource).Create(c.T.Context(), object, metav1.CreateOptions{}); err != nil {
 		c.T.Fatal(err)

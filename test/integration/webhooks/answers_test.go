@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestStrictness shows what of an answer is refused in each version of a hook, and what if the definition says how to read it.
@@ -59,7 +59,7 @@ func TestStrictness(t *testing.T) {
 				s.holds(name, "yes")
 				return
 			}
-			s.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
+			s.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
 		})
 	}
 }
@@ -107,7 +107,7 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: selectors}}}
   childResources: [{apiVersion: v1, resource: configmaps}]
   hooks: {sync: {webhook: {url: %q}}}`, full, s.Group, server.URL))
-	s.MustCondition(full, "Ready", "True")
+	s.WaitForCondition(full, "Ready", "True")
 	for name, c := range map[string]struct{ spec, told string }{
 		"missing": {"{}", "spec.selector"},
 		"empty":   {"{selector: {}}", "spec.selector"},
@@ -122,16 +122,16 @@ spec:
 			if c.told == "" {
 				s.holds(name, "yes")
 				// The next case's parent would find it as well.
-				s.Remove(s.things, s.Namespace, name)
-				s.Gone(world.ConfigMaps, name, "")
+				s.Delete(s.things, s.Namespace, name)
+				s.WaitForDeletion(env.ConfigMaps, name, "")
 				return
 			}
-			event := s.MustEvent(name, "SyncError", c.told)
+			event := s.WaitForEvent(name, "SyncError", c.told)
 			t.Log(event.Message)
-			if s.Get(world.ConfigMaps, name) != nil {
+			if s.Get(env.ConfigMaps, name) != nil {
 				t.Error("there is a child all the same")
 			}
-			s.Remove(s.things, s.Namespace, name)
+			s.Delete(s.things, s.Namespace, name)
 		})
 	}
 }

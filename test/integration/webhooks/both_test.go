@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestFallback shows when the webhook answers in place of the script.
@@ -19,7 +19,7 @@ func TestFallback(t *testing.T) {
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: "script"}}]};
 };`
 	store := func(text string) {
-		s.Apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: scripts}, data: {"sync.js": %s}}`, world.Quote(text)))
+		s.Apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: scripts}, data: {"sync.js": %s}}`, env.Quote(text)))
 	}
 	store("export const sync = ({parent}) => {")
 	name := s.definition("fallback", fmt.Sprintf("{script: {path: sync.js, timeout: 2s}, webhook: {url: %q}, fallback: Webhook}", server.URL),
@@ -27,16 +27,16 @@ func TestFallback(t *testing.T) {
 	s.thing("fallback", "a") // The timeout is long enough for a script that answers, however busy the machine is.
 	// The script has never loaded.
 	s.holds("a", "webhook")
-	s.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:1")
-	s.MustCondition(name, "Ready", "True")
+	s.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:1")
+	s.WaitForCondition(name, "Ready", "True")
 	s.counted(1, "libretto_hook_fallback_total", hookOf(name, "reason", "NotLoaded"))
 	// Once it has, it serves.
 	store(pickup)
 	s.holds("a", "script")
-	s.MustCondition(name, "ScriptsReady", "True")
+	s.WaitForCondition(name, "ScriptsReady", "True")
 	// An edit that does not load leaves the last good text, not the webhook.
 	store("export const sync = (")
-	s.MustCondition(name, "ScriptsReady", "False", "goes on serving")
+	s.WaitForCondition(name, "ScriptsReady", "False", "goes on serving")
 	s.thing("fallback", "b")
 	s.holds("b", "script")
 	store(pickup)
@@ -46,7 +46,7 @@ func TestFallback(t *testing.T) {
 	s.counted(1, "libretto_hook_fallback_total", hookOf(name, "reason", "HookTimedOut"))
 	// It throws: that is to be seen.
 	s.Patch(s.things, "b", `{"spec": {"throws": true}}`)
-	s.MustEvent("b", "SyncError", "HookFailed: sync hook: ", "no good")
+	s.WaitForEvent("b", "SyncError", "HookFailed: sync hook: ", "no good")
 	s.holds("b", "script")
 }
 
@@ -80,6 +80,6 @@ func TestShadow(t *testing.T) {
 		s.holds(fmt.Sprint("held-", n), "new")
 	}
 	s.counted(1, "libretto_hook_shadow_total", outcome(name, "failed"))
-	s.Remove(world.Composites, "", name)
+	s.Delete(env.CompositeControllers, "", name)
 	s.uncounted("libretto_hook_shadow_total", hookOf(name))
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestEtag shows that an answer which has not changed is not sent again, one for each parent.
@@ -44,7 +44,7 @@ func TestEtag(t *testing.T) {
 		before := unchanged.Load()
 		s.holds("a", fmt.Sprint(n))
 		s.holds("b", fmt.Sprint(n))
-		cluster.Eventually(t, world.Soon, func() error {
+		cluster.Eventually(t, env.Timeout, func() error {
 			if got := unchanged.Load() - before; got < 4 {
 				return fmt.Errorf("%d answers of 304 and 412, want 4", got)
 			}
@@ -101,7 +101,7 @@ func TestRetryAfter(t *testing.T) {
 				}
 			}
 			if c.told {
-				s.MustEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
+				s.WaitForEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
 			} else {
 				s.mustNotTellOf(server.URL)
 			}
@@ -116,7 +116,7 @@ func TestNoHotLoop(t *testing.T) {
 	server.says(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
 	s.definition("busy", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
 	s.thing("busy", "busy")
-	s.MustEvent("busy", "SyncError", "answered 429 Too Many Requests")
+	s.WaitForEvent("busy", "SyncError", "answered 429 Too Many Requests")
 	cluster.Consistently(t, 4*time.Second, func() error {
 		if n := server.called(); n > 20 {
 			return fmt.Errorf("called %d times", n)
@@ -151,7 +151,7 @@ func TestService(t *testing.T) {
 	}
 	s.definition("secure", "{webhook: {service: {name: hooks, namespace: prod, port: 8443, protocol: https}, path: /sync}}", "")
 	s.thing("secure", "secure")
-	s.MustEvent("secure", "SyncError", "https://hooks.prod:8443/sync")
+	s.WaitForEvent("secure", "SyncError", "https://hooks.prod:8443/sync")
 	mu.Lock()
 	defer mu.Unlock()
 	for _, want := range []string{"http://hooks.prod:8080/port?a=b", "http://hooks.prod:80/standard?a=b", "https://hooks.prod:8443"} {
@@ -165,7 +165,7 @@ func TestUnknownServiceIsTold(t *testing.T) {
 	s := newStage(t)
 	s.definition("gone", "{webhook: {service: {name: no-hooks, namespace: nowhere, port: 8080}, path: /sync}}", "")
 	s.thing("gone", "gone")
-	s.MustEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
+	s.WaitForEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
 }
 
 // TestTroubles shows what is told of servers that do not answer as they should; nothing is changed meanwhile.
@@ -220,7 +220,7 @@ func TestTroubles(t *testing.T) {
 			s.thing(name, name)
 			s.holds(name, "yes")
 			s.definition(name, fmt.Sprintf("{webhook: {url: %q%s}}", target.URL, c.more), "")
-			s.MustEvent(name, "SyncError", c.told)
+			s.WaitForEvent(name, "SyncError", c.told)
 			s.holds(name, "yes")
 		})
 	}
@@ -237,7 +237,7 @@ func TestLooseAnswers(t *testing.T) {
 	s.thing("loose", "loose")
 	s.holds("loose", "last")
 	server.says(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `null`) })
-	s.Gone(world.ConfigMaps, "loose", "")
+	s.WaitForDeletion(env.ConfigMaps, "loose", "")
 }
 
 // TestRequestIDs shows that a call is found in the logs of both sides.
@@ -252,8 +252,8 @@ func TestRequestIDs(t *testing.T) {
 	})
 	s.definition("ids", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
 	s.thing("ids", "ids")
-	s.MustEvent("ids", "SyncError", "answered 500")
-	cluster.Eventually(t, world.Soon, func() error {
+	s.WaitForEvent("ids", "SyncError", "answered 500")
+	cluster.Eventually(t, env.Timeout, func() error {
 		if given, _ := id.Load().(string); given == "" || !strings.Contains(s.Libretto().Log(), "request "+given) {
 			return fmt.Errorf("the request %q is not in the log", given)
 		}

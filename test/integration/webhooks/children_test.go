@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // answering answers a parent and its ConfigMaps with what the status says and the name of the ConfigMap that is wanted.
@@ -48,20 +48,20 @@ func TestChildThatIsBeingDeleted(t *testing.T) {
 	s.definition("children", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
 	s.thing("children", "a")
 	s.says("a", "there")
-	first := s.Get(world.ConfigMaps, "c").GetUID()
-	s.Patch(world.ConfigMaps, "c", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+	first := s.Get(env.ConfigMaps, "c").GetUID()
+	s.Patch(env.ConfigMaps, "c", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 	mark := s.Mark()
-	if err := s.In(world.ConfigMaps).Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
+	if err := s.In(env.ConfigMaps).Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.says("a", "going")
-	s.Settled()
+	s.WaitForQuiet()
 	if writes := s.Requests(mark).Of("", "configmaps").Writes(); len(writes) > 0 {
 		t.Errorf("a child that is being deleted is written:\n%s", writes)
 	}
-	s.Patch(world.ConfigMaps, "c", `{"metadata": {"finalizers": null}}`)
+	s.Patch(env.ConfigMaps, "c", `{"metadata": {"finalizers": null}}`)
 	s.says("a", "there")
-	if next := s.Get(world.ConfigMaps, "c"); next == nil || next.GetUID() == first {
+	if next := s.Get(env.ConfigMaps, "c"); next == nil || next.GetUID() == first {
 		t.Error("the child is not made anew")
 	}
 }
@@ -80,11 +80,11 @@ func TestDeletionsGoFirst(t *testing.T) {
 	s.definition("order", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
 	s.thing("order", "a")
 	s.holds("one", "yes")
-	s.Settled()
+	s.WaitForQuiet()
 	mark := s.Mark()
 	s.Patch(s.things, "a", `{"metadata": {"annotations": {"child": "two"}}}`)
 	s.holds("two", "yes")
-	s.Settled()
+	s.WaitForQuiet()
 	var order []string
 	for _, write := range s.Requests(mark).Of("", "configmaps").Writes() {
 		order = append(order, write.Verb+" "+write.Name)

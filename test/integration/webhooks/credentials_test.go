@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func plain(*httptest.Server) {}
@@ -110,8 +110,8 @@ func TestCredentials(t *testing.T) {
 					s.holds(set, "yes")
 					return
 				}
-				s.MustEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
-				if s.Get(world.ConfigMaps, set) != nil {
+				s.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
+				if s.Get(env.ConfigMaps, set) != nil {
 					t.Error("there is a child, though nobody answered")
 				}
 			})
@@ -150,23 +150,23 @@ func TestMissingSecret(t *testing.T) {
 	server.says(bearer("right"))
 	name := s.definition("late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, s.Namespace), "")
 	s.thing("late", "late")
-	s.MustCondition(name, "Accepted", "True")
-	s.MustCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+s.Namespace+"/late is not there: create it")
-	s.MustEvent(name, "CredentialsNotReady", "is not there")
+	s.WaitForCondition(name, "Accepted", "True")
+	s.WaitForCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+s.Namespace+"/late is not there: create it")
+	s.WaitForEvent(name, "CredentialsNotReady", "is not there")
 	if n := server.called(); n != 0 {
 		t.Errorf("called %d times without the token", n)
 	}
 	s.secret("late", map[string]string{"token": "right"})
 	s.holds("late", "yes")
-	s.MustCondition(name, "Ready", "True", "Running")
-	s.Remove(secrets, s.Namespace, "late")
-	s.MustCondition(name, "Ready", "True", "CredentialsNotReady", "what was good last", "is not there")
+	s.WaitForCondition(name, "Ready", "True", "Running")
+	s.Delete(secrets, s.Namespace, "late")
+	s.WaitForCondition(name, "Ready", "True", "CredentialsNotReady", "what was good last", "is not there")
 	s.thing("late", "another")
 	s.holds("another", "yes")
 	// What failed for want of the right token is called again when there is one.
 	server.says(bearer("newer"))
 	s.Patch(s.things, "late", `{"spec": {"changed": true}}`)
-	s.MustEvent("late", "SyncError", "answered 401")
+	s.WaitForEvent("late", "SyncError", "answered 401")
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer newer" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -176,7 +176,7 @@ func TestMissingSecret(t *testing.T) {
 	})
 	s.secret("late", map[string]string{"token": "newer"})
 	s.holds("late", "mended")
-	s.MustCondition(name, "Ready", "True", "Running")
+	s.WaitForCondition(name, "Ready", "True", "Running")
 }
 
 // TestServiceAccountToken shows that a server can tell who calls, and that the API
@@ -208,9 +208,9 @@ func TestServiceAccountToken(t *testing.T) {
 	s.holds("account", "yes")
 
 	own := s.definition("own", hook("caller", audienceOfTheAPIServer(t, s, clientset)), "")
-	s.MustCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
+	s.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
 	nobody := s.definition("nobody", hook("nobody", "https://hooks.example.com"), "")
-	s.MustCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+s.Namespace+"/nobody is not there: create it")
+	s.WaitForCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+s.Namespace+"/nobody is not there: create it")
 }
 
 // audienceOfTheAPIServer is what a token without an audience of its own is for.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestDecoratorCredentials shows that decorators' hooks are called with credentials as composites' are, by both ways to give them.
@@ -62,8 +62,8 @@ func TestDecoratorCredentials(t *testing.T) {
 				s.holds(name, "yes")
 				return
 			}
-			s.MustEvent(name, "SyncError", "HookFailed: sync hook: "+server.URL, "answered 401 Unauthorized: who are you?")
-			if s.Get(world.ConfigMaps, name) != nil {
+			s.WaitForEvent(name, "SyncError", "HookFailed: sync hook: "+server.URL, "answered 401 Unauthorized: who are you?")
+			if s.Get(env.ConfigMaps, name) != nil {
 				t.Error("there is an attachment, though nobody answered")
 			}
 		})
@@ -94,20 +94,20 @@ spec:
   attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]
   resyncPeriodSeconds: 1
   hooks: {sync: {webhook: {url: %q}}}`, name, s.Group, method, server.URL))
-			t.Cleanup(func() { s.Remove(decorators, "", name) })
+			t.Cleanup(func() { s.Delete(decorators, "", name) })
 			s.thing("rolling", "rolling")
 			s.holds("one", "old")
 			s.holds("two", "old")
-			before := s.Get(world.ConfigMaps, "one")
+			before := s.Get(env.ConfigMaps, "one")
 			says("new")
 			s.holds("one", "new")
 			s.holds("two", "new")
-			if replaced := s.Get(world.ConfigMaps, "one").GetUID() != before.GetUID(); replaced != replaces {
+			if replaced := s.Get(env.ConfigMaps, "one").GetUID() != before.GetUID(); replaced != replaces {
 				t.Errorf("the attachment was replaced: %v, want %v", replaced, replaces)
 			}
-			s.Remove(s.things, s.Namespace, "rolling")
-			s.Gone(world.ConfigMaps, "one", "")
-			s.Gone(world.ConfigMaps, "two", "")
+			s.Delete(s.things, s.Namespace, "rolling")
+			s.WaitForDeletion(env.ConfigMaps, "one", "")
+			s.WaitForDeletion(env.ConfigMaps, "two", "")
 		})
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
-var decorators = world.Composites.GroupVersion().WithResource("decoratorcontrollers")
+var decorators = env.CompositeControllers.GroupVersion().WithResource("decoratorcontrollers")
 
 // decorate applies a DecoratorController of the Things that have the label set: <name>, and gives its name.
 func (s *stage) decorate(name, target, hook, more string) string {
@@ -29,8 +29,8 @@ spec:
   resources: [{apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}%s}]
   attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
   hooks: {sync: %s}
-%s`, full, s.Group, name, target, hook, world.Indent(more)))
-	s.T.Cleanup(func() { s.Remove(decorators, "", full) })
+%s`, full, s.Group, name, target, hook, env.Indent(more)))
+	s.T.Cleanup(func() { s.Delete(decorators, "", full) })
 	return full
 }
 
@@ -51,31 +51,31 @@ func TestLifeIsTold(t *testing.T) {
 	decorating := serve(t, nil)
 	decorating.says(attaching("yes"))
 	for name, resource := range map[string]schema.GroupVersionResource{
-		s.definition("composite", hook, ""):                                                  world.Composites,
+		s.definition("composite", hook, ""):                                                  env.CompositeControllers,
 		s.decorate("decorator", "", fmt.Sprintf("{webhook: {url: %q}}", decorating.URL), ""): decorators,
 	} {
 		s.thing(strings.TrimPrefix(name, s.Namespace+"-"), name)
 		s.holds(name, "yes")
 		for _, reason := range []string{"Starting", "Started"} {
-			if event := s.MustEvent(name, reason, name); event.Type != "Normal" || event.Source.Component != "metacontroller" || event.Namespace != "default" {
+			if event := s.WaitForEvent(name, reason, name); event.Type != "Normal" || event.Source.Component != "metacontroller" || event.Namespace != "default" {
 				t.Errorf("event %s is %s of %s in %s, want Normal of metacontroller in default", reason, event.Type, event.Source.Component, event.Namespace)
 			}
 		}
-		s.OutsideNamespaces().Patch(resource, name, `{"metadata": {"annotations": {"touched": "yes"}}}`)
-		s.Settled()
+		s.ClusterScope().Patch(resource, name, `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		s.WaitForQuiet()
 		if events := s.reasons(name); strings.Count(events, "Started") != 1 || strings.Contains(events, "Stopp") {
 			t.Errorf("an annotation of %s makes it start anew: %s", name, events)
 		}
-		s.Remove(resource, "", name)
-		s.MustEvent(name, "Stopping", name)
-		s.MustEvent(name, "Stopped", name)
+		s.Delete(resource, "", name)
+		s.WaitForEvent(name, "Stopping", name)
+		s.WaitForEvent(name, "Stopped", name)
 	}
 }
 
 // reasons are those of all events on a definition.
 func (s *stage) reasons(name string) string {
 	s.T.Helper()
-	list, err := s.Cluster.Dynamic().Resource(world.Events).Namespace("default").List(s.T.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(s.T.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func TestIgnoreStatusChanges(t *testing.T) {
 	decorating := serve(t, nil)
 	decorating.says(attaching("hook"))
 	full := s.definition("composite", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.OutsideNamespaces().Patch(world.Composites, full, `{"spec": {"parentResource": {"ignoreStatusChanges": true}}}`)
-	s.MustCondition(full, "Ready", "True")
+	s.ClusterScope().Patch(env.CompositeControllers, full, `{"spec": {"parentResource": {"ignoreStatusChanges": true}}}`)
+	s.WaitForCondition(full, "Ready", "True")
 	s.decorate("decorator", ", ignoreStatusChanges: true", fmt.Sprintf("{webhook: {url: %q}}", decorating.URL), "")
 	both := func(do func(set string)) {
 		t.Helper()
@@ -111,7 +111,7 @@ func TestIgnoreStatusChanges(t *testing.T) {
 	for _, change := range []string{`{"metadata": {"labels": {"touched": "yes"}}}`, `{"metadata": {"annotations": {"touched": "yes"}}}`, `{"spec": {"touched": true}}`} {
 		before := s.calm(called)
 		both(somebody)
-		s.Settled()
+		s.WaitForQuiet()
 		both(func(set string) { s.says(set, "somebody") })
 		if again := called() - before; again != 0 {
 			t.Errorf("the hooks were called %d times for changes of status", again)
@@ -126,9 +126,9 @@ func TestIgnoreStatusChanges(t *testing.T) {
 func (s *stage) calm(called func() int) int {
 	s.T.Helper()
 	calls := called()
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		before := calls
-		s.Settled()
+		s.WaitForQuiet()
 		if calls = called(); calls != before {
 			return fmt.Errorf("%d more calls", calls-before)
 		}
@@ -140,7 +140,7 @@ func (s *stage) calm(called func() int) int {
 // says waits until a Thing's status does.
 func (s *stage) says(thing, want string) {
 	s.T.Helper()
-	s.Must(s.things, thing, func(o *unstructured.Unstructured) error {
+	s.WaitFor(s.things, thing, func(o *unstructured.Unstructured) error {
 		if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said != want {
 			return fmt.Errorf("%s says %q, want %q", thing, said, want)
 		}
@@ -157,20 +157,20 @@ func TestDroppedJobTakesItsPods(t *testing.T) {
 	})
 	full := s.definition("jobs", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "resyncPeriodSeconds: 1")
 	patch := []byte(`{"spec": {"childResources": [{"apiVersion": "batch/v1", "resource": "jobs"}]}}`)
-	if _, err := s.Cluster.Dynamic().Resource(world.Composites).Patch(t.Context(), full, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := s.Cluster.Dynamic().Resource(env.CompositeControllers).Patch(t.Context(), full, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.thing("jobs", "jobs")
-	pods := func() int { return len(s.List(world.Pods, "job-name=work")) }
-	cluster.Eventually(t, world.Soon, func() error {
+	pods := func() int { return len(s.List(env.Pods, "job-name=work")) }
+	cluster.Eventually(t, env.Timeout, func() error {
 		if pods() == 0 {
 			return fmt.Errorf("the Job has no Pod")
 		}
 		return nil
 	})
 	server.says(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": []}`) })
-	s.Gone(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "work", "")
-	cluster.Eventually(t, world.Soon, func() error {
+	s.WaitForDeletion(schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "work", "")
+	cluster.Eventually(t, env.Timeout, func() error {
 		if n := pods(); n > 0 {
 			return fmt.Errorf("%d Pods are left of the Job", n)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestAuthorityIsReplaced shows that another authority in a ConfigMap is heeded, for the better and for the worse.
@@ -24,15 +24,15 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	trust(stranger)
 	s.definition("authority", fmt.Sprintf("{webhook: {url: %q, caBundle: {configMapRef: {namespace: %s, name: authority}}}}", server.URL, s.Namespace), "resyncPeriodSeconds: 1")
 	s.thing("authority", "before")
-	s.MustEvent("before", "SyncError", "in caBundle")
+	s.WaitForEvent("before", "SyncError", "in caBundle")
 	trust(server.authority())
 	s.holds("before", "yes")
 	trust(stranger)
 	s.thing("authority", "after")
-	s.MustEvent("after", "SyncError", "in caBundle")
+	s.WaitForEvent("after", "SyncError", "in caBundle")
 	server.says(wanting("no"))
 	cluster.Consistently(t, 2*time.Second, func() error {
-		if child := s.Get(world.ConfigMaps, "before"); child.Object["data"].(map[string]any)["value"] != "yes" {
+		if child := s.Get(env.ConfigMaps, "before"); child.Object["data"].(map[string]any)["value"] != "yes" {
 			return fmt.Errorf("a server that is not trusted was heard")
 		}
 		return nil
@@ -91,7 +91,7 @@ func (s *stage) rotateUnderLoad(name string, edit func(*httptest.Server), shown 
 	for n := 1; n <= 1+rotations; n++ {
 		before := server.called()
 		s.secret(name, data(n))
-		cluster.Eventually(s.T, world.Soon, func() error {
+		cluster.Eventually(s.T, env.Timeout, func() error {
 			if valid.Load() != int64(n) || server.called() < before+callsBetween {
 				return fmt.Errorf("token %d is in use, after %d calls", valid.Load(), server.called()-before)
 			}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -30,7 +30,7 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // stage is a world with a custom resource Thing, and a libretto.
 type stage struct {
-	*world.World
+	*env.Env
 	things schema.GroupVersionResource
 }
 
@@ -43,13 +43,13 @@ func newStage(t *testing.T) *stage {
 
 func newStageWithoutLibretto(t *testing.T) *stage {
 	t.Helper()
-	w := world.New(t)
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
-	return &stage{World: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
+	w := env.New(t)
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
+	return &stage{Env: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
 }
 
 // in is the same stage for a subtest.
-func (s *stage) in(t *testing.T) *stage { return &stage{World: s.For(t), things: s.things} }
+func (s *stage) in(t *testing.T) *stage { return &stage{Env: s.WithT(t), things: s.things} }
 
 // definition applies a CompositeController of the Things that have the label
 // set: <name>, with a sync hook and more of a spec, and gives its name.
@@ -65,7 +65,7 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}}
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
   hooks: {sync: %s}
-%s`, full, s.Group, name, hook, world.Indent(more)))
+%s`, full, s.Group, name, hook, env.Indent(more)))
 	return full
 }
 
@@ -90,7 +90,7 @@ func (s *stage) secret(name string, data map[string]string) {
 // holds waits for a child with a value.
 func (s *stage) holds(child, value string) {
 	s.T.Helper()
-	s.Must(world.ConfigMaps, child, func(o *unstructured.Unstructured) error {
+	s.WaitFor(env.ConfigMaps, child, func(o *unstructured.Unstructured) error {
 		if got, _, _ := unstructured.NestedString(o.Object, "data", "value"); got != value {
 			return fmt.Errorf("ConfigMap %s holds %q, want %q", child, got, value)
 		}
@@ -101,7 +101,7 @@ func (s *stage) holds(child, value string) {
 // counted waits until a counter of libretto's is at least that.
 func (s *stage) counted(least float64, metric string, labels map[string]string) {
 	s.T.Helper()
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		if got := s.count(metric, labels); got < least {
 			return fmt.Errorf("%s%v is %v, want %v", metric, labels, got, least)
 		}
@@ -183,7 +183,7 @@ func (s *server) authority() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-func asYAML(text string) string { return world.Quote(text) }
+func asYAML(text string) string { return env.Quote(text) }
 
 // wanting answers with one ConfigMap, named as the parent, that holds the value.
 func wanting(value string) http.HandlerFunc {
@@ -213,7 +213,7 @@ func askedAbout(w http.ResponseWriter, r *http.Request, field string) string {
 // mustNotTellOf shows that no event names a server, as of what passes by itself.
 func (s *stage) mustNotTellOf(url string) {
 	s.T.Helper()
-	for _, e := range s.List(world.Events, "") {
+	for _, e := range s.List(env.Events, "") {
 		if message := fmt.Sprint(e.Object["message"]); strings.Contains(message, url) {
 			s.T.Errorf("an event tells of what passes by itself: %s", message)
 		}
@@ -222,14 +222,14 @@ func (s *stage) mustNotTellOf(url string) {
 
 // script answers as wanting does.
 func script(value string) string {
-	return world.Quote(fmt.Sprintf(`export const sync = ({parent}) => ({children: [
+	return env.Quote(fmt.Sprintf(`export const sync = ({parent}) => ({children: [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name}, data: {value: %q}}]});`, value))
 }
 
 // uncounted waits until nothing is left of a counter.
 func (s *stage) uncounted(metric string, labels map[string]string) {
 	s.T.Helper()
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		if got := s.count(metric, labels); got > 0 {
 			return fmt.Errorf("%s%v is still %v", metric, labels, got)
 		}

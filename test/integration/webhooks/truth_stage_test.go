@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const somebodyElses = "example.com/holds"
@@ -80,7 +80,9 @@ func (s *truthStage) define(kind string, finalize bool) {
 	s.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %sController\nmetadata: {name: %s}\nspec:\n%s\n  hooks:\n%s",
 		strings.ToUpper(kind[:1])+kind[1:], name, spec, strings.Join(hooks, "\n")))
 	if kind == "decorator" {
-		s.T.Cleanup(func() { s.Remove(world.Composites.GroupVersion().WithResource("decoratorcontrollers"), "", name) })
+		s.T.Cleanup(func() {
+			s.Delete(env.CompositeControllers.GroupVersion().WithResource("decoratorcontrollers"), "", name)
+		})
 	}
 }
 
@@ -176,9 +178,9 @@ spec:
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: %[1]s}
-spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, world.Quote(kept)))
+spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, env.Quote(kept)))
 	s.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: probe, finalizers: [orphan]}}", s.Group))
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		_, err := s.In(s.things).Patch(s.T.Context(), "probe", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "the garbage collector waits") {
@@ -191,8 +193,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, wor
 // letGo removes what would keep the namespace from being deleted.
 func (s *truthStage) letGo() {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	s.Remove(admission.WithResource("validatingadmissionpolicybindings"), "", s.Namespace)
-	s.Remove(admission.WithResource("validatingadmissionpolicies"), "", s.Namespace)
+	s.Delete(admission.WithResource("validatingadmissionpolicybindings"), "", s.Namespace)
+	s.Delete(admission.WithResource("validatingadmissionpolicies"), "", s.Namespace)
 	list, err := s.In(s.things).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		s.T.Error(err)

@@ -1,4 +1,4 @@
-package world
+package env
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 )
 
 // ConditionOf gives a condition of an object's status, or an empty one.
-func (w *World) ConditionOf(object *unstructured.Unstructured, kind string) metav1.Condition {
-	w.T.Helper()
+func (e *Env) ConditionOf(object *unstructured.Unstructured, kind string) metav1.Condition {
+	e.T.Helper()
 	status := struct {
 		Conditions []metav1.Condition `json:"conditions"`
 	}{}
 	value, _, _ := unstructured.NestedMap(object.Object, "status")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(value, &status); err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	for _, c := range status.Conditions {
 		if c.Type == kind {
@@ -31,31 +31,31 @@ func (w *World) ConditionOf(object *unstructured.Unstructured, kind string) meta
 }
 
 // Condition gives a condition of a CompositeController that is about its present spec, or an empty one.
-func (w *World) Condition(definition, kind string) metav1.Condition {
-	w.T.Helper()
-	object, err := w.Cluster.Dynamic().Resource(Composites).Get(w.T.Context(), definition, metav1.GetOptions{})
+func (e *Env) Condition(definition, kind string) metav1.Condition {
+	e.T.Helper()
+	object, err := e.Cluster.Dynamic().Resource(CompositeControllers).Get(e.T.Context(), definition, metav1.GetOptions{})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
-	if c := w.ConditionOf(object, kind); c.ObservedGeneration == object.GetGeneration() {
+	if c := e.ConditionOf(object, kind); c.ObservedGeneration == object.GetGeneration() {
 		return c
 	}
 	return metav1.Condition{}
 }
 
 // MustCondition waits for a condition of the newest spec with that status, and a message that contains all of parts.
-func (w *World) MustCondition(definition, kind, status string, parts ...string) metav1.Condition {
-	w.T.Helper()
+func (e *Env) WaitForCondition(definition, kind, status string, parts ...string) metav1.Condition {
+	e.T.Helper()
 	var c metav1.Condition
-	cluster.Eventually(w.T, Soon, func() error {
-		c = w.Condition(definition, kind)
-		return Says(c, status, parts...)
+	cluster.Eventually(e.T, Timeout, func() error {
+		c = e.Condition(definition, kind)
+		return CheckCondition(c, status, parts...)
 	})
 	return c
 }
 
 // Says checks a condition's status, and that its reason and message contain all of parts.
-func Says(c metav1.Condition, status string, parts ...string) error {
+func CheckCondition(c metav1.Condition, status string, parts ...string) error {
 	if string(c.Status) != status {
 		return fmt.Errorf("condition %s is %q (%s: %s), want %s", c.Type, c.Status, c.Reason, c.Message, status)
 	}
@@ -63,11 +63,11 @@ func Says(c metav1.Condition, status string, parts ...string) error {
 }
 
 // MustEvent waits for an event on an object of any namespace, or on a definition, whose message contains all of parts.
-func (w *World) MustEvent(name, reason string, parts ...string) corev1.Event {
-	w.T.Helper()
+func (e *Env) WaitForEvent(name, reason string, parts ...string) corev1.Event {
+	e.T.Helper()
 	var found corev1.Event
-	cluster.Eventually(w.T, Soon, func() error {
-		list, err := w.Cluster.Dynamic().Resource(Events).List(w.T.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	cluster.Eventually(e.T, Timeout, func() error {
+		list, err := e.Cluster.Dynamic().Resource(Events).List(e.T.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 		if err != nil {
 			return err
 		}

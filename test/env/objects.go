@@ -1,4 +1,4 @@
-package world
+package env
 
 import (
 	"context"
@@ -18,62 +18,62 @@ import (
 )
 
 // Apply applies YAML documents; objects without a namespace go to the test's. Definitions are removed at its end.
-func (w *World) Apply(documents string) {
-	w.T.Helper()
+func (e *Env) Apply(documents string) {
+	e.T.Helper()
 	for _, document := range strings.Split(documents, "\n---\n") {
-		w.ApplyObject(w.Parse(document))
+		e.ApplyObject(e.Parse(document))
 	}
 }
 
 // ApplyObject is Apply for what is no text.
-func (w *World) ApplyObject(object *unstructured.Unstructured) {
-	w.T.Helper()
-	if err := w.Cluster.Apply(w.T.Context(), w.Namespace, object); err != nil {
-		w.T.Fatal(err)
+func (e *Env) ApplyObject(object *unstructured.Unstructured) {
+	e.T.Helper()
+	if err := e.Cluster.Apply(e.T.Context(), e.Namespace, object); err != nil {
+		e.T.Fatal(err)
 	}
 	if object.GetKind() == "CompositeController" {
-		w.T.Cleanup(func() { w.Remove(Composites, "", object.GetName()) })
+		e.T.Cleanup(func() { e.Delete(CompositeControllers, "", object.GetName()) })
 	}
 }
 
 // Parse reads one YAML document.
-func (w *World) Parse(document string) *unstructured.Unstructured {
-	w.T.Helper()
+func (e *Env) Parse(document string) *unstructured.Unstructured {
+	e.T.Helper()
 	data, err := yaml.YAMLToJSON([]byte(document))
 	if err != nil {
-		w.T.Fatalf("%v in\n%s", err, document)
+		e.T.Fatalf("%v in\n%s", err, document)
 	}
 	object := &unstructured.Unstructured{}
 	if err := json.Unmarshal(data, &object.Object); err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return object
 }
 
 // In is a client for a resource in the test's namespace.
-func (w *World) In(resource schema.GroupVersionResource) dynamic.ResourceInterface {
-	return w.Cluster.Dynamic().Resource(resource).Namespace(w.Namespace)
+func (e *Env) In(resource schema.GroupVersionResource) dynamic.ResourceInterface {
+	return e.Cluster.Dynamic().Resource(resource).Namespace(e.Namespace)
 }
 
 // Get gives an object of the test's namespace, or nil.
-func (w *World) Get(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
-	w.T.Helper()
-	object, err := w.In(resource).Get(w.T.Context(), name, metav1.GetOptions{})
+func (e *Env) Get(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	e.T.Helper()
+	object, err := e.In(resource).Get(e.T.Context(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	return object
 }
 
 // List gives the objects of the test's namespace that a label selector matches, by name.
-func (w *World) List(resource schema.GroupVersionResource, selector string) map[string]*unstructured.Unstructured {
-	w.T.Helper()
-	list, err := w.In(resource).List(w.T.Context(), metav1.ListOptions{LabelSelector: selector})
+func (e *Env) List(resource schema.GroupVersionResource, selector string) map[string]*unstructured.Unstructured {
+	e.T.Helper()
+	list, err := e.In(resource).List(e.T.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		w.T.Fatal(err)
+		e.T.Fatal(err)
 	}
 	found := map[string]*unstructured.Unstructured{}
 	for i := range list.Items {
@@ -83,11 +83,11 @@ func (w *World) List(resource schema.GroupVersionResource, selector string) map[
 }
 
 // Must waits for an object of the test's namespace that passes a check.
-func (w *World) Must(resource schema.GroupVersionResource, name string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
-	w.T.Helper()
+func (e *Env) WaitFor(resource schema.GroupVersionResource, name string, check func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	e.T.Helper()
 	var found *unstructured.Unstructured
-	cluster.Eventually(w.T, Soon, func() error {
-		if found = w.Get(resource, name); found == nil {
+	cluster.Eventually(e.T, Timeout, func() error {
+		if found = e.Get(resource, name); found == nil {
 			return fmt.Errorf("no %s %s", resource.Resource, name)
 		}
 		if check == nil {
@@ -99,10 +99,10 @@ func (w *World) Must(resource schema.GroupVersionResource, name string, check fu
 }
 
 // Gone waits until there is no such object, or another of its name.
-func (w *World) Gone(resource schema.GroupVersionResource, name string, uid types.UID) {
-	w.T.Helper()
-	cluster.Eventually(w.T, Soon, func() error {
-		if found := w.Get(resource, name); found != nil && (uid == "" || found.GetUID() == uid) {
+func (e *Env) WaitForDeletion(resource schema.GroupVersionResource, name string, uid types.UID) {
+	e.T.Helper()
+	cluster.Eventually(e.T, Timeout, func() error {
+		if found := e.Get(resource, name); found != nil && (uid == "" || found.GetUID() == uid) {
 			return fmt.Errorf("%s %s is still there", resource.Resource, name)
 		}
 		return nil
@@ -110,19 +110,19 @@ func (w *World) Gone(resource schema.GroupVersionResource, name string, uid type
 }
 
 // Patch merges a JSON patch into an object of the test's namespace.
-func (w *World) Patch(resource schema.GroupVersionResource, name, patch string, subresources ...string) {
-	w.T.Helper()
-	if _, err := w.In(resource).Patch(w.T.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
-		w.T.Fatal(err)
+func (e *Env) Patch(resource schema.GroupVersionResource, name, patch string, subresources ...string) {
+	e.T.Helper()
+	if _, err := e.In(resource).Patch(e.T.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...); err != nil {
+		e.T.Fatal(err)
 	}
 }
 
 // Remove deletes an object, if it is there, and does not wait.
-func (w *World) Remove(resource schema.GroupVersionResource, namespace, name string) {
-	w.T.Helper()
-	err := w.Cluster.Dynamic().Resource(resource).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
+func (e *Env) Delete(resource schema.GroupVersionResource, namespace, name string) {
+	e.T.Helper()
+	err := e.Cluster.Dynamic().Resource(resource).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		w.T.Error(err)
+		e.T.Error(err)
 	}
 }
 
