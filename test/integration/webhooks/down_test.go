@@ -14,22 +14,18 @@ import (
 // TestServerThatIsDown shows that a server which was down for a while is called again soon after it is back, though
 // nothing tells so.
 func TestServerThatIsDown(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := s.definition("down", fmt.Sprintf("{webhook: {url: %q}}", "http://"+address), "")
-	s.thing("down", "a")
-	s.WaitForEvent("a", "SyncError", "HookFailed", "sync hook")
+	env.NoError(t, listener.Close())
+	name := define(e, "down", webhook("http://"+address), "")
+	applyThing(e, "down", "a")
+	e.WaitForEvent("a", "SyncError", "HookFailed", "sync hook")
 	// From 100 ms on each failure doubles the time until the next try.
 	const failures, backoff = 7, 7 * time.Second
 	cluster.Eventually(t, 2*env.Timeout, func() error {
-		if got := s.Reconciles(name, "error"); got < failures {
+		if got := e.Reconciles(name, "error"); got < failures {
 			return fmt.Errorf("%v passes have failed, want %v", got, failures)
 		}
 		return nil
@@ -43,7 +39,7 @@ func TestServerThatIsDown(t *testing.T) {
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	s.holds("a", "back")
+	waitForValue(e, "a", "back")
 	if took := time.Since(start); took > 2*backoff {
 		t.Errorf("the server was back, and called only %s later", took)
 	}

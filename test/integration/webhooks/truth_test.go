@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -131,7 +130,7 @@ func TestTruth(t *testing.T) {
 // awaitOutcome waits for it, so that Settled is asked only when everything has begun.
 func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 	s.T.Helper()
-	cluster.Eventually(s.T, env.Timeout, func() error {
+	s.Eventually(func() error {
 		if got := s.outcome(kind, name, r); got != want {
 			return fmt.Errorf("%s %s: %+v, want %+v", kind, name, got, want)
 		}
@@ -143,7 +142,7 @@ func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 func (s *truthStage) outcome(kind, name string, r row) outcome {
 	s.T.Helper()
 	full := parentName(kind, name)
-	parent := s.Get(s.things, full)
+	parent := s.Get(s.Things(), full)
 	if parent == nil {
 		s.T.Fatalf("%s is gone", full)
 	}
