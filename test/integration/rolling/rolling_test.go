@@ -1,8 +1,8 @@
 // Package rolling tests rolling updates of bin/libretto, as a process, against a real API server: how a change of a
 // parent reaches its children a few at a time, whatever happens meanwhile.
 //
-// A Crew is a parent and Parts are its children; GlobalCrew and GlobalPart are the same without a namespace. The tests
-// take the place of whatever makes a Part work: they set its status.
+// A Set is a parent and Replicas are its children; GlobalSet and GlobalReplica are the same without a namespace. The tests
+// set the status of Replicas.
 package rolling
 
 import (
@@ -12,10 +12,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -26,15 +25,15 @@ const (
 	recreate = "RollingRecreate"
 )
 
-// cell is one cell of the matrix.
+// cell is a cell of the matrix.
 type cell struct {
 	clusterParent, clusterChild bool
 	method                      string
-	// served says that children are applied on the server's side.
-	served bool
+	// serverSide cells apply children with server-side apply.
+	serverSide bool
 }
 
-// cells are all that the garbage collector allows, and for server-side apply one for
+// cells returns all that the garbage collector allows, and for server-side apply one for
 // each method: how a child is written has nothing to do with where it is.
 func cells() []cell {
 	var all []cell
@@ -43,65 +42,53 @@ func cells() []cell {
 			all = append(all, cell{clusterParent: scopes[0], clusterChild: scopes[1], method: method})
 		}
 	}
-	return append(all, cell{method: inPlace, served: true}, cell{clusterParent: true, method: recreate, served: true})
+	return append(all, cell{method: inPlace, serverSide: true}, cell{clusterParent: true, method: recreate, serverSide: true})
 }
 
 func (c cell) String() string {
 	scope := map[bool]string{false: "namespaced", true: "cluster"}
 	served := map[bool]string{true: "-served"}
-	return fmt.Sprintf("%s-parent-%s-child-%s%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method), served[c.served])
+	return fmt.Sprintf("%s-parent-%s-child-%s%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method), served[c.serverSide])
 }
 
-// strategy is how children are written.
+// strategy returns how children are written.
 func (c cell) strategy() string {
-	return map[bool]string{false: "DynamicApply", true: "ServerSideApply"}[c.served]
+	return map[bool]string{false: "DynamicApply", true: "ServerSideApply"}[c.serverSide]
 }
 
-// stage is a world with Crews and Parts.
-type stage struct{ *world.World }
-
-// newStage makes the resources and starts libretto, which keeps the revisions of GlobalCrews in the test's namespace.
-func newStage(t *testing.T) *stage {
+// newEnv creates the resources and starts libretto, which keeps the revisions of GlobalSets in the test's namespace.
+func newEnv(t *testing.T) *env.Env {
 	t.Helper()
-	s := newStageWithoutLibretto(t)
-	s.start()
-	return s
+	e := newEnvWithoutLibretto(t)
+	start(e)
+	return e
 }
 
-func newStageWithoutLibretto(t *testing.T) *stage {
+func newEnvWithoutLibretto(t *testing.T) *env.Env {
 	t.Helper()
-	s := &stage{world.New(t)}
+	e := env.New(t)
 	var crds []*unstructured.Unstructured
-	for kind, scope := range map[string]string{"Crew": "Namespaced", "GlobalCrew": "Cluster", "Part": "Namespaced", "GlobalPart": "Cluster"} {
-		crds = append(crds, s.Parse(world.CRD(s.Group, kind, scope)))
+	for kind, scope := range map[string]string{"Set": "Namespaced", "GlobalSet": "Cluster", "Replica": "Namespaced", "GlobalReplica": "Cluster"} {
+		crds = append(crds, e.Parse(env.CRD(e.Group, kind, scope)))
 	}
-	if err := s.Cluster.Apply(t.Context(), s.Namespace, crds...); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	env.NoError(t, e.Cluster.Apply(t.Context(), e.Namespace, crds...))
+	return e
 }
 
-func (s *stage) start(flags ...string) {
-	s.T.Helper()
-	s.Start(append([]string{"--namespace", s.Namespace}, flags...)...)
+func start(e *env.Env, flags ...string) {
+	e.T.Helper()
+	e.Start(append([]string{"--namespace", e.Namespace}, flags...)...)
 }
 
-// in is the same stage for a subtest.
-func (s *stage) in(t *testing.T) *stage { return &stage{s.For(t)} }
-
-func (s *stage) resource(kind string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: strings.ToLower(kind) + "s"}
-}
-
-// parentKind and childKind are those of a cell.
+// parentKind and childKind return the kinds of a cell.
 func (c cell) parentKind() string {
-	return map[bool]string{false: "Crew", true: "GlobalCrew"}[c.clusterParent]
+	return map[bool]string{false: "Set", true: "GlobalSet"}[c.clusterParent]
 }
 func (c cell) childKind() string {
-	return map[bool]string{false: "Part", true: "GlobalPart"}[c.clusterChild]
+	return map[bool]string{false: "Replica", true: "GlobalReplica"}[c.clusterChild]
 }
 
-// hook makes spec.count Parts <crew>-<n>. What it says of itself is up to spec.says.
+// hook makes spec.count Replicas <set>-<n>. Its status depends on spec.says.
 const hook = `
 export function sync({parent, children}) {
   const {count, template, motto, says} = parent.spec;
@@ -117,20 +104,20 @@ export function sync({parent, children}) {
     const condition = {type: "Updated", status: "Unknown", reason: "AskAgain", message: "the hook's own"};
     return {children: wanted, status: {conditions: [condition]}};
   }
-  const well = Object.values(Object.values(children)[0]).filter(({metadata, status}) =>
+  const ready = Object.values(Object.values(children)[0]).filter(({metadata, status}) =>
     status?.conditions?.[0].status === "True" && status.observedGeneration === metadata.generation);
-  return {children: wanted, status: {well: well.length}};
+  return {children: wanted, status: {ready: ready.length}};
 }`
 
-func (s *stage) script(c cell) string {
-	namespace := world.Quote(s.Namespace)
+func script(e *env.Env, c cell) string {
+	namespace := env.Quote(e.Namespace)
 	if c.clusterChild {
 		namespace = "undefined"
 	}
-	return strings.NewReplacer("GROUP", s.Group, "KIND", c.childKind(), "NAMESPACE", namespace).Replace(hook)
+	return strings.NewReplacer("GROUP", e.Group, "KIND", c.childKind(), "NAMESPACE", namespace).Replace(hook)
 }
 
-// settings are what a definition says beyond its cell.
+// settings are fields of a definition beyond those of its cell.
 type settings struct {
 	// templateOnly narrows what is rolled out to spec.template.
 	templateOnly bool
@@ -145,17 +132,17 @@ func (s settings) history() string {
 	return ""
 }
 
-// definition is a CompositeController of the Crews that carry its name in their label.
+// definition is a CompositeController of the Sets that carry its name in their label.
 type definition struct {
-	*stage
+	*env.Env
 	cell
 	settings
 	name, suffix string
 }
 
-func (s *stage) define(suffix string, c cell, more settings) *definition {
-	s.T.Helper()
-	d := &definition{s, c, more, s.Namespace + "-" + suffix, suffix}
+func define(e *env.Env, suffix string, c cell, more settings) *definition {
+	e.T.Helper()
+	d := &definition{e, c, more, e.Namespace + "-" + suffix, suffix}
 	d.set(more.strategy)
 	return d
 }
@@ -174,12 +161,12 @@ spec: {
     method: %[7]s, statusChecks: {conditions: [{type: Ready, status: "True"}]}, %[8]s}}],
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %[9]s}}},
   %[10]s
-}`, d.name, d.Group, d.resource(d.parentKind()).Resource, d.suffix, d.history(),
-		d.resource(d.childKind()).Resource, d.method, strategy, world.Quote(d.script(d.cell)), d.settings.spec, d.cell.strategy()))
-	d.MustCondition(d.name, "Ready", "True")
+}`, d.name, d.Group, d.Resource(d.parentKind()).Resource, d.suffix, d.history(),
+		d.Resource(d.childKind()).Resource, d.method, strategy, env.Quote(script(d.Env, d.cell)), d.settings.spec, d.cell.strategy()))
+	d.WaitForCondition(d.name, "Ready", "True")
 }
 
-// in is the same definition for a subtest.
+// in returns the same definition for a subtest.
 func (d *definition) in(t *testing.T) *definition {
-	return &definition{d.stage.in(t), d.cell, d.settings, d.name, d.suffix}
+	return &definition{d.Env.WithT(t), d.cell, d.settings, d.name, d.suffix}
 }

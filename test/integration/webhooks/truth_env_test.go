@@ -16,15 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const somebodyElses = "example.com/holds"
 
 // truthStage is a stage whose webhooks note who was asked about whom.
 type truthStage struct {
-	*stage
+	*env.Env
 	server *server
 	calls  *calls
 }
@@ -38,7 +37,7 @@ type calls struct {
 // newTruthStage makes the stage, and starts no libretto. Finalizers of the garbage collector stay on what it has.
 func newTruthStage(t *testing.T) *truthStage {
 	t.Helper()
-	s := &truthStage{stage: newStageWithoutLibretto(t), server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
+	s := &truthStage{Env: env.NewWithThings(t), server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
 	s.server.says(s.answer)
 	s.keepCollectorsFinalizers()
 	t.Cleanup(s.letGo)
@@ -46,7 +45,7 @@ func newTruthStage(t *testing.T) *truthStage {
 }
 
 func (s *truthStage) in(t *testing.T) *truthStage {
-	return &truthStage{stage: s.stage.in(t), server: s.server, calls: s.calls}
+	return &truthStage{Env: s.Env.WithT(t), server: s.server, calls: s.calls}
 }
 
 func parentName(kind, row string) string { return kind[:1] + "-" + row }
@@ -80,7 +79,9 @@ func (s *truthStage) define(kind string, finalize bool) {
 	s.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %sController\nmetadata: {name: %s}\nspec:\n%s\n  hooks:\n%s",
 		strings.ToUpper(kind[:1])+kind[1:], name, spec, strings.Join(hooks, "\n")))
 	if kind == "decorator" {
-		s.T.Cleanup(func() { s.Remove(world.Composites.GroupVersion().WithResource("decoratorcontrollers"), "", name) })
+		s.T.Cleanup(func() {
+			s.Delete(env.CompositeControllers.GroupVersion().WithResource("decoratorcontrollers"), "", name)
+		})
 	}
 }
 
@@ -105,13 +106,11 @@ func (s *truthStage) parent(kind, name string, r row) {
 	parent.SetLabels(map[string]string{"set": set})
 	parent.SetFinalizers(finalizers)
 	s.ApplyObject(parent)
-	s.Patch(s.things, full, `{"status": {"said": "before"}}`, "status")
+	s.Patch(s.Things(), full, `{"status": {"said": "before"}}`, "status")
 	if r.deleting == "" {
 		return
 	}
-	if err := s.In(s.things).Delete(s.T.Context(), full, metav1.DeleteOptions{PropagationPolicy: &r.deleting}); err != nil {
-		s.T.Fatal(err)
-	}
+	s.NoError(s.In(s.Things()).Delete(s.T.Context(), full, metav1.DeleteOptions{PropagationPolicy: &r.deleting}))
 }
 
 // answer notes the call and wants a ConfigMap of the parent's name.
@@ -176,10 +175,10 @@ spec:
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: %[1]s}
-spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, world.Quote(kept)))
+spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, env.Quote(kept)))
 	s.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: probe, finalizers: [orphan]}}", s.Group))
-	cluster.Eventually(s.T, world.Soon, func() error {
-		_, err := s.In(s.things).Patch(s.T.Context(), "probe", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+	s.Eventually(func() error {
+		_, err := s.In(s.Things()).Patch(s.T.Context(), "probe", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "the garbage collector waits") {
 			return fmt.Errorf("the policy is not in force: %v", err)
@@ -191,15 +190,15 @@ spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, wor
 // letGo removes what would keep the namespace from being deleted.
 func (s *truthStage) letGo() {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	s.Remove(admission.WithResource("validatingadmissionpolicybindings"), "", s.Namespace)
-	s.Remove(admission.WithResource("validatingadmissionpolicies"), "", s.Namespace)
-	list, err := s.In(s.things).List(context.Background(), metav1.ListOptions{})
+	s.Delete(admission.WithResource("validatingadmissionpolicybindings"), "", s.Namespace)
+	s.Delete(admission.WithResource("validatingadmissionpolicies"), "", s.Namespace)
+	list, err := s.In(s.Things()).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		s.T.Error(err)
 		return
 	}
 	for _, thing := range list.Items {
 		// The policy may be in force a little longer; its objects stay then, for as long as the control plane does.
-		_, _ = s.In(s.things).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		_, _ = s.In(s.Things()).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 	}
 }
