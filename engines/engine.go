@@ -46,28 +46,29 @@ type Engine interface {
 
 // Program is one hook, ready to be called. It is used by many goroutines at once.
 type Program interface {
-	// Run answers one call. It must neither change what the call holds nor keep
-	// any of it, and no call may see what another one left behind. It returns
-	// soon after ctx ends, with an *Error of kind Timeout if that was its
-	// deadline (see Ended). Every error that it returns is an *Error; what the
-	// response then holds is Logs and TimeDependent.
+	// Run answers one call. It must not change what the call holds or keep any of it,
+	// and no call may see what another one left behind. Run returns soon after ctx ends,
+	// with an *Error of kind Timeout if that was its deadline (see Ended). Every error that
+	// it returns is an *Error; the response then holds only Logs and TimeDependent.
 	Run(ctx context.Context, call Call) (Response, error)
-}
-
-// Rester is a Program that may refuse all calls for a while, because of what the last
-// ones did to where it runs.
-type Rester interface {
-	// Resting is what calls are answered at present, or nil if they are made.
-	Resting() *Error
-}
-
-// Warner is a Program that loaded although something of its source is not as it should
-// be, such as an import of a file that is not there.
-type Warner interface {
-	// Warnings are what an author should know of, each with its place. They are of kind
-	// Invalid, and the same for equal sources.
+	// CircuitOpen returns the error that all calls get while the program's circuit
+	// breaker is open, or nil while calls are made.
+	CircuitOpen() *Error
+	// Warnings returns problems of a source that compiled nevertheless, such as an import of
+	// a file that does not exist, each with its location. They are of kind Invalid, and the
+	// same for equal sources.
 	Warnings() []*Error
 }
+
+// ProgramBase implements the methods of Program that few programs need. It has no circuit
+// breaker and no warnings.
+type ProgramBase struct{}
+
+// CircuitOpen returns nil.
+func (ProgramBase) CircuitOpen() *Error { return nil }
+
+// Warnings returns nil.
+func (ProgramBase) Warnings() []*Error { return nil }
 
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
@@ -81,7 +82,7 @@ type Source struct {
 type Script struct {
 	// Files maps slash-separated paths to contents. It is shared by all hooks
 	// of a definition and never changes.
-	Files map[string]string
+	Files Files
 	// Path is the entry, a key of Files.
 	Path string
 	// Function is the name of the export to call. If it is empty, the export

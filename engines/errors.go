@@ -72,6 +72,25 @@ type Error struct {
 	Err error
 }
 
+// InvalidError returns an error of kind Invalid, which is about the source.
+func InvalidError(at Location, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Location: at, Message: fmt.Sprintf(format, args...)}
+}
+
+// JoinErrors returns the first of the errors, with the others in its stack, five at most,
+// and their number in its message.
+func JoinErrors(all []*Error) *Error {
+	const limit = 5
+	first := all[0]
+	for _, e := range all[1:min(len(all), limit)] {
+		first.Stack = append(first.Stack, e.Error())
+	}
+	if more := len(all) - 1; more > 0 {
+		first.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}
+
 // Error gives "file:line:column: message".
 func (e *Error) Error() string {
 	if at := e.Location.String(); at != "" {
@@ -95,4 +114,13 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return Failed
+}
+
+// Truncate returns text as valid UTF-8, or its start and an ellipsis if it has more than limit
+// bytes.
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return strings.ToValidUTF8(text, "")
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

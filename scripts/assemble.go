@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -24,9 +23,6 @@ type draft struct {
 	// pending says that some source has not been read yet.
 	pending bool
 }
-
-// maxBytes is how much the files of one tree may hold together, as engines allow.
-const maxBytes = 1 << 20
 
 // assemble puts the files of all sources into one tree, and finds all that is wrong with them.
 func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *draft {
@@ -74,7 +70,7 @@ func (d *draft) addSource(source Source, r reading) {
 
 func (d *draft) addDirectory(origin Origin, r reading) {
 	for _, flaw := range r.flaws {
-		d.fail(origin, invalid(engines.Location{File: flaw.Path}, "%s", flaw.Message))
+		d.fail(origin, engines.InvalidError(engines.Location{File: flaw.Path}, "%s", flaw.Message))
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
 		d.add(origin, path, r.files[path])
@@ -91,7 +87,7 @@ func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 	for _, item := range items {
 		text, ok := files[item.Key]
 		if !ok {
-			d.fail(origin, invalid(engines.Location{}, "no key %q: it has %s", item.Key, list(maps.Keys(files))))
+			d.fail(origin, engines.InvalidError(engines.Location{}, "no key %q: it has %s", item.Key, list(maps.Keys(files))))
 			continue
 		}
 		d.add(origin, path.Join(c.Prefix, item.Path), text)
@@ -100,15 +96,15 @@ func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 
 func (d *draft) add(origin Origin, path, text string) {
 	if first, taken := d.origins[path]; taken {
-		d.fail(origin, invalid(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.wayOut("set prefix, or choose with items", "rename one of them")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.wayOut("set prefix, or choose with items", "rename one of them")))
 		return
 	}
 	if bad := notText(text); bad >= 0 {
-		d.fail(origin, invalid(place(path, text, bad), "not UTF-8 text: correct it, or %s", origin.wayOut("leave it out with items", "take it away")))
+		d.fail(origin, engines.InvalidError(place(path, text, bad), "not UTF-8 text: correct it, or %s", origin.wayOut("leave it out with items", "take it away")))
 		return
 	}
-	if before := d.bytes; before <= maxBytes && before+len(text) > maxBytes {
-		d.fail(origin, invalid(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", maxBytes>>10,
+	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", engines.MaxSourceBytes>>10,
 			origin.wayOut("choose with items what is needed", "take out what is not needed")))
 	}
 	d.bytes += len(text)
@@ -156,8 +152,4 @@ func notText(text string) int {
 		}
 	}
 	return -1
-}
-
-func invalid(at engines.Location, format string, args ...any) error {
-	return &engines.Error{Kind: engines.Invalid, Location: at, Message: fmt.Sprintf(format, args...)}
 }

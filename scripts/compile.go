@@ -34,7 +34,7 @@ func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *draf
 func compileHook(ctx context.Context, registry *engines.Registry, d *draft, name string, h Hook) (engines.Program, error) {
 	entry := h.entry(name, registry)
 	if _, ok := d.files[entry]; !ok {
-		return nil, invalid(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
+		return nil, engines.InvalidError(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
 	}
 	engine, err := engineFor(registry, h.Engine, entry)
 	if err != nil {
@@ -98,7 +98,7 @@ func within(ctx context.Context, engine engines.Engine, source engines.Source) (
 func guarded(ctx context.Context, engine engines.Engine, source engines.Source) (program engines.Program, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			program, err = nil, invalid(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
+			program, err = nil, engines.InvalidError(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
 		}
 	}()
 	return engine.Compile(ctx, source)
@@ -108,11 +108,7 @@ func guarded(ctx context.Context, engine engines.Engine, source engines.Source) 
 func (d *draft) warnings(r *Revision) string {
 	var all []Problem
 	for name, program := range r.Programs {
-		w, ok := program.(engines.Warner)
-		if !ok {
-			continue
-		}
-		for _, warning := range w.Warnings() {
+		for _, warning := range program.Warnings() {
 			all = append(all, Problem{Origin: d.originOf(warning, name), Err: warning})
 		}
 	}

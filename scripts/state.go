@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -74,15 +73,7 @@ func (o Origin) String() string {
 
 // String gives "ConfigMap catset/catset-hooks: sync.js:14:9: Unexpected token".
 func (p Problem) String() string {
-	text := fmt.Sprintf("%s: %s", p.Origin, p.Err)
-	if len(text) <= maxProblemText {
-		return text
-	}
-	cut := maxProblemText
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
+	return engines.Truncate(fmt.Sprintf("%s: %s", p.Origin, p.Err), maxProblemText)
 }
 
 // Reason is the problem's name on events and conditions.

@@ -122,14 +122,3 @@ func (c *call) define(v *variable) ref.Val {
 		return types.WrapErr(failure)
 	}
 }
-
-// unread are the fields of the request that no expression has asked for, sorted.
-func (c *call) unread() []string {
-	var fields []string
-	for _, field := range slices.Sorted(maps.Keys(c.request)) {
-		if !c.read[field] {
-			fields = append(fields, field)
-		}
-	}
-	return fields
-}

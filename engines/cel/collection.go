@@ -32,7 +32,7 @@ func (n mapping) render(r *rendering) (any, bool, error) {
 
 // taken is the error for a key with holes that gives a name for the second time.
 func (n joined) taken(r *rendering, name string) error {
-	err := r.wrong("has two fields of the name %q", name)
+	err := r.path.Errorf("has two fields of the name %q", name)
 	for _, p := range n {
 		if p.code != nil {
 			return p.code.placed(err)

@@ -41,7 +41,7 @@ func (c *compilation) use(fields []string) error {
 	}
 	env, err := c.base.Extend(options...)
 	if err != nil {
-		return invalid(engines.Location{File: c.src.Script.Path}, "CEL environment: "+err.Error())
+		return engines.InvalidError(engines.Location{File: c.src.Script.Path}, "CEL environment: %v", err)
 	}
 	c.env, c.fields = env, fields
 	return nil
@@ -73,7 +73,7 @@ func (c *compilation) named(hook string) bool {
 }
 
 func (c *compilation) refuse(at engines.Location, message string) {
-	c.problems = append(c.problems, invalid(at, message))
+	c.problems = append(c.problems, engines.InvalidError(at, "%s", message))
 }
 
 // err makes one error of all problems, in the order of the file.
@@ -90,12 +90,5 @@ func (c *compilation) err(ctx context.Context) error {
 		}
 		return a.Location.Column - b.Location.Column
 	})
-	first := c.problems[0]
-	for _, problem := range c.problems[1:min(len(c.problems), maxShownErrors)] {
-		first.Stack = append(first.Stack, problem.Error())
-	}
-	if more := len(c.problems) - 1; more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	return first
+	return engines.JoinErrors(c.problems)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 func (a *answer) container(v ref.Val) (any, bool, error) {
@@ -30,7 +31,7 @@ func (a *answer) fields(m traits.Mapper) (any, error) {
 		key := it.Next()
 		name, ok := key.(types.String)
 		if !ok {
-			return nil, a.wrong("has a key of type %s, and fields of JSON have texts: use string()", key.Type().TypeName())
+			return nil, a.path.Errorf("has a key of type %s, and fields of JSON have texts: use string()", key.Type().TypeName())
 		}
 		if err := a.field(out, string(name), func() (any, bool, error) { return a.value(m.Get(key)) }); err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func (a *answer) field(out map[string]any, name string, value func() (any, bool,
 		return nil
 	}
 	out[name] = v
-	return a.spend(len(name) + 4)
+	return a.Spend(len(name) + 4)
 }
 
 func (a *answer) elements(l traits.Lister) (any, error) {
@@ -91,7 +92,7 @@ func (a *answer) walk(v any) error {
 			return err
 		}
 		for key, value := range v {
-			a.left -= len(key) + 4
+			a.Budget -= engines.Budget(len(key) + 4)
 			if err := a.walk(value); err != nil {
 				return err
 			}
@@ -110,8 +111,8 @@ func (a *answer) walk(v any) error {
 		a.depth--
 		return nil
 	case string:
-		return a.spend(len(v) + 2)
+		return a.Spend(len(v) + 2)
 	default:
-		return a.spend(8)
+		return a.Spend(8)
 	}
 }

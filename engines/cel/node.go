@@ -55,7 +55,7 @@ func (r *rendering) where(known string) string {
 	if known != "" {
 		return known
 	}
-	return append(path{"response"}, r.path...).String()
+	return append(engines.Path{"response"}, r.path...).String()
 }
 
 // joined is text with holes in it.
@@ -72,7 +72,7 @@ func (n joined) render(r *rendering) (any, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return s, true, r.spend(len(s) + 2)
+	return s, true, r.Spend(len(s) + 2)
 }
 
 func (n joined) text(r *rendering) (string, error) {
@@ -87,8 +87,8 @@ func (n joined) text(r *rendering) (string, error) {
 			return "", err
 		}
 		b.WriteString(words)
-		if b.Len() > maxAnswerBytes {
-			return "", p.code.placed(r.spend(b.Len()))
+		if b.Len() > engines.MaxResponseBytes {
+			return "", p.code.placed(r.Spend(b.Len()))
 		}
 	}
 	return b.String(), nil

@@ -24,6 +24,7 @@ func (t TimedProgram) run(ctx context.Context, call engines.Call) (engines.Respo
 
 // fallback asks the second program where the first can't answer.
 type fallback struct {
+	engines.ProgramBase
 	counts        counters
 	first, second TimedProgram
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 const (
@@ -37,10 +39,7 @@ func excerpt(value any, secret bool) string {
 	if err != nil {
 		return err.Error()
 	}
-	if len(text) <= mostOfEach {
-		return string(text)
-	}
-	return strings.ToValidUTF8(string(text[:mostOfEach]), "") + "..."
+	return engines.Truncate(string(text), mostOfEach)
 }
 
 // redacted gives a value without the Secrets in it.

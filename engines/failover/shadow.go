@@ -54,14 +54,6 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 	return response, err
 }
 
-// Resting is whether the program that serves does.
-func (s *shadowed) Resting() *engines.Error {
-	if r, ok := s.Program.(engines.Rester); ok {
-		return r.Resting()
-	}
-	return nil
-}
-
 // compare asks the shadow and counts what comes of it.
 func (s *shadowed) compare(call engines.Call, served any) {
 	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))

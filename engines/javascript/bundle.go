@@ -1,7 +1,6 @@
 package javascript
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -41,12 +40,9 @@ const (
 )
 
 func bundle(script *engines.Script) (*bundled, error) {
-	files := tree(script.Files)
-	if size := files.size(); size > maxSourceBytes {
-		return nil, invalid(engines.Location{}, fmt.Sprintf("the files of this definition hold %d bytes, more than the %d allowed", size, maxSourceBytes))
-	}
-	if _, ok := files[script.Path]; !ok {
-		return nil, invalid(engines.Location{File: script.Path}, "no such file: "+files.listing())
+	files := tree{script.Files}
+	if err := script.Files.Check(script.Path); err != nil {
+		return nil, err
 	}
 	result := api.Build(options(files, script.Path))
 	if len(result.Errors) > 0 {
@@ -55,7 +51,7 @@ func bundle(script *engines.Script) (*bundled, error) {
 	b := &bundled{entry: script.Path}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
-			b.warnings = append(b.warnings, invalid(files.location(m.Location), plain(m.Text)))
+			b.warnings = append(b.warnings, files.invalid(m))
 		}
 	}
 	for _, file := range result.OutputFiles {
@@ -103,17 +99,17 @@ func options(files tree, entry string) api.BuildOptions {
 	}
 }
 
-// buildError gives the first of esbuild's errors its place and message, and puts the others in the stack.
+// buildError returns esbuild's errors as one, with the location of the first.
 func (t tree) buildError(messages []api.Message) *engines.Error {
-	const shown = 5
-	first := invalid(t.location(messages[0].Location), plain(messages[0].Text))
-	for _, m := range messages[1:min(len(messages), shown)] {
-		first.Stack = append(first.Stack, invalid(t.location(m.Location), plain(m.Text)).Error())
+	all := make([]*engines.Error, len(messages))
+	for i, m := range messages {
+		all[i] = t.invalid(m)
 	}
-	if more := len(messages) - 1; more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	return first
+	return engines.JoinErrors(all)
+}
+
+func (t tree) invalid(m api.Message) *engines.Error {
+	return engines.InvalidError(t.location(m.Location), "%s", plain(m.Text))
 }
 
 // location gives a place in the author's file. What is behind its end, in the line
@@ -127,7 +123,7 @@ func (t tree) location(l *api.Location) engines.Location {
 		return place
 	}
 	place.Line, place.Column = l.Line, l.Column+1
-	if text, ok := t[place.File]; ok && place.Line > strings.Count(text, "\n")+1 {
+	if text, ok := t.Files[place.File]; ok && place.Line > strings.Count(text, "\n")+1 {
 		place.Line, place.Column = strings.Count(text, "\n")+1, len(text)-strings.LastIndexByte(text, '\n')
 	}
 	return place

@@ -19,7 +19,7 @@ const bundleName = "bundle"
 func (b *bundled) compile() (*goja.Program, error) {
 	positions, err := adapted(b.sourceMap)
 	if err != nil {
-		return nil, invalid(engines.Location{File: b.entry}, "reading the bundle's source map: "+err.Error())
+		return nil, engines.InvalidError(engines.Location{File: b.entry}, "reading the bundle's source map: %v", err)
 	}
 	// The map is handed over as data: by default goja opens what the comment names.
 	handOver := parser.WithSourceMapLoader(func(string) ([]byte, error) { return positions, nil })
@@ -42,9 +42,9 @@ func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
 	var refused *goja.CompilerSyntaxError
 	if errors.As(err, &refused) && refused.File != nil {
 		at = place(refused.File.Position(refused.Offset))
-		return nil, invalid(at, refused.Message)
+		return nil, engines.InvalidError(at, "%s", refused.Message)
 	}
-	return nil, invalid(at, err.Error())
+	return nil, engines.InvalidError(at, "%v", err)
 }
 
 // parseError places the first of the parser's errors. They are in the bundle's
@@ -52,7 +52,7 @@ func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
 func (b *bundled) parseError(err error, positions []byte) *engines.Error {
 	var list parser.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return invalid(engines.Location{File: b.entry}, err.Error())
+		return engines.InvalidError(engines.Location{File: b.entry}, "%v", err)
 	}
 	at := engines.Location{File: b.entry}
 	if consumer, err := sourcemap.Parse(bundleName, positions); err == nil {
@@ -60,5 +60,5 @@ func (b *bundled) parseError(err error, positions []byte) *engines.Error {
 			at = engines.Location{File: file, Line: line, Column: column}
 		}
 	}
-	return invalid(at, list[0].Message)
+	return engines.InvalidError(at, "%s", list[0].Message)
 }

@@ -24,7 +24,7 @@ func (x *exporter) viewProperty(out map[string]any, key string, o *object) error
 	}
 	o.look(key)
 	out[key] = o.from[key]
-	if err := x.spend(len(key) + 4); err != nil {
+	if err := x.Spend(len(key) + 4); err != nil {
 		return err
 	}
 	return x.measure(o.from[key], 0)
@@ -59,28 +59,28 @@ type measured struct{ bytes, depth int }
 // template have the same views in them: each is walked through once.
 func (x *exporter) untouched(n *node, v any) error {
 	if known, ok := x.measured[n]; ok && len(x.ancestors) <= known.depth {
-		return x.spend(known.bytes)
+		return x.Spend(known.bytes)
 	}
-	left := x.left
+	before := x.Budget
 	if err := x.measure(v, 0); err != nil {
 		return err
 	}
 	if x.measured == nil {
 		x.measured = map[*node]measured{}
 	}
-	x.measured[n] = measured{left - x.left, len(x.ancestors)}
+	x.measured[n] = measured{int(before - x.Budget), len(x.ancestors)}
 	return nil
 }
 
 // measure counts a Go value as part of the answer.
 func (x *exporter) measure(v any, depth int) error {
 	if len(x.ancestors)+depth > maxAnswerNesting {
-		return x.wrong("is nested more than %d deep", maxAnswerNesting)
+		return x.path.Errorf("is nested more than %d deep", maxAnswerNesting)
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, part := range v {
-			if err := x.spend(len(key) + 4); err != nil {
+			if err := x.Spend(len(key) + 4); err != nil {
 				return err
 			}
 			if err := x.measure(part, depth+1); err != nil {
@@ -94,7 +94,7 @@ func (x *exporter) measure(v any, depth int) error {
 			}
 		}
 	}
-	return x.spend(size(v))
+	return x.Spend(size(v))
 }
 
 // size is about how many bytes of JSON a value takes, without its parts.

@@ -78,11 +78,11 @@ func (i *isolate) message(v goja.Value) string {
 	name, message := field(o, "name"), field(o, "message")
 	switch {
 	case message == "":
-		return cut(name, maxShownBytes)
+		return engines.Truncate(name, maxShownBytes)
 	case name == "" || name == "Error":
-		return cut(message, maxShownBytes)
+		return engines.Truncate(message, maxShownBytes)
 	default:
-		return cut(name+": "+message, maxShownBytes)
+		return engines.Truncate(name+": "+message, maxShownBytes)
 	}
 }
 

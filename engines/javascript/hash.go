@@ -12,7 +12,7 @@ import (
 // hash is what the host's own module calls: in the script's language the same would take
 // a thousand times as long.
 func (i *isolate) hash(call goja.FunctionCall) goja.Value {
-	x := &exporter{i: i, left: maxAnswerBytes}
+	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	value, kept, err := x.value(call.Argument(0))
 	if err != nil {
 		panic(i.unhashable(err))

@@ -16,7 +16,7 @@ import (
 // server: it takes {request: {body}} and gives back {status, body, headers}.
 func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	request, argument := i.rt.NewObject(), i.rt.NewObject()
-	if err := errors.Join(request.Set("body", i.showRequest(p.request(call))), argument.Set("request", request)); err != nil {
+	if err := errors.Join(request.Set("body", i.showRequest(p.script.WithParameters(call.Request))), argument.Set("request", request)); err != nil {
 		return nil, err
 	}
 	result, err := p.answer(i, argument)
@@ -25,7 +25,7 @@ func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	}
 	reply, ok := result.(map[string]any)
 	if !ok {
-		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + cut(text(result), maxShownBytes) + ", not {status, body}"}
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + engines.Truncate(text(result), maxShownBytes) + ", not {status, body}"}
 	}
 	if err := refusal(reply, call.Now); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func refusal(reply map[string]any, now time.Time) error {
 		return nil
 	}
 	e := &engines.Error{Kind: engines.Failed,
-		Message: fmt.Sprintf("answered status %s: %s", text(status), cut(text(reply["body"]), maxShownBytes))}
+		Message: fmt.Sprintf("answered status %s: %s", text(status), engines.Truncate(text(reply["body"]), maxShownBytes))}
 	if status == int64(http.StatusTooManyRequests) || status == int64(http.StatusServiceUnavailable) {
 		e.RetryAfter = engines.RetryAfter(header(reply, "Retry-After"), now)
 	}

@@ -24,7 +24,7 @@ type isolate struct {
 }
 
 func newIsolate(now time.Time, seed string) *isolate {
-	i := &isolate{rt: goja.New(), console: console{left: maxLogBytes}}
+	i := &isolate{rt: goja.New()}
 	i.rt.SetMaxCallStackSize(maxCallDepth)
 	i.rt.SetParserOptions(refuse(parser.WithDisableSourceMaps, i.noCode))
 	i.rt.SetTimeSource(func() time.Time {

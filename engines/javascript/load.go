@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 			return call, nil
 		}
 		if given(found) {
-			return nil, p.unfit(fmt.Sprintf("the export %q is not a function", p.wanted))
+			return nil, p.unfit("the export %q is not a function", p.wanted)
 		}
 		if byDefault := o.Get("default"); given(byDefault) {
 			return p.ofDefault(byDefault)
@@ -54,7 +53,7 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 	if call, ok := goja.AssertFunction(exports); ok && p.script.Function == "" {
 		return call, nil
 	}
-	return nil, p.unfit(fmt.Sprintf("no export %q or \"default\": %s", p.wanted, listed("the script exports", exports)))
+	return nil, p.unfit("no export %q or \"default\": %s", p.wanted, listed("the script exports", exports))
 }
 
 // ofDefault gives the hook's function of a default export: itself, unless the definition
@@ -72,9 +71,9 @@ func (p *program) ofDefault(exported goja.Value) (goja.Callable, error) {
 		return call, nil
 	}
 	if given(found) {
-		return nil, p.unfit(fmt.Sprintf("%q of the default export is not a function", p.wanted))
+		return nil, p.unfit("%q of the default export is not a function", p.wanted)
 	}
-	return nil, p.unfit(fmt.Sprintf("no export %q, by name or in the default export: %s", p.wanted, listed("that has", exported)))
+	return nil, p.unfit("no export %q, by name or in the default export: %s", p.wanted, listed("that has", exported))
 }
 
 // method is a function of an object, called as such.
@@ -85,8 +84,8 @@ func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
 
 func given(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
 
-func (p *program) unfit(message string) *engines.Error {
-	return invalid(engines.Location{File: p.script.Path}, message)
+func (p *program) unfit(format string, args ...any) *engines.Error {
+	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 
 // exports runs the bundle and gives what it left in module.exports.

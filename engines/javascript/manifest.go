@@ -20,7 +20,7 @@ type manifest struct {
 // manifest reads the package.json of a folder, or gives nil if it has none.
 func (t tree) manifest(folder string) (*manifest, error) {
 	name := path.Join(folder, "package.json")
-	text, ok := t[name]
+	text, ok := t.Files[name]
 	if !ok {
 		return nil, nil
 	}

@@ -107,17 +107,6 @@ func (o *object) lookAtAll() {
 	}
 }
 
-// unread are the keys of from whose values the script has not seen, sorted.
-func (o *object) unread() []string {
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(o.from)) {
-		if !o.read[key] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 func (o *object) put(key string, v goja.Value) {
 	if o.over == nil {
 		o.over = map[string]goja.Value{}

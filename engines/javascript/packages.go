@@ -140,5 +140,5 @@ func (t tree) noPackage(name string, r request) error {
 		return fmt.Errorf("can't import %q: nothing is fetched: add the file to scriptSources, and write its path", r.imported)
 	}
 	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
-		r.imported, modulesFolder, name, r.importer, t.listing())
+		r.imported, modulesFolder, name, r.importer, t)
 }

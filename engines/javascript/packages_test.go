@@ -130,7 +130,7 @@ func TestMissingInPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `node_modules/careful/index.js:1:44: can't import "crypto": it is a module of Node.js`
-	if got := program.(engines.Warner).Warnings(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), want) {
+	if got := program.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), want) {
 		t.Errorf("warnings %v, want %s", got, want)
 	}
 	needed := compileError(t, importing("hooks.js", `import { name } from "careless"; export const sync = () => name`))

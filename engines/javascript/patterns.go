@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja/ast"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // checkPatterns refuses regular expressions that goja takes and gets wrong: it
@@ -16,7 +17,7 @@ func checkPatterns(parsed *ast.Program) error {
 		return nil
 	}
 	at := place(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
-	return invalid(at, `regular expressions with \p{...} are not supported here`)
+	return engines.InvalidError(at, `regular expressions with \p{...} are not supported here`)
 }
 
 // walker goes through a syntax tree, for which goja's ast package has no

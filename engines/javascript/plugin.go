@@ -87,7 +87,7 @@ func quotedText(text string) string {
 }
 
 func (t tree) load(name string) api.OnLoadResult {
-	text, kind := t[name], loader(name)
+	text, kind := t.Files[name], loader(name)
 	if kind != api.LoaderText && nesting(text, maxSourceNesting) > maxSourceNesting {
 		return api.OnLoadResult{Errors: []api.Message{{
 			Text:     fmt.Sprintf("brackets are nested more than %d deep", maxSourceNesting),

@@ -3,7 +3,6 @@ package javascript
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/dop251/goja"
 
@@ -12,6 +11,7 @@ import (
 
 // program is the compiled bundle and where in it the hook is. It is shared by all calls.
 type program struct {
+	engines.ProgramBase
 	code     *goja.Program
 	script   *engines.Script
 	wanted   string
@@ -30,12 +30,12 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
 		}
-		return p.answer(i, i.showRequest(p.request(call)))
+		return p.answer(i, i.showRequest(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
-	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}
+	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines}
 	if err == nil {
-		response.Unread = i.request.unread()
+		response.Unread = engines.Unread(i.request.from, i.request.read)
 	}
 	return response, err
 }
@@ -46,17 +46,6 @@ func (p *program) hint(err error) {
 	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
 		e.Message += ": the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
 	}
-}
-
-// request is the call's request with the script's parameters.
-func (p *program) request(call engines.Call) map[string]any {
-	if p.script.Parameters == nil {
-		return call.Request
-	}
-	request := make(map[string]any, len(call.Request)+1)
-	maps.Copy(request, call.Request)
-	request["parameters"] = p.script.Parameters
-	return request
 }
 
 // answer calls the function with argument and converts what it gives back.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // show writes a value for a reader: strings as they are, errors with their stack,
@@ -14,16 +15,16 @@ func (i *isolate) show(v goja.Value, limit int) string {
 	o, ok := v.(*goja.Object)
 	switch {
 	case !ok:
-		return cut(primitive(v), limit)
+		return engines.Truncate(primitive(v), limit)
 	case classOf(o) == "Error":
-		return cut(i.thrown(o, nil).Detail(), limit)
+		return engines.Truncate(i.thrown(o, nil).Detail(), limit)
 	}
 	if _, callable := goja.AssertFunction(o); callable {
 		return "[function]"
 	}
-	x := &exporter{i: i, left: limit}
+	x := &exporter{i: i, Budget: engines.Budget(limit)}
 	if value, kept, err := x.value(o); err == nil && kept {
-		return cut(text(value), limit)
+		return engines.Truncate(text(value), limit)
 	}
 	return "[object " + classOf(o) + "]"
 }
@@ -46,11 +47,4 @@ func text(v any) string {
 		return err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

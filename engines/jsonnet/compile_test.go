@@ -150,7 +150,7 @@ func TestLazyImports(t *testing.T) {
 				t.Fatal(err)
 			}
 			var warnings []string
-			for _, w := range program.(engines.Warner).Warnings() {
+			for _, w := range program.Warnings() {
 				warnings = append(warnings, w.Error())
 			}
 			if diff := cmp.Diff(c.warnings, warnings); diff != "" {

@@ -31,7 +31,7 @@ func (c *call) explain(ctx context.Context, err error) *engines.Error {
 		return engines.Ended(ctx)
 	case !errors.As(err, &thrown):
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + cut(first, maxShownBytes), Err: err}
+		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + engines.Truncate(first, maxShownBytes), Err: err}
 	case thrown.Msg == stackMessage:
 		return c.placed(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
 	case thrown.Msg == functionMessage:
@@ -39,7 +39,7 @@ func (c *call) explain(ctx context.Context, err error) *engines.Error {
 	case strings.HasPrefix(thrown.Msg, externalMessage):
 		return c.placed(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
 	default:
-		return c.placed(engines.Failed, cut(thrown.Msg, maxShownBytes), thrown)
+		return c.placed(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
 	}
 }
 
@@ -143,12 +143,4 @@ func step(loc ast.LocationRange) string {
 		return "." + name
 	}
 	return "[" + m[1] + "]"
-}
-
-// cut bounds a text in a message.
-func cut(text string, bytes int) string {
-	if len(text) <= bytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:bytes], "") + "..."
 }

@@ -99,7 +99,7 @@ func (p *program) choose(found map[string]any, wanted string) (hook, error) {
 }
 
 func (p *program) unfit(format string, args ...any) *engines.Error {
-	return invalid(engines.Location{File: p.script.Path}, fmt.Sprintf(format, args...))
+	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 
 func listed(fields []any) string {

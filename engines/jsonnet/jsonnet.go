@@ -38,10 +38,10 @@ type engine struct {
 // once to see that the hook's function is there.
 func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
 	if src.Script == nil {
-		return nil, invalid(engines.Location{}, "the Jsonnet engine runs scripts, and this source is an endpoint")
+		return nil, engines.InvalidError(engines.Location{}, "the Jsonnet engine runs scripts, and this source is an endpoint")
 	}
 	if src.Script.Signature == engines.HTTPContext {
-		return nil, invalid(engines.Location{File: src.Script.Path},
+		return nil, engines.InvalidError(engines.Location{File: src.Script.Path},
 			"signature HTTPContext is for hooks written for the Node.js function server, in JavaScript: leave signature out")
 	}
 	linked, err := link(src.Script)
@@ -55,8 +55,4 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	}
 	p.root = linked.with(hook.call())
 	return p, nil
-}
-
-func invalid(at engines.Location, message string) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Location: at, Message: message}
 }

@@ -13,6 +13,7 @@ import (
 
 // program is the linked script and the expression that calls the hook. It is shared by all calls.
 type program struct {
+	engines.ProgramBase
 	stoppable bool
 	script    *engines.Script
 	linked    *linked
@@ -25,9 +26,9 @@ type program struct {
 func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response, error) {
 	c := p.newCall(given)
 	body, err := c.evaluate(ctx, p.root)
-	response := engines.Response{Body: body, Logs: c.trace.lines}
+	response := engines.Response{Body: body, Logs: c.trace.Lines}
 	if err == nil {
-		response.Unread = c.unread()
+		response.Unread = engines.Unread(given.Request, c.read)
 	}
 	return response, err
 }
@@ -48,7 +49,7 @@ type call struct {
 }
 
 func (p *program) newCall(given engines.Call) *call {
-	return &call{program: p, given: given, read: map[string]bool{}, trace: trace{left: maxLogBytes}}
+	return &call{program: p, given: given, read: map[string]bool{}}
 }
 
 // evaluate gives the answer that the expression hands on. Every error that it
@@ -130,18 +131,7 @@ func (c *call) field(args []any) (any, error) {
 
 // take receives the answer, which is the VM's own copy.
 func (c *call) take(args []any) (any, error) {
-	x := exporter{left: maxAnswerBytes}
+	x := exporter{engines.MaxResponseBytes}
 	c.answer, c.failure = x.value(args[0])
 	return nil, c.failure
-}
-
-func (c *call) unread() []string {
-	var names []string
-	for name := range c.given.Request {
-		if !c.read[name] {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -68,7 +68,7 @@ func (r *rewriter) replace(node *ast.Node, shadowed bool) {
 func (r *rewriter) importText(node *ast.Node, imported string) {
 	if found, ok := r.resolve(node, imported, tree.resolve); ok {
 		if _, there := r.linked.texts[found]; !there {
-			r.linked.texts[found] = vm.MakeContents(r.linked.tree[found])
+			r.linked.texts[found] = vm.MakeContents(r.linked.tree.Files[found])
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, impo
 	}
 	at := (*node).Loc()
 	place := engines.Location{File: r.path, Line: at.Begin.Line, Column: at.Begin.Column}
-	r.linked.missing = append(r.linked.missing, invalid(place, err.Error()))
+	r.linked.missing = append(r.linked.missing, engines.InvalidError(place, "%v", err))
 	message := &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *at}, Value: err.Error(), Kind: ast.StringDouble}
 	*node = &ast.Error{NodeBase: ast.NodeBase{LocRange: *at}, Expr: message}
 	return "", false

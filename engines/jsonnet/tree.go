@@ -2,30 +2,28 @@ package jsonnet
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 
 	vm "github.com/google/go-jsonnet"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // tree is the module tree of a script, the only place that imports come from.
-type tree map[string]string
+type tree struct{ engines.Files }
 
 // resolve gives the path in the tree of what a file imports.
 func (t tree) resolve(importer, imported string) (string, error) {
 	if path.IsAbs(imported) {
-		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t.listing())
+		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t)
 	}
-	target := path.Join(path.Dir(importer), imported)
-	if target == ".." || strings.HasPrefix(target, "../") {
-		return "", fmt.Errorf("can't import %q: it leaves the files of this definition: %s", imported, t.listing())
+	target, err := t.Join(importer, imported)
+	if err != nil {
+		return "", err
 	}
-	if _, ok := t[target]; !ok {
-		return "", fmt.Errorf("can't import %q: there is no file %q: %s", imported, target, t.listing())
+	if _, ok := t.Files[target]; !ok {
+		return "", fmt.Errorf("can't import %q: there is no file %q: %s", imported, target, t)
 	}
 	return target, nil
 }
@@ -45,24 +43,7 @@ func (t tree) text(path string) string {
 	if path == preludeFile {
 		return authoring.Jsonnet
 	}
-	return t[path]
-}
-
-func (t tree) listing() string {
-	const shown = 10
-	names := slices.Sorted(maps.Keys(t))
-	if len(names) <= shown {
-		return "there are " + strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("there are %s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-}
-
-func (t tree) size() int {
-	size := 0
-	for _, text := range t {
-		size += len(text)
-	}
-	return size
+	return t.Files[path]
 }
 
 // importer gives the VM what importstr and importbin ask for: the files that the

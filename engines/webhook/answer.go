@@ -22,7 +22,7 @@ const shownBytes = 1 << 10
 func refusal(response *http.Response, now time.Time) *engines.Error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, shownBytes+1))
 	way := wayOutOf(response.StatusCode)
-	e := failed("answered %s: %s%s", response.Status, excerpt(text), way)
+	e := failed("answered %s: %s%s", response.Status, engines.Truncate(string(text), shownBytes), way)
 	if len(text) == 0 {
 		e = failed("answered %s with an empty body%s", response.Status, way)
 	}
@@ -72,17 +72,10 @@ func complaint(text []byte, err error) string {
 	case len(trimmed) == 0:
 		return "the response has an empty body, not JSON"
 	case trimmed[0] == '<':
-		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + excerpt(trimmed)
+		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + engines.Truncate(string(trimmed), shownBytes)
 	case strings.Contains(err.Error(), "unexpected end of JSON"):
 		return fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", len(trimmed), err)
 	default:
-		return fmt.Sprintf("the response is not JSON: %v. It starts with: %s", err, excerpt(trimmed))
+		return fmt.Sprintf("the response is not JSON: %v. It starts with: %s", err, engines.Truncate(string(trimmed), shownBytes))
 	}
-}
-
-func excerpt(text []byte) string {
-	if len(text) <= shownBytes {
-		return strings.ToValidUTF8(string(text), "")
-	}
-	return strings.ToValidUTF8(string(text[:shownBytes]), "") + "..."
 }

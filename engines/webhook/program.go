@@ -16,6 +16,7 @@ import (
 
 // program is one endpoint.
 type program struct {
+	engines.ProgramBase
 	engine   *engine
 	url      *url.URL
 	shown    string

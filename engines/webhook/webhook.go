@@ -8,7 +8,6 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -49,14 +48,14 @@ type engine struct {
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
 func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program, error) {
 	if src.Endpoint == nil {
-		return nil, invalid("the webhook engine calls endpoints, and this source is a script")
+		return nil, engines.InvalidError(engines.Location{}, "the webhook engine calls endpoints, and this source is a script")
 	}
 	target, err := url.Parse(src.Endpoint.URL)
 	if err != nil {
-		return nil, invalid(err.Error())
+		return nil, engines.InvalidError(engines.Location{}, "%v", err)
 	}
 	if target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
-		return nil, invalid(fmt.Sprintf("the URL %q must be complete and start with http:// or https://", target.Redacted()))
+		return nil, engines.InvalidError(engines.Location{}, "the URL %q must be complete and start with http:// or https://", target.Redacted())
 	}
 	p := &program{engine: e, url: target, shown: shown(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
 	if p.limit <= 0 {
@@ -73,8 +72,4 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 // any of which may be a secret.
 func shown(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-func invalid(message string) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Message: message}
 }
