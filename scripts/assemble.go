@@ -15,7 +15,7 @@ import (
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
 
 // draft is a module tree as its sources have it at one moment.
-type draft struct {
+type moduleTree struct {
 	files    map[string]string
 	origins  map[string]Origin // of each file
 	bytes    int
@@ -25,8 +25,8 @@ type draft struct {
 }
 
 // assemble puts the files of all sources into one tree, and finds all that is wrong with them.
-func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *draft {
-	d := newDraft()
+func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
+	d := newModuleTree()
 	for _, source := range spec.Sources {
 		d.addSource(source, readings[source.origin()])
 	}
@@ -34,9 +34,11 @@ func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry
 	return d
 }
 
-func newDraft() *draft { return &draft{files: map[string]string{}, origins: map[string]Origin{}} }
+func newModuleTree() *moduleTree {
+	return &moduleTree{files: map[string]string{}, origins: map[string]Origin{}}
+}
 
-func (d *draft) addInline(spec Spec, registry *engines.Registry) {
+func (d *moduleTree) addInline(spec Spec, registry *engines.Registry) {
 	for _, name := range spec.hookNames() {
 		if hook := spec.Hooks[name]; hook.Inline != "" {
 			d.add(Origin{Hook: name}, hook.entry(name, registry), hook.Inline)
@@ -52,12 +54,12 @@ func (h Hook) entry(name string, registry *engines.Registry) string {
 	return "inline-" + name + registry.Extension(h.Engine)
 }
 
-func (d *draft) addSource(source Source, r reading) {
+func (d *moduleTree) addSource(source Source, r reading) {
 	origin := source.origin()
 	switch {
-	case r.refusal != nil:
-		d.fail(origin, r.refusal)
-	case !r.answered:
+	case r.err != nil:
+		d.fail(origin, r.err)
+	case !r.synced:
 		d.pending = true
 	case r.files == nil:
 		d.fail(origin, ErrMissing)
@@ -68,8 +70,8 @@ func (d *draft) addSource(source Source, r reading) {
 	}
 }
 
-func (d *draft) addDirectory(origin Origin, r reading) {
-	for _, flaw := range r.flaws {
+func (d *moduleTree) addDirectory(origin Origin, r reading) {
+	for _, flaw := range r.problems {
 		d.fail(origin, engines.InvalidError(engines.Location{File: flaw.Path}, "%s", flaw.Message))
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
@@ -77,7 +79,7 @@ func (d *draft) addDirectory(origin Origin, r reading) {
 	}
 }
 
-func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
+func (d *moduleTree) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 	items := c.Items
 	if len(items) == 0 {
 		for _, key := range slices.Sorted(maps.Keys(files)) {
@@ -94,25 +96,25 @@ func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 	}
 }
 
-func (d *draft) add(origin Origin, path, text string) {
+func (d *moduleTree) add(origin Origin, path, text string) {
 	if first, taken := d.origins[path]; taken {
-		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.wayOut("set prefix, or choose with items", "rename one of them")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
-	if bad := notText(text); bad >= 0 {
-		d.fail(origin, engines.InvalidError(place(path, text, bad), "not UTF-8 text: correct it, or %s", origin.wayOut("leave it out with items", "take it away")))
+	if bad := invalidUTF8(text); bad >= 0 {
+		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s", origin.hint("leave it out with items", "take it away")))
 		return
 	}
 	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
 		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", engines.MaxSourceBytes>>10,
-			origin.wayOut("choose with items what is needed", "take out what is not needed")))
+			origin.hint("choose with items what is needed", "take out what is not needed")))
 	}
 	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin
 }
 
 // wayOut gives the advice for a ConfigMap, or that for any other origin.
-func (o Origin) wayOut(ofConfigMap, other string) string {
+func (o Origin) hint(ofConfigMap, other string) string {
 	if o.ConfigMap.Name != "" {
 		return ofConfigMap
 	}
@@ -120,7 +122,7 @@ func (o Origin) wayOut(ofConfigMap, other string) string {
 }
 
 // sourced gives the files that come from sources: inline scripts are in the definition.
-func (d *draft) sourced() map[string]string {
+func (d *moduleTree) sourceFiles() map[string]string {
 	files := map[string]string{}
 	for path, text := range d.files {
 		if d.origins[path].Hook == "" {
@@ -130,12 +132,12 @@ func (d *draft) sourced() map[string]string {
 	return files
 }
 
-func (d *draft) fail(origin Origin, err error) {
+func (d *moduleTree) fail(origin Origin, err error) {
 	d.problems = append(d.problems, Problem{Origin: origin, Err: err})
 }
 
 // place gives line and column of a byte.
-func place(path, text string, offset int) engines.Location {
+func locationOf(path, text string, offset int) engines.Location {
 	before := text[:offset]
 	return engines.Location{
 		File:   path,
@@ -145,7 +147,7 @@ func place(path, text string, offset int) engines.Location {
 }
 
 // notText finds the first byte that is not UTF-8, or gives -1.
-func notText(text string) int {
+func invalidUTF8(text string) int {
 	for i, r := range text {
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			return i

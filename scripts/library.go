@@ -62,7 +62,7 @@ func NewLibrary(config Config) *Library {
 // After every change of Current or State the tree calls changed, from goroutines of
 // its own; changes that come while it runs may be told together.
 func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
-	if err := errors.Join(spec.check(), l.offers(spec)); err != nil {
+	if err := errors.Join(spec.check(), l.checkDirectories(spec)); err != nil {
 		return nil, err
 	}
 	hooks, err := spec.encodeHooks()
@@ -75,12 +75,12 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1),
 	}
 	if spec.Archive != nil && len(spec.Sources) > 0 {
-		t.archivist = newArchivist(l.Config, *spec.Archive, t.kept)
-		go t.archivist.run(ctx)
+		t.archiver = newArchiver(l.Config, *spec.Archive, t.onArchived)
+		go t.archiver.run(ctx)
 	}
-	t.poke()
+	t.trigger()
 	for origin := range spec.origins() {
-		t.sources[origin] = l.sources.open(origin, t.poke)
+		t.sources[origin] = l.sources.open(origin, t.trigger)
 	}
 	l.mu.Lock()
 	l.trees[t] = struct{}{}
@@ -90,7 +90,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 }
 
 // offers says which source this host has nothing for.
-func (l *Library) offers(spec Spec) error {
+func (l *Library) checkDirectories(spec Spec) error {
 	for i, source := range spec.Sources {
 		if source.Directory != nil && l.Root == "" {
 			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap", i)

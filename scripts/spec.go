@@ -26,7 +26,7 @@ type Spec struct {
 	// Archive is where revisions that loaded are kept, so that they outlive this
 	// process. Nil keeps none. Scripts without sources are in the definition itself,
 	// and not kept.
-	Archive *archive.Place
+	Archive *archive.Location
 	// Serving is the ID of the kept revision to begin with if the sources don't load,
 	// or empty. It comes from where only the host writes: whatever else is kept is
 	// not believed.

@@ -34,14 +34,14 @@ type State struct {
 	More int
 	// From names the ControllerRevision that Loaded was read from when this process
 	// began, as namespace/name. It is empty for what the sources have held since.
-	From string
+	RestoredFrom string
 	// NoEarlier is why no kept revision serves in place of Desired, or empty.
-	NoEarlier string
+	NotRestored string
 	// Warnings are what is not as it should be with Loaded, which serves all the same: a
 	// line each, at most five, sorted, or empty.
 	Warnings string
 	// NotKept is why Loaded would not outlive this process, or empty.
-	NotKept string
+	NotArchived string
 }
 
 // Problem is something that keeps a tree from loading.
@@ -104,7 +104,7 @@ func (s State) Message() string {
 // Equal says whether both tell the same.
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
-		s.From == o.From && s.NoEarlier == o.NoEarlier && s.Warnings == o.Warnings && s.NotKept == o.NotKept
+		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings && s.NotArchived == o.NotArchived
 }
 
 // withProblems tells what several hooks have in common once, and no more than can be read.

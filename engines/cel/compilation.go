@@ -55,8 +55,8 @@ func (v *variable) declaration() cel.EnvOption {
 
 // expression compiles a script that is one expression.
 func (c *compilation) expression(content string) node {
-	if !c.named(c.src.Hook) {
-		c.refuse(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
+	if !c.isFunction(c.src.Hook) {
+		c.addError(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
 			"function is %q, and this script is one expression, which answers the hook %s: leave function out, or write a .cel.yaml document with hooks", c.src.Script.Function, c.src.Hook))
 		return nil
 	}
@@ -68,11 +68,11 @@ func (c *compilation) expression(content string) node {
 }
 
 // named says whether the hook's function may be called that.
-func (c *compilation) named(hook string) bool {
+func (c *compilation) isFunction(hook string) bool {
 	return c.src.Script.Function == "" || c.src.Script.Function == hook
 }
 
-func (c *compilation) refuse(at engines.Location, message string) {
+func (c *compilation) addError(at engines.Location, message string) {
 	c.problems = append(c.problems, engines.InvalidError(at, "%s", message))
 }
 

@@ -10,9 +10,9 @@ import (
 func (a *answer) container(v ref.Val) (any, bool, error) {
 	switch v := v.(type) {
 	case *object:
-		return v.fields, true, a.walk(v.fields)
+		return v.fields, true, a.charge(v.fields)
 	case *array:
-		return v.elements, true, a.walk(v.elements)
+		return v.elements, true, a.charge(v.elements)
 	case traits.Mapper:
 		out, err := a.fields(v)
 		return out, true, err
@@ -85,7 +85,7 @@ func (a *answer) element(out *[]any, value func() (any, bool, error)) error {
 }
 
 // walk charges what is shared with the request or the script, and needs no conversion.
-func (a *answer) walk(v any) error {
+func (a *answer) charge(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
 		if err := a.enter(); err != nil {
@@ -93,7 +93,7 @@ func (a *answer) walk(v any) error {
 		}
 		for key, value := range v {
 			a.Budget -= engines.Budget(len(key) + 4)
-			if err := a.walk(value); err != nil {
+			if err := a.charge(value); err != nil {
 				return err
 			}
 		}
@@ -104,7 +104,7 @@ func (a *answer) walk(v any) error {
 			return err
 		}
 		for _, value := range v {
-			if err := a.walk(value); err != nil {
+			if err := a.charge(value); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ type metered struct{ interpreter.InterpretableCall }
 
 // Eval implements interpreter.Interpretable.
 func (m *metered) Eval(vars interpreter.Activation) ref.Val {
-	v := markedTwice(m.InterpretableCall.Eval(vars))
+	v := markTwice(m.InterpretableCall.Eval(vars))
 	if c := callOf(vars); c != nil {
 		c.spend(weight(v))
 	}

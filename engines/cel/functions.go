@@ -33,7 +33,7 @@ func merge(base, over traits.Mapper) ref.Val {
 		}
 		merged[key] = value
 	}
-	return sorted(merged)
+	return newDictionary(merged)
 }
 
 // failing declares fail(message), which gives no value: the hook fails with the message.

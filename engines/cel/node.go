@@ -24,7 +24,7 @@ type rendering struct {
 // constant is a part without holes. All responses share it.
 type constant struct{ value any }
 
-func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.walk(n.value) }
+func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.charge(n.value) }
 
 // hole is a part that is what an expression gives.
 type hole struct {
@@ -59,15 +59,15 @@ func (r *rendering) where(known string) string {
 }
 
 // joined is text with holes in it.
-type joined []piece
+type template []segment
 
 // piece is words, or an expression that gives some.
-type piece struct {
-	words string
-	code  *expression
+type segment struct {
+	literal string
+	code    *expression
 }
 
-func (n joined) render(r *rendering) (any, bool, error) {
+func (n template) render(r *rendering) (any, bool, error) {
 	s, err := n.text(r)
 	if err != nil {
 		return nil, false, err
@@ -75,10 +75,10 @@ func (n joined) render(r *rendering) (any, bool, error) {
 	return s, true, r.Spend(len(s) + 2)
 }
 
-func (n joined) text(r *rendering) (string, error) {
+func (n template) text(r *rendering) (string, error) {
 	var b strings.Builder
 	for _, p := range n {
-		b.WriteString(p.words)
+		b.WriteString(p.literal)
 		if p.code == nil {
 			continue
 		}
@@ -106,7 +106,7 @@ func (x *expression) text(r *rendering) (string, error) {
 	if written, ok := v.Value().(fmt.Stringer); ok {
 		return written.String(), nil
 	}
-	return "", framed(&engines.Error{Kind: engines.Failed, Message: notText(v.Type().TypeName())}, x.code.at(0), r.where(""))
+	return "", withFrame(&engines.Error{Kind: engines.Failed, Message: notText(v.Type().TypeName())}, x.code.at(0), r.where(""))
 }
 
 func notText(typeName string) string {

@@ -24,9 +24,9 @@ func newYAMLFile(path, content string) *yamlFile {
 // changes between source and value is white space and escapes, so the other
 // characters are found one after the other. A white one is placed where the next
 // character of the source is.
-func (f *yamlFile) scalar(node *yaml.Node) text {
-	t := text{file: f.path, runes: []rune(node.Value)}
-	c := &cursor{lines: f.lines, at: place{node.Line, node.Column}, style: node.Style}
+func (f *yamlFile) scalar(node *yaml.Node) sourceText {
+	t := sourceText{file: f.path, runes: []rune(node.Value)}
+	c := &cursor{lines: f.lines, at: position{node.Line, node.Column}, style: node.Style}
 	c.enter()
 	for _, r := range t.runes {
 		if white(r) {
@@ -44,7 +44,7 @@ func (f *yamlFile) scalar(node *yaml.Node) text {
 // cursor goes through the source of a scalar.
 type cursor struct {
 	lines [][]rune
-	at    place
+	at    position
 	style yaml.Style
 }
 
@@ -66,7 +66,7 @@ func (c *cursor) peek() rune {
 
 func (c *cursor) step() {
 	if c.peek() == '\n' {
-		c.at = place{c.at.line + 1, 1}
+		c.at = position{c.at.line + 1, 1}
 		return
 	}
 	c.at.column++
@@ -97,14 +97,14 @@ func (c *cursor) enter() {
 	}
 	switch {
 	case c.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		c.at = place{c.at.line + 1, 1}
+		c.at = position{c.at.line + 1, 1}
 	case c.style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		c.step()
 	}
 }
 
 // next gives the place of the next character that is not white, and goes past it.
-func (c *cursor) next() place {
+func (c *cursor) next() position {
 	for {
 		c.skipWhite()
 		at, blank := c.at, false

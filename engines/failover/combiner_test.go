@@ -274,19 +274,21 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 }
 
 // rests is a program that is not called for a while.
-type rests struct{ says }
+type openCircuit struct{ says }
 
-func (rests) CircuitOpen() *engines.Error { return &engines.Error{Message: "not called until then"} }
+func (openCircuit) CircuitOpen() *engines.Error {
+	return &engines.Error{Message: "not called until then"}
+}
 
 // TestRestShowsThroughAShadow checks that a program rests whether or not it has a shadow, and not because the shadow does.
-func TestRestShowsThroughAShadow(t *testing.T) {
+func TestCircuitOpenWithShadow(t *testing.T) {
 	pairs := New(prometheus.NewRegistry(), funcr.New(func(_, _ string) {}, funcr.Options{}))
 	for name, tc := range map[string]struct {
 		serving, shadow engines.Program
 		want            bool
 	}{
-		"serving rests": {rests{}, says{}, true},
-		"shadow rests":  {says{}, rests{}, false},
+		"serving rests": {openCircuit{}, says{}, true},
+		"shadow rests":  {says{}, openCircuit{}, false},
 	} {
 		open := pairs.WithShadow(hook, tc.serving, timed(tc.shadow)).CircuitOpen() != nil
 		if open != tc.want {

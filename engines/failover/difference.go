@@ -73,7 +73,7 @@ func (c *comparison) values(path string, served, shadow any) {
 			return
 		}
 	default:
-		if same(served, shadow) {
+		if equalScalars(served, shadow) {
 			return
 		}
 	}
@@ -81,7 +81,7 @@ func (c *comparison) values(path string, served, shadow any) {
 }
 
 // same compares what is neither object nor list.
-func same(a, b any) bool {
+func equalScalars(a, b any) bool {
 	x, isNumber := number(a)
 	y, too := number(b)
 	if isNumber && too {
@@ -137,8 +137,8 @@ func keysOf(a, b map[string]any) map[string]any {
 }
 
 func (c *comparison) items(path string, served, shadow []any) {
-	one, ok := named(served)
-	other, also := named(shadow)
+	one, ok := byIdentity(served)
+	other, also := byIdentity(shadow)
 	if ok && also {
 		for _, name := range slices.Sorted(maps.Keys(keysOf(one, other))) {
 			c.entry(path+"["+name+"]", one, other, name)
@@ -160,7 +160,7 @@ func (c *comparison) items(path string, served, shadow []any) {
 
 // named gives the objects of a list by what they are. It is false for a list of
 // anything else, and for one that has an object twice.
-func named(list []any) (map[string]any, bool) {
+func byIdentity(list []any) (map[string]any, bool) {
 	all := make(map[string]any, len(list))
 	for _, item := range list {
 		object, _ := item.(map[string]any)

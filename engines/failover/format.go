@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	mostShown  = 20  // differences in a log line
-	mostOfEach = 200 // bytes of a value in it
+	maxDifferences = 20  // differences in a log line
+	maxValueBytes  = 200 // bytes of a value in it
 )
 
 // hidden stands for what is in a Secret.
@@ -19,7 +19,7 @@ const hidden = "(hidden)"
 // shown gives differences as a log can hold them, without the contents of Secrets.
 func formatDifferences(found []Difference) string {
 	var lines []string
-	for _, d := range found[:min(len(found), mostShown)] {
+	for _, d := range found[:min(len(found), maxDifferences)] {
 		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served, d.Secret), excerpt(d.Shadow, d.Secret)))
 	}
 	if more := len(found) - len(lines); more > 0 {
@@ -39,7 +39,7 @@ func excerpt(value any, secret bool) string {
 	if err != nil {
 		return err.Error()
 	}
-	return engines.Truncate(string(text), mostOfEach)
+	return engines.Truncate(string(text), maxValueBytes)
 }
 
 // redacted gives a value without the Secrets in it.

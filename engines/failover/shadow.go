@@ -19,10 +19,10 @@ const (
 // shadowed answers as its program does, and has the shadow asked the same.
 type shadowed struct {
 	engines.Program
-	pairs  *Combiner
-	hook   Hook
-	counts counters
-	shadow TimedProgram
+	combiner *Combiner
+	hook     Hook
+	counts   counters
+	shadow   TimedProgram
 }
 
 // WithShadow gives a program that answers as serving does. Each of its answers is
@@ -33,7 +33,7 @@ func (p *Combiner) WithShadow(hook Hook, serving engines.Program, shadow TimedPr
 	if p == nil {
 		return serving
 	}
-	return &shadowed{Program: serving, pairs: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
+	return &shadowed{Program: serving, combiner: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
 }
 
 // Run asks the program that serves.
@@ -43,9 +43,9 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 		return response, err // There is nothing to compare with.
 	}
 	select {
-	case s.pairs.slots <- struct{}{}:
+	case s.combiner.slots <- struct{}{}:
 		go func() {
-			defer func() { <-s.pairs.slots }()
+			defer func() { <-s.combiner.slots }()
 			s.compare(call, response.Body)
 		}()
 	default:
@@ -56,7 +56,7 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 
 // compare asks the shadow and counts what comes of it.
 func (s *shadowed) compare(call engines.Call, served any) {
-	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))
+	log := s.combiner.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", objectName(call.Request))
 	body, err := s.ask(call)
 	if err != nil {
 		s.counts.incShadow(failed)
@@ -93,7 +93,7 @@ func (s *shadowed) ask(call engines.Call) (body any, err error) {
 }
 
 // about names the object that a request is about.
-func about(request map[string]any) string {
+func objectName(request map[string]any) string {
 	for _, field := range []string{"parent", "object"} {
 		object, _ := request[field].(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)

@@ -13,7 +13,7 @@ import (
 // bundled is a module tree as one script. Its value is a function of (module,
 // exports, and what the host's own module takes) that leaves what the entry exports in
 // module.exports.
-type bundled struct {
+type bundledTree struct {
 	entry     string
 	code      string
 	sourceMap []byte
@@ -22,7 +22,7 @@ type bundled struct {
 
 // missing lists what goja lacks, so that esbuild rewrites it. Everything else is
 // left alone: lowered code is slower, and its errors are harder to read.
-var missing = map[string]bool{
+var supported = map[string]bool{
 	"async-generator": false,
 	"decorators":      false,
 	"for-await":       false,
@@ -32,14 +32,14 @@ var missing = map[string]bool{
 }
 
 // environment is what packages ask of where they run, so that they run as they do elsewhere.
-var environment = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
+var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
 	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
 	wrapperEnd   = "})"
 )
 
-func bundle(script *engines.Script) (*bundled, error) {
+func bundle(script *engines.Script) (*bundledTree, error) {
 	files := tree{script.Files}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func bundle(script *engines.Script) (*bundled, error) {
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundled{entry: script.Path}
+	b := &bundledTree{entry: script.Path}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
 			b.warnings = append(b.warnings, files.invalid(m))
@@ -58,7 +58,7 @@ func bundle(script *engines.Script) (*bundled, error) {
 		if strings.HasSuffix(file.Path, ".map") {
 			b.sourceMap = file.Contents
 		} else {
-			b.code = finished(string(file.Contents))
+			b.code = finishCode(string(file.Contents))
 		}
 	}
 	return b, nil
@@ -66,16 +66,16 @@ func bundle(script *engines.Script) (*bundled, error) {
 
 // exported is how esbuild ends the exports of an ES module: by copying them to
 // another object, which takes longer than many a hook. They do as they are.
-var exported = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
+var exportsLine = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
 
 // finished is the bundle as it is run. ES modules are strict, which esbuild
 // leaves to whoever runs them. No line moves, so that the source map still fits.
-func finished(code string) string {
-	if !exported.MatchString(code) {
+func finishCode(code string) string {
+	if !exportsLine.MatchString(code) {
 		return code
 	}
 	strict := strings.Replace(code, wrapperStart, wrapperStart+` "use strict";`, 1)
-	return exported.ReplaceAllString(strict, "module.exports = $1;")
+	return exportsLine.ReplaceAllString(strict, "module.exports = $1;")
 }
 
 func options(files tree, entry string) api.BuildOptions {
@@ -87,12 +87,12 @@ func options(files tree, entry string) api.BuildOptions {
 		Format:              api.FormatCommonJS,
 		Platform:            api.PlatformNeutral,
 		Target:              api.ESNext,
-		Supported:           missing,
+		Supported:           supported,
 		Sourcemap:           api.SourceMapExternal,
 		SourcesContent:      api.SourcesContentExclude,
 		LegalComments:       api.LegalCommentsNone,
 		TsconfigRaw:         "{}",
-		Define:              environment,
+		Define:              defines,
 		LogLevel:            api.LogLevelSilent,
 		Banner:              map[string]string{"js": wrapperStart},
 		Footer:              map[string]string{"js": wrapperEnd},
@@ -109,7 +109,7 @@ func (t tree) buildError(messages []api.Message) *engines.Error {
 }
 
 func (t tree) invalid(m api.Message) *engines.Error {
-	return engines.InvalidError(t.location(m.Location), "%s", plain(m.Text))
+	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(m.Text))
 }
 
 // location gives a place in the author's file. What is behind its end, in the line
@@ -118,7 +118,7 @@ func (t tree) location(l *api.Location) engines.Location {
 	if l == nil {
 		return engines.Location{}
 	}
-	place := engines.Location{File: plain(l.File)}
+	place := engines.Location{File: stripNamespaces(l.File)}
 	if l.Line == 0 {
 		return place
 	}
@@ -130,6 +130,6 @@ func (t tree) location(l *api.Location) engines.Location {
 }
 
 // plain takes esbuild's namespaces from the paths in a text.
-func plain(text string) string {
+func stripNamespaces(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
 }

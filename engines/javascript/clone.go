@@ -71,12 +71,12 @@ func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
 		if v := o.Export().(*object); !v.changed {
-			v.lookAtAll()
-			return c.i.wrap(v.from, nil).(*goja.Object)
+			v.noteAllRead()
+			return c.i.toValue(v.source, nil).(*goja.Object)
 		}
 	case arrayType:
 		if v := o.Export().(*array); !v.changed {
-			return c.i.wrap(v.from, nil).(*goja.Object)
+			return c.i.toValue(v.source, nil).(*goja.Object)
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ const bundleName = "bundle"
 
 // compile turns the bundle into goja's code. What esbuild accepts, goja may
 // still refuse: regular expressions above all.
-func (b *bundled) compile() (*goja.Program, error) {
-	positions, err := adapted(b.sourceMap)
+func (b *bundledTree) compile() (*goja.Program, error) {
+	positions, err := adaptSourceMap(b.sourceMap)
 	if err != nil {
 		return nil, engines.InvalidError(engines.Location{File: b.entry}, "reading the bundle's source map: %v", err)
 	}
@@ -33,7 +33,7 @@ func (b *bundled) compile() (*goja.Program, error) {
 	return b.generate(parsed)
 }
 
-func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
+func (b *bundledTree) generate(parsed *ast.Program) (*goja.Program, error) {
 	code, err := goja.CompileAST(parsed, false)
 	if err == nil {
 		return code, nil
@@ -41,7 +41,7 @@ func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
 	at := engines.Location{File: b.entry}
 	var refused *goja.CompilerSyntaxError
 	if errors.As(err, &refused) && refused.File != nil {
-		at = place(refused.File.Position(refused.Offset))
+		at = location(refused.File.Position(refused.Offset))
 		return nil, engines.InvalidError(at, "%s", refused.Message)
 	}
 	return nil, engines.InvalidError(at, "%v", err)
@@ -49,7 +49,7 @@ func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
 
 // parseError places the first of the parser's errors. They are in the bundle's
 // lines, because the parser reads the map last.
-func (b *bundled) parseError(err error, positions []byte) *engines.Error {
+func (b *bundledTree) parseError(err error, positions []byte) *engines.Error {
 	var list parser.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
 		return engines.InvalidError(engines.Location{File: b.entry}, "%v", err)

@@ -127,7 +127,7 @@ func TestEndlessModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	got := enginetest.AsError(t, (&program{code: code, script: src.Script, wanted: wanted(src)}).load(ctx))
+	got := enginetest.AsError(t, (&program{code: code, script: src.Script, export: wanted(src)}).load(ctx))
 	if got == nil || got.Kind != engines.Timeout || got.Location.Line != 2 {
 		t.Errorf("error %v, want a timeout in line 2", got)
 	}

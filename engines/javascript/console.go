@@ -33,7 +33,7 @@ func (i *isolate) print(call goja.FunctionCall) goja.Value {
 	}
 	shown := make([]string, len(call.Arguments))
 	for n, argument := range call.Arguments {
-		shown[n] = i.show(argument, engines.MaxLogBytes)
+		shown[n] = i.format(argument, engines.MaxLogBytes)
 	}
 	i.console.Append(strings.Join(shown, " "))
 	return goja.Undefined()

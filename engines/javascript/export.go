@@ -16,9 +16,9 @@ import (
 type exporter struct {
 	i *isolate
 	engines.Budget
-	path      engines.Path
-	ancestors []*goja.Object
-	measured  map[*node]measured
+	path         engines.Path
+	ancestors    []*goja.Object
+	measurements map[*node]measurement
 }
 
 // export converts an answer. It may run script code: getters, toJSON, proxies.

@@ -15,7 +15,7 @@ func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	value, kept, err := x.value(call.Argument(0))
 	if err != nil {
-		panic(i.unhashable(err))
+		panic(i.hashError(err))
 	}
 	if !kept {
 		panic(i.rt.NewTypeError("hash: the value is %s", kindOf(call.Argument(0))))
@@ -29,7 +29,7 @@ func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 
 // unhashable is what hash throws for an error of the exporter: an exception for what is
 // wrong with the value, and otherwise what ended the script's own code that it ran.
-func (i *isolate) unhashable(err error) any {
+func (i *isolate) hashError(err error) any {
 	var wrong *engines.Error
 	if errors.As(err, &wrong) {
 		return i.rt.NewTypeError("hash: %s", wrong.Message)

@@ -26,7 +26,7 @@ type isolate struct {
 func newIsolate(now time.Time, seed string) *isolate {
 	i := &isolate{rt: goja.New()}
 	i.rt.SetMaxCallStackSize(maxCallDepth)
-	i.rt.SetParserOptions(refuse(parser.WithDisableSourceMaps, i.noCode))
+	i.rt.SetParserOptions(optionThatCalls(parser.WithDisableSourceMaps, i.rejectCode))
 	i.rt.SetTimeSource(func() time.Time {
 		i.readClock = true
 		return now
@@ -39,11 +39,11 @@ func newIsolate(now time.Time, seed string) *isolate {
 // refuse makes a parser option, of which only an example can be named, that runs
 // instead of being applied. Options come before parsing, and eval and all
 // constructors of functions parse with those of the runtime: none gets by.
-func refuse[T any](_ func(T), instead func()) func(T) {
+func optionThatCalls[T any](_ func(T), instead func()) func(T) {
 	return func(T) { instead() }
 }
 
-func (i *isolate) noCode() {
+func (i *isolate) rejectCode() {
 	panic(i.rt.NewTypeError("code can't be made from strings here: eval and the constructors of functions are disabled"))
 }
 

@@ -48,7 +48,7 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{code: code, script: src.Script, wanted: wanted(src), warnings: built.warnings}
+	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings}
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}

@@ -39,41 +39,41 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 		return nil, err
 	}
 	if o, ok := exports.(*goja.Object); ok {
-		found := o.Get(p.wanted)
+		found := o.Get(p.export)
 		if call, ok := method(o, found); ok {
 			return call, nil
 		}
-		if given(found) {
-			return nil, p.unfit("the export %q is not a function", p.wanted)
+		if isDefined(found) {
+			return nil, p.invalid("the export %q is not a function", p.export)
 		}
-		if byDefault := o.Get("default"); given(byDefault) {
-			return p.ofDefault(byDefault)
+		if byDefault := o.Get("default"); isDefined(byDefault) {
+			return p.fromDefault(byDefault)
 		}
 	}
 	if call, ok := goja.AssertFunction(exports); ok && p.script.Function == "" {
 		return call, nil
 	}
-	return nil, p.unfit("no export %q or \"default\": %s", p.wanted, listed("the script exports", exports))
+	return nil, p.invalid("no export %q or \"default\": %s", p.export, listed("the script exports", exports))
 }
 
 // ofDefault gives the hook's function of a default export: itself, unless the definition
 // names a function, or what it has under the name.
-func (p *program) ofDefault(exported goja.Value) (goja.Callable, error) {
+func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 	if call, ok := goja.AssertFunction(exported); ok && p.script.Function == "" {
 		return call, nil
 	}
 	o, ok := exported.(*goja.Object)
 	if !ok {
-		return nil, p.unfit("the default export is neither a function nor an object of functions")
+		return nil, p.invalid("the default export is neither a function nor an object of functions")
 	}
-	found := o.Get(p.wanted)
+	found := o.Get(p.export)
 	if call, ok := method(o, found); ok {
 		return call, nil
 	}
-	if given(found) {
-		return nil, p.unfit("%q of the default export is not a function", p.wanted)
+	if isDefined(found) {
+		return nil, p.invalid("%q of the default export is not a function", p.export)
 	}
-	return nil, p.unfit("no export %q, by name or in the default export: %s", p.wanted, listed("that has", exported))
+	return nil, p.invalid("no export %q, by name or in the default export: %s", p.export, listed("that has", exported))
 }
 
 // method is a function of an object, called as such.
@@ -82,9 +82,9 @@ func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
 	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(of, args...) }, ok
 }
 
-func given(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
+func isDefined(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
 
-func (p *program) unfit(format string, args ...any) *engines.Error {
+func (p *program) invalid(format string, args ...any) *engines.Error {
 	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 

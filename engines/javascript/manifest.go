@@ -32,7 +32,7 @@ func (t tree) manifest(folder string) (*manifest, error) {
 }
 
 // mains are the files that a package without exports may begin at, best first.
-func (m *manifest) mains(r request) []string {
+func (m *manifest) mains(r importRequest) []string {
 	main, _ := m.Main.(string)
 	module, _ := m.Module.(string)
 	if r.required {

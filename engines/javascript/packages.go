@@ -19,24 +19,24 @@ var builtIn = strings.Fields(`assert async_hooks buffer child_process cluster co
 	string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib`)
 
 // request is what one module imports of another one, and how.
-type request struct {
+type importRequest struct {
 	importer, imported string
 	// required says that it is by require, and not by import.
 	required bool
 }
 
-func requestOf(args api.OnResolveArgs) request {
+func newImportRequest(args api.OnResolveArgs) importRequest {
 	required := args.Kind == api.ResolveJSRequireCall || args.Kind == api.ResolveJSRequireResolve
-	return request{importer: args.Importer, imported: args.Path, required: required}
+	return importRequest{importer: args.Importer, imported: args.Path, required: required}
 }
 
 // vendored says whether the importing file is part of a package.
-func (r request) vendored() bool {
+func (r importRequest) vendored() bool {
 	return slices.Contains(strings.Split(path.Dir(r.importer), "/"), modulesFolder)
 }
 
 // conditions are the keys of a package's exports that hold for the request.
-func (r request) conditions() []string {
+func (r importRequest) conditions() []string {
 	if r.required {
 		return []string{"require", "module", "default"}
 	}
@@ -59,7 +59,7 @@ func splitPackage(imported string) (name, sub string) {
 
 // ofPackage gives the path in the tree of what is imported by the name of a package, as
 // Node.js finds it: in the nearest node_modules that has it.
-func (t tree) ofPackage(r request) (string, error) {
+func (t tree) resolvePackage(r importRequest) (string, error) {
 	name, sub := splitPackage(r.imported)
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		if path.Base(folder) != modulesFolder {
@@ -69,14 +69,14 @@ func (t tree) ofPackage(r request) (string, error) {
 			}
 		}
 		if folder == "." {
-			return "", t.noPackage(name, r)
+			return "", t.packageError(name, r)
 		}
 	}
 }
 
 // within gives the path of what a package has under a name, or "" if the package is not
 // in this folder.
-func (t tree) within(folder, sub string, r request) (string, error) {
+func (t tree) within(folder, sub string, r importRequest) (string, error) {
 	m, err := t.manifest(folder)
 	if err != nil {
 		return "", fmt.Errorf("can't import %q: %w", r.imported, err)
@@ -95,7 +95,7 @@ func (t tree) within(folder, sub string, r request) (string, error) {
 }
 
 // fileOrFolder looks for a file, with or without an ending, and for the main file of a folder.
-func (t tree) fileOrFolder(target string, r request) (string, bool) {
+func (t tree) fileOrFolder(target string, r importRequest) (string, bool) {
 	m, err := t.manifest(target)
 	if err == nil && m != nil {
 		for _, main := range m.mains(r) {
@@ -108,7 +108,7 @@ func (t tree) fileOrFolder(target string, r request) (string, bool) {
 }
 
 // ofImports gives the path of what a package has under a name of its own, such as #lib.
-func (t tree) ofImports(r request) (string, error) {
+func (t tree) resolveImports(r importRequest) (string, error) {
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		m, err := t.manifest(folder)
 		if err != nil {
@@ -117,7 +117,7 @@ func (t tree) ofImports(r request) (string, error) {
 		if m != nil {
 			target, ok := m.Imports.exported(r.imported, r.conditions())
 			if ok && !strings.HasPrefix(target, "./") {
-				return t.resolve(request{importer: path.Join(folder, "package.json"), imported: target, required: r.required})
+				return t.resolve(importRequest{importer: path.Join(folder, "package.json"), imported: target, required: r.required})
 			}
 			if found, there := t.find(path.Join(folder, target)); ok && there {
 				return found, nil
@@ -130,7 +130,7 @@ func (t tree) ofImports(r request) (string, error) {
 }
 
 // noPackage is the error of a package that is nowhere.
-func (t tree) noPackage(name string, r request) error {
+func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
 	switch {
 	case ofNode || slices.Contains(builtIn, module):

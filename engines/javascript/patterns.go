@@ -16,7 +16,7 @@ func checkPatterns(parsed *ast.Program) error {
 	if w.found == nil {
 		return nil
 	}
-	at := place(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
+	at := location(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
 	return engines.InvalidError(at, `regular expressions with \p{...} are not supported here`)
 }
 

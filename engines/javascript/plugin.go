@@ -41,14 +41,14 @@ func (t tree) plugin(entry string) api.Plugin {
 			if args.Path == hostModule {
 				return api.OnResolveResult{Path: hostPath, Namespace: hostNamespace, SideEffects: api.SideEffectsFalse}, nil
 			}
-			return t.resolved(requestOf(args)), nil
+			return t.onResolve(newImportRequest(args)), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			return t.load(args.Path), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: missingNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			message, _ := args.PluginData.(string)
-			return absent(message), nil
+			return missingModule(message), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: hostNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
 			text := authoring.JavaScript
@@ -60,7 +60,7 @@ func (t tree) plugin(entry string) api.Plugin {
 // resolved is where a module is found. What a package requires and is not there is an
 // error where it is required, and a warning: many look in this way for what they can do
 // without.
-func (t tree) resolved(r request) api.OnResolveResult {
+func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	found, err := t.resolve(r)
 	switch {
 	case err == nil:
@@ -75,13 +75,13 @@ func (t tree) resolved(r request) api.OnResolveResult {
 }
 
 // absent is a module that is not there, which throws why.
-func absent(message string) api.OnLoadResult {
-	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quotedText(message))
+func missingModule(message string) api.OnLoadResult {
+	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quote(message))
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}
 }
 
 // quotedText is a string of JavaScript.
-func quotedText(text string) string {
+func quote(text string) string {
 	quoted, _ := json.Marshal(text) // A string can always be written.
 	return string(quoted)
 }

@@ -14,7 +14,7 @@ type program struct {
 	engines.ProgramBase
 	code     *goja.Program
 	script   *engines.Script
-	wanted   string
+	export   string
 	warnings []*engines.Error
 }
 
@@ -30,12 +30,12 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
 		}
-		return p.answer(i, i.showRequest(p.script.WithParameters(call.Request)))
+		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines}
 	if err == nil {
-		response.Unread = engines.Unread(i.request.from, i.request.read)
+		response.Unread = engines.Unread(i.request.source, i.request.read)
 	}
 	return response, err
 }
@@ -58,7 +58,7 @@ func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result, err = i.settled(result); err != nil {
+	if result, err = i.promiseResult(result); err != nil {
 		return nil, err
 	}
 	return i.export(result)
@@ -66,7 +66,7 @@ func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 
 // settled gives the value of a promise. All that can settle one has run by now,
 // because the runtime runs its jobs before it returns.
-func (i *isolate) settled(v goja.Value) (goja.Value, error) {
+func (i *isolate) promiseResult(v goja.Value) (goja.Value, error) {
 	if v == nil || v.ExportType() != promiseType {
 		return v, nil
 	}
@@ -75,7 +75,7 @@ func (i *isolate) settled(v goja.Value) (goja.Value, error) {
 	case goja.PromiseStateFulfilled:
 		return promise.Result(), nil
 	case goja.PromiseStateRejected:
-		return nil, i.thrown(promise.Result(), nil)
+		return nil, i.thrownError(promise.Result(), nil)
 	default:
 		return nil, &engines.Error{Kind: engines.Failed,
 			Message: "the promise never settles: there are no timers and no network here that could settle it"}

@@ -16,20 +16,20 @@ type tree struct{ engines.Files }
 var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js", "/index.mjs", "/index.cjs", "/index.json"}
 
 // resolve gives the path in the tree of what a module imports.
-func (t tree) resolve(r request) (string, error) {
+func (t tree) resolve(r importRequest) (string, error) {
 	switch first, _, _ := strings.Cut(r.imported, "/"); {
 	case first == "." || first == "..":
-		return t.byPath(r)
+		return t.resolvePath(r)
 	case first == "":
 		return "", fmt.Errorf("can't import %q: there are only the files of this definition (write ./ or ../): %s", r.imported, t)
 	case first[0] == '#':
-		return t.ofImports(r)
+		return t.resolveImports(r)
 	default:
-		return t.ofPackage(r)
+		return t.resolvePackage(r)
 	}
 }
 
-func (t tree) byPath(r request) (string, error) {
+func (t tree) resolvePath(r importRequest) (string, error) {
 	target, err := t.Join(r.importer, r.imported)
 	if err != nil {
 		return "", err

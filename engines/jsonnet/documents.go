@@ -40,14 +40,14 @@ func parseYAML(args []string) (any, error) {
 		if err := yaml.Unmarshal(text, &v); err != nil {
 			return nil, err
 		}
-		if v != nil || !blank(text) {
+		if v != nil || !isBlank(text) {
 			documents = append(documents, v)
 		}
 	}
 }
 
 // blank says whether a document holds nothing but comments and separators.
-func blank(document []byte) bool {
+func isBlank(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && line[0] != '#' && string(line) != "---" {

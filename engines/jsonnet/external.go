@@ -11,7 +11,7 @@ import (
 
 // external are what std.extVar gives: the fields of script.parameters, if that is an
 // object. Each is taken from there when it is asked for.
-func external(parameters any) map[string]ast.Node {
+func externalVariables(parameters any) map[string]ast.Node {
 	fields, _ := parameters.(map[string]any)
 	values := make(map[string]ast.Node, len(fields))
 	for name := range fields {

@@ -21,25 +21,25 @@ const (
 )
 
 // explain says what an error of the VM means.
-func (c *call) explain(ctx context.Context, err error) *engines.Error {
+func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	var thrown vm.RuntimeError
 	switch {
-	case c.brake.tooDeep:
+	case c.interrupter.tooDeep:
 		return &engines.Error{Kind: engines.Exhausted, Err: err,
 			Message: fmt.Sprintf("expressions wait for each other more than %d deep: is there a recursion with tailstrict that does not end?", maxEvaluations)}
-	case c.brake.pressed.Load():
+	case c.interrupter.stopped.Load():
 		return engines.Ended(ctx)
 	case !errors.As(err, &thrown):
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + engines.Truncate(first, maxShownBytes), Err: err}
 	case thrown.Msg == stackMessage:
-		return c.placed(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
+		return c.errorAt(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
 	case thrown.Msg == functionMessage:
 		return c.function(thrown)
 	case strings.HasPrefix(thrown.Msg, externalMessage):
-		return c.placed(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
+		return c.errorAt(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
 	default:
-		return c.placed(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
+		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
 	}
 }
 
@@ -49,7 +49,7 @@ func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 	path, inAnswer := c.path(thrown.StackTrace)
 	switch {
 	case !inAnswer:
-		return c.placed(engines.Failed, functionMessage, thrown)
+		return c.errorAt(engines.Failed, functionMessage, thrown)
 	case path == "":
 		return &engines.Error{Kind: engines.BadResponse, Err: thrown,
 			Message: "the hook gave back a function, not a response: is an argument missing?"}
@@ -59,11 +59,11 @@ func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 }
 
 // placed gives an error the place of the innermost frame in the author's files, and the stack.
-func (c *call) placed(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
+func (c *call) errorAt(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
 	e := &engines.Error{Kind: kind, Message: message, Err: thrown}
 	for i := len(thrown.StackTrace) - 1; i >= 0 && len(e.Stack) < maxFrames; i-- {
 		f := thrown.StackTrace[i]
-		if !c.authored(f.Loc) {
+		if !c.isAuthored(f.Loc) {
 			continue
 		}
 		at := location(f.Loc)
@@ -77,10 +77,10 @@ func (c *call) placed(kind engines.Kind, message string, thrown vm.RuntimeError)
 
 // surroundings are how the VM names what an expression is part of: "function <f>", "object
 // <anonymous>", "thunk from <function <f>>".
-var surroundings = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
+var frameName = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
 
 func frame(name string, at engines.Location) string {
-	m := surroundings.FindStringSubmatch(name)
+	m := frameName.FindStringSubmatch(name)
 	if m == nil || m[1] == "anonymous" {
 		return "at " + at.String()
 	}
@@ -89,7 +89,7 @@ func frame(name string, at engines.Location) string {
 
 // authored says whether a place is in a file of the tree: others are std's, ours
 // and the VM's own remarks.
-func (c *call) authored(loc ast.LocationRange) bool {
+func (c *call) isAuthored(loc ast.LocationRange) bool {
 	if loc.File == nil || !loc.IsSet() {
 		return false
 	}
@@ -121,7 +121,7 @@ func (c *call) path(stack []vm.TraceFrame) (string, bool) {
 		b.WriteString(step(f.Loc))
 	}
 	for _, f := range stack[:start] {
-		if c.authored(f.Loc) {
+		if c.isAuthored(f.Loc) {
 			return "", false
 		}
 	}

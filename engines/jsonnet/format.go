@@ -19,7 +19,7 @@ func formatCount(args []any) (any, error) {
 	}
 	count := 0
 	for _, c := range codes {
-		count += c.takes()
+		count += c.values()
 	}
 	return count, nil
 }

@@ -23,9 +23,9 @@ func (f numberFormat) write(n float64) (string, bool) {
 	}
 	switch f.kind {
 	case 'd':
-		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 10, "", f.room(n <= -1, f.width), digits), true
+		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 10, "", f.widthLeft(n <= -1, f.width), digits), true
 	case 'o':
-		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 8, f.prefix("0"), f.room(n <= -1, f.width), digits), true
+		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 8, f.prefix("0"), f.widthLeft(n <= -1, f.width), digits), true
 	case 'x':
 		return f.hexadecimal(math.Floor(n), digits), true
 	case 'f':
@@ -52,7 +52,7 @@ func (f numberFormat) sign(negative bool) string {
 }
 
 // room is what a sign leaves of a width.
-func (f numberFormat) room(negative bool, width int) int { return width - len(f.sign(negative)) }
+func (f numberFormat) widthLeft(negative bool, width int) int { return width - len(f.sign(negative)) }
 
 // prefix is what the flag # puts before the digits.
 func (f numberFormat) prefix(text string) string {
@@ -80,7 +80,7 @@ func (f numberFormat) hexadecimal(n float64, digits int) string {
 	if n != 0 {
 		text = digitsOf(math.Abs(n), 16, letters)
 	}
-	return f.sign(n < 0) + prefix + zeros(text, max(f.room(n < 0, f.width)-len(prefix), digits))
+	return f.sign(n < 0) + prefix + zeros(text, max(f.widthLeft(n < 0, f.width)-len(prefix), digits))
 }
 
 // digitsOf divides as std.format does, whose last digits of numbers beyond 2^53 are not exact.
@@ -115,7 +115,7 @@ func (f numberFormat) decimal(n float64, width, decimals int, trailing bool) (st
 	if n != 0 {
 		whole = math.Floor(numerator / denominator)
 	}
-	text := f.sign(n < 0) + f.integer(whole, 10, "", f.room(n < 0, width-decimals-len(point)), 0)
+	text := f.sign(n < 0) + f.integer(whole, 10, "", f.widthLeft(n < 0, width-decimals-len(point)), 0)
 	if decimals == 0 {
 		return text + point, true
 	}

@@ -28,7 +28,7 @@ type code struct {
 }
 
 // takes is how many values the code takes.
-func (c code) takes() int {
+func (c code) values() int {
 	n := 0
 	for _, given := range []bool{c.width == fromValues, c.precision == fromValues, c.kind != 0 && c.kind != '%'} {
 		if given {

@@ -25,7 +25,7 @@ func Definition() engines.Definition {
 		Name:       "Jsonnet",
 		Doc:        "Runs hooks written in Jsonnet.",
 		Extensions: []string{".jsonnet", ".libsonnet"},
-		New:        func(engines.Config) (engines.Engine, error) { return engine{stoppable: hookable()}, nil },
+		New:        func(engines.Config) (engines.Engine, error) { return engine{stoppable: hasEvalHooks()}, nil },
 	}
 }
 
@@ -48,11 +48,11 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	if err != nil {
 		return nil, err
 	}
-	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: external(src.Script.Parameters)}
+	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: externalVariables(src.Script.Parameters)}
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err
 	}
-	p.root = linked.with(hook.call())
+	p.root = linked.rootExpression(hook.call())
 	return p, nil
 }

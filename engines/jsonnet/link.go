@@ -65,7 +65,7 @@ func (l *linked) file(path string) error {
 }
 
 func parse(path, text string) (ast.Node, error) {
-	if problem := tooDeep(text); problem != "" {
+	if problem := checkNesting(text); problem != "" {
 		return nil, engines.InvalidError(engines.Location{File: path}, "%s", problem)
 	}
 	parsed, err := guarded(func() (ast.Node, error) { return vm.SnippetToAST(path, text) })
@@ -116,7 +116,7 @@ func variable(name ast.Identifier) *ast.Var {
 }
 
 // with is the whole expression, which calls a function of ours with the value of the entry.
-func (l *linked) with(function string) ast.Node {
+func (l *linked) rootExpression(function string) ast.Node {
 	return &ast.Local{
 		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: l.entry}, FreeVars: ast.Identifiers{"$std", "std"}},
 		Binds:    l.binds,

@@ -8,7 +8,7 @@ import (
 // tooDeep says what in a source could nest too deep for the parser, or "". It is a
 // scan that reads strings and comments as Jsonnet's lexer does, but does not parse:
 // the parser recurses, and a stack overflow in Go ends the process.
-func tooDeep(source string) string {
+func checkNesting(source string) string {
 	open, parts := []bracket{{}}, 0
 	for i := 0; i < len(source); {
 		length := tokenLength(source[i:])
@@ -40,16 +40,16 @@ type bracket struct {
 	// nests deeper than it has tokens.
 	parts int
 	// around are the parts up to the last semicolon: they hold all that follows.
-	around int
+	enclosing int
 }
 
 func (b *bracket) token(c byte) {
 	switch c {
 	case ',':
-		b.parts = b.around
+		b.parts = b.enclosing
 	case ';':
 		b.parts++
-		b.around = b.parts
+		b.enclosing = b.parts
 	default:
 		b.parts++
 	}
@@ -64,11 +64,11 @@ func isToken(source string, i, length int) bool {
 	case source[i] <= ' ':
 		return false
 	default:
-		return !ofWord(source[i]) || i == 0 || !ofWord(source[i-1])
+		return !isWordCharacter(source[i]) || i == 0 || !isWordCharacter(source[i-1])
 	}
 }
 
-func ofWord(c byte) bool {
+func isWordCharacter(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
@@ -82,16 +82,16 @@ func tokenLength(rest string) int {
 	case strings.HasPrefix(rest, "|||"):
 		return blockLength(rest)
 	case rest[0] == '#' || strings.HasPrefix(rest, "//"):
-		return until(rest, 1, "\n")
+		return lengthUntil(rest, 1, "\n")
 	case strings.HasPrefix(rest, "/*"):
-		return until(rest, 2, "*/")
+		return lengthUntil(rest, 2, "*/")
 	default:
 		return 1
 	}
 }
 
 // until is the length of a text to the end of the first closing after from, or all of it.
-func until(rest string, from int, closing string) int {
+func lengthUntil(rest string, from int, closing string) int {
 	if end := strings.Index(rest[from:], closing); end >= 0 {
 		return from + end + len(closing)
 	}
@@ -128,14 +128,14 @@ func verbatimLength(rest string) int {
 // blockLength is that of a text block: it ends at the first line which is neither
 // empty nor indented as the first one.
 func blockLength(rest string) int {
-	at := until(rest, 3, "\n")
+	at := lengthUntil(rest, 3, "\n")
 	for at < len(rest) && rest[at] == '\n' {
 		at++
 	}
 	text := strings.TrimLeft(rest[at:], " \t")
 	indent := rest[at : len(rest)-len(text)]
 	for at < len(rest) && (rest[at] == '\n' || indent != "" && strings.HasPrefix(rest[at:], indent)) {
-		at += until(rest[at:], 0, "\n")
+		at += lengthUntil(rest[at:], 0, "\n")
 	}
 	at = len(rest) - len(strings.TrimLeft(rest[at:], " \t"))
 	if strings.HasPrefix(rest[at:], "|||") {

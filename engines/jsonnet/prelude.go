@@ -53,7 +53,7 @@ var preludes = []struct {
 }
 
 // ours says whether a name is bound for the whole expression.
-func ours(name ast.Identifier) bool {
+func isPreludeName(name ast.Identifier) bool {
 	for _, p := range preludes {
 		if p.name == name {
 			return true

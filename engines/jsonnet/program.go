@@ -38,18 +38,18 @@ func (p *program) Warnings() []*engines.Error { return p.linked.missing }
 
 // call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
 type call struct {
-	program *program
-	given   engines.Call
-	read    map[string]bool
-	trace   trace
-	brake   brake
-	answer  any
+	program     *program
+	input       engines.Call
+	read        map[string]bool
+	trace       trace
+	interrupter interrupter
+	answer      any
 	// failure is why the answer could not be taken.
 	failure error
 }
 
 func (p *program) newCall(given engines.Call) *call {
-	return &call{program: p, given: given, read: map[string]bool{}}
+	return &call{program: p, input: given, read: map[string]bool{}}
 }
 
 // evaluate gives the answer that the expression hands on. Every error that it
@@ -58,21 +58,21 @@ func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
 	if ctx.Err() != nil {
 		return nil, engines.Ended(ctx)
 	}
-	stop := context.AfterFunc(ctx, c.brake.stop)
+	stop := context.AfterFunc(ctx, c.interrupter.stop)
 	defer stop()
-	_, err := c.machine().Evaluate(root)
+	_, err := c.newVM().Evaluate(root)
 	switch {
 	case c.failure != nil:
 		return nil, c.failure
 	case err != nil:
-		return nil, c.explain(ctx, err)
+		return nil, c.toError(ctx, err)
 	default:
 		return c.answer, nil
 	}
 }
 
 // machine makes the VM, which knows no files but those of the tree.
-func (c *call) machine() *vm.VM {
+func (c *call) newVM() *vm.VM {
 	m := vm.MakeVM()
 	m.MaxStack = maxCallDepth
 	m.Importer(importer{tree: c.program.linked.tree, texts: c.program.linked.texts})
@@ -87,7 +87,7 @@ func (c *call) machine() *vm.VM {
 		m.ExtNode(name, value)
 	}
 	if c.program.stoppable {
-		c.brake.install(m)
+		c.interrupter.install(m)
 	}
 	return m
 }
@@ -97,7 +97,7 @@ func (c *call) natives() []*vm.NativeFunction {
 	return []*vm.NativeFunction{
 		{Name: "$fields", Func: c.fields},
 		{Name: "$field", Params: ast.Identifiers{"name"}, Func: c.field},
-		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.take},
+		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.receiveAnswer},
 	}
 }
 
@@ -106,12 +106,12 @@ const parametersField = "parameters"
 // fields names those of the request, which the VM asks for when the script looks at them.
 func (c *call) fields([]any) (any, error) {
 	names := []any{}
-	for name := range c.given.Request {
+	for name := range c.input.Request {
 		if name != parametersField {
 			names = append(names, name)
 		}
 	}
-	_, own := c.given.Request[parametersField]
+	_, own := c.input.Request[parametersField]
 	if own || c.program.script.Parameters != nil {
 		names = append(names, parametersField)
 	}
@@ -126,11 +126,11 @@ func (c *call) field(args []any) (any, error) {
 		return c.program.script.Parameters, nil
 	}
 	c.read[name] = true
-	return c.given.Request[name], nil
+	return c.input.Request[name], nil
 }
 
 // take receives the answer, which is the VM's own copy.
-func (c *call) take(args []any) (any, error) {
+func (c *call) receiveAnswer(args []any) (any, error) {
 	x := exporter{engines.MaxResponseBytes}
 	c.answer, c.failure = x.value(args[0])
 	return nil, c.failure

@@ -18,7 +18,7 @@ type rewriter struct {
 }
 
 // slot is a place in an expression that holds another one.
-type slot struct {
+type child struct {
 	node *ast.Node
 	// shadowed says that std is a variable of the script's there.
 	shadowed bool
@@ -32,16 +32,16 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	}
 	r.replace(node, shadowed)
 	var used ast.Identifiers
-	for _, s := range slots(*node, shadowed) {
+	for _, s := range children(*node, shadowed) {
 		used = append(used, r.rewrite(s.node, s.shadowed)...)
 	}
 	if len(used) > 0 {
 		(*node).SetFreeVariables(base(*node, used).FreeVars)
 	}
 	if call, ok := (*node).(*ast.Apply); ok {
-		*node = replaced(call, shadowed)
+		*node = replaceCall(call, shadowed)
 	}
-	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !ours(name) })
+	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !isPreludeName(name) })
 }
 
 func (r *rewriter) replace(node *ast.Node, shadowed bool) {
@@ -90,12 +90,12 @@ func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, impo
 }
 
 // replaced is what a call becomes: itself, if it is none of formatting.
-func replaced(call *ast.Apply, shadowed bool) ast.Node {
+func replaceCall(call *ast.Apply, shadowed bool) ast.Node {
 	name, ok := replacement(call, shadowed)
 	if !ok {
 		return call
 	}
-	if expression := inlined(call); expression != nil {
+	if expression := inlineFormat(call); expression != nil {
 		return expression
 	}
 	call.Target = variable(name)

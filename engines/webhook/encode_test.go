@@ -13,9 +13,9 @@ import (
 )
 
 // encoded is what is sent, by an engine with that shelf.
-func encoded(t *testing.T, shelf *shelf, request map[string]any) string {
+func encoded(t *testing.T, shelf *jsonCache, request map[string]any) string {
 	t.Helper()
-	x := &exchange{program: &program{engine: &engine{encoded: shelf}}, call: engines.Call{Request: request}}
+	x := &exchange{program: &program{engine: &engine{jsonCache: shelf}}, call: engines.Call{Request: request}}
 	body, err := x.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ours := encoded(t, newShelf(1<<20), request)
+			ours := encoded(t, newJSONCache(1<<20), request)
 			if diff := cmp.Diff(decoded(t, standard), decoded(t, []byte(ours))); diff != "" {
 				t.Errorf("encoding/json and %s differ (-standard +ours):\n%s", ours, diff)
 			}
@@ -78,7 +78,7 @@ func TestNoNumber(t *testing.T) {
 
 // TestShelf shows that no request holds an object as it was, and that what is kept is bounded.
 func TestShelf(t *testing.T) {
-	shelf := newShelf(2000)
+	shelf := newJSONCache(2000)
 	version := func(rv, value string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": rv}, "value": value}
 	}
@@ -93,7 +93,7 @@ func TestShelf(t *testing.T) {
 		encoded(t, shelf, map[string]any{"child": object("Pod", string(rune('a'+i)))})
 	}
 	kept := 0
-	for _, generation := range []map[string]shelved{shelf.recent, shelf.others} {
+	for _, generation := range []map[string]cachedJSON{shelf.recent, shelf.older} {
 		for _, s := range generation {
 			kept += len(s.text)
 		}
@@ -104,11 +104,11 @@ func TestShelf(t *testing.T) {
 }
 
 func TestShelfKeepsWhatIsUsed(t *testing.T) {
-	shelf := newShelf(2000)
+	shelf := newJSONCache(2000)
 	used := object("Pod", "used")
 	for i := range 100 {
 		encoded(t, shelf, map[string]any{"a": used, "b": object("Pod", string(rune('a'+i)))})
-		if shelf.find(shelf.identify(used)) == nil {
+		if shelf.get(shelf.identify(used)) == nil {
 			t.Fatalf("what every request holds is gone after %d of them", i+1)
 		}
 	}

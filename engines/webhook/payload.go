@@ -18,7 +18,7 @@ type payload struct {
 var payloads = sync.Pool{New: func() any { return &payload{} }}
 
 // mostKept is the largest payload that is kept for later.
-const mostKept = 4 << 20
+const maxPooledBytes = 4 << 20
 
 func newPayload() *payload {
 	p := payloads.Get().(*payload)
@@ -29,7 +29,7 @@ func newPayload() *payload {
 
 // release ends one use.
 func (p *payload) release() {
-	if p.users.Add(-1) == 0 && cap(p.text) <= mostKept {
+	if p.users.Add(-1) == 0 && cap(p.text) <= maxPooledBytes {
 		payloads.Put(p)
 	}
 }

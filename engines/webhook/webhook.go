@@ -18,9 +18,9 @@ const (
 	// defaultMaxResponseBytes bounds a response if its endpoint does not.
 	defaultMaxResponseBytes = 8 << 20
 	// encodedBytes bounds the JSON that is kept of objects, for all endpoints together.
-	encodedBytes = 64 << 20
+	jsonCacheBytes = 64 << 20
 	// rememberedBytes bounds the answers that one endpoint remembers by their ETag.
-	rememberedBytes = 32 << 20
+	etagCacheBytes = 32 << 20
 )
 
 // Definition describes the engine.
@@ -29,7 +29,7 @@ func Definition() engines.Definition {
 		Name: "webhook",
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
-			e := &engine{userAgent: config.UserAgent, connections: config.Calls, encoded: newShelf(encodedBytes)}
+			e := &engine{userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes)}
 			e.client = newClient(nil, e.connections)
 			return e, nil
 		},
@@ -42,7 +42,7 @@ type engine struct {
 	client      *http.Client
 	connections int
 	userAgent   string
-	encoded     *shelf
+	jsonCache   *jsonCache
 }
 
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
@@ -57,19 +57,19 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 	if target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
 		return nil, engines.InvalidError(engines.Location{}, "the URL %q must be complete and start with http:// or https://", target.Redacted())
 	}
-	p := &program{engine: e, url: target, shown: shown(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
+	p := &program{engine: e, url: target, displayURL: displayURL(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
 	if p.limit <= 0 {
 		p.limit = defaultMaxResponseBytes
 	}
 	if src.Endpoint.Etag != nil {
-		p.answers = newAnswers(*src.Endpoint.Etag, rememberedBytes)
+		p.etagCache = newEtagCache(*src.Endpoint.Etag, etagCacheBytes)
 	}
-	p.line.Store(&line{client: e.client})
+	p.tlsClient.Store(&tlsClient{client: e.client})
 	return p, nil
 }
 
 // shown is a URL as messages and logs have it: without user, password and query,
 // any of which may be a secret.
-func shown(u *url.URL) string {
+func displayURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

@@ -14,8 +14,8 @@ import (
 // there into an error. The hook's fields are unexported, so that they are set
 // through unsafe, where hookable says that they are what they are taken for. What
 // it can't stop is a single built-in function: the hooks are not called within one.
-type brake struct {
-	pressed atomic.Bool
+type interrupter struct {
+	stopped atomic.Bool
 	// depth is how many evaluations wait for each other, and so take of Go's
 	// stack. Only the evaluating goroutine uses it.
 	depth int
@@ -24,7 +24,7 @@ type brake struct {
 }
 
 // stop ends the evaluation soon. It may be called from any goroutine.
-func (b *brake) stop() { b.pressed.Store(true) }
+func (b *interrupter) stop() { b.stopped.Store(true) }
 
 // preHook and postHook are the hook's functions, with pointers and interfaces for
 // what is unexported: a function's arguments are passed alike, whatever they point to.
@@ -35,43 +35,43 @@ type (
 )
 
 // install sets the hooks of a VM, of which hookable must hold.
-func (b *brake) install(m *vm.VM) {
+func (b *interrupter) install(m *vm.VM) {
 	hooks := unsafe.Pointer(&m.EvalHook)
 	*(*preHook)(hooks) = b.before
 	*(*postHook)(unsafe.Add(hooks, hookType.Field(1).Offset)) = b.after
 }
 
-func (b *brake) before(unsafe.Pointer, ast.Node) {
+func (b *interrupter) before(unsafe.Pointer, ast.Node) {
 	if b.depth++; b.depth > maxEvaluations {
 		b.tooDeep = true
 		panic("nested too deep")
 	}
-	if b.pressed.Load() {
+	if b.stopped.Load() {
 		panic("stopped")
 	}
 }
 
-func (b *brake) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth-- }
+func (b *interrupter) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth-- }
 
 var hookType = reflect.TypeFor[vm.EvalHook]()
 
 // hookable says whether this version of go-jsonnet has the hooks that install sets.
 // If it does not, calls run to their end, unless somebody kills the process.
-func hookable() bool { return fits(hookType) }
+func hasEvalHooks() bool { return hasHookLayout(hookType) }
 
-func fits(hook reflect.Type) bool {
+func hasHookLayout(hook reflect.Type) bool {
 	if hook.Kind() != reflect.Struct || hook.NumField() != 2 {
 		return false
 	}
 	node, failure := reflect.TypeFor[ast.Node](), reflect.TypeFor[error]()
 	pre, post := hook.Field(0), hook.Field(1)
-	return pre.Name == "pre" && pre.Offset == 0 && takes(pre.Type, nil, node) &&
-		post.Name == "post" && takes(post.Type, nil, node, nil, failure) && hasMethods(post.Type.In(2))
+	return pre.Name == "pre" && pre.Offset == 0 && hasParameters(pre.Type, nil, node) &&
+		post.Name == "post" && hasParameters(post.Type, nil, node, nil, failure) && hasMethods(post.Type.In(2))
 }
 
 // takes says whether a function takes these and gives nothing. The first is a
 // pointer, and nil stands for a type that has no name here.
-func takes(function reflect.Type, parameters ...reflect.Type) bool {
+func hasParameters(function reflect.Type, parameters ...reflect.Type) bool {
 	if function.Kind() != reflect.Func || function.NumIn() != len(parameters) || function.NumOut() != 0 || function.IsVariadic() {
 		return false
 	}
