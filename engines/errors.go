@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind says what went wrong with a hook, and thereby what helps: see Reason.
+// Kind classifies what went wrong with a hook, and thereby what helps: see Reason.
 type Kind int
 
 const (
@@ -23,7 +23,7 @@ const (
 	Exhausted
 )
 
-// Reason is the kind's name on events and conditions.
+// Reason returns the kind's name on events and conditions.
 func (k Kind) Reason() string {
 	switch k {
 	case Invalid:
@@ -45,7 +45,7 @@ type Location struct {
 	Line, Column int
 }
 
-// String gives file:line:column, as far as it is known, and "" for an unknown file.
+// String returns file:line:column, as far as it is known, and "" for an unknown file.
 func (l Location) String() string {
 	switch {
 	case l.File == "" || l.Line == 0:
@@ -91,7 +91,7 @@ func JoinErrors(all []*Error) *Error {
 	return first
 }
 
-// Error gives "file:line:column: message".
+// Error returns "file:line:column: message".
 func (e *Error) Error() string {
 	if at := e.Location.String(); at != "" {
 		return at + ": " + e.Message
@@ -99,15 +99,15 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Detail is Error followed by the script's stack, a line each.
+// Detail returns Error followed by the script's stack, a line each.
 func (e *Error) Detail() string {
 	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n    ")
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf gives the kind of an error that came from an engine, and Failed for any other.
+// KindOf returns the kind of an error that came from an engine, and Failed for any other.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {

@@ -16,7 +16,7 @@ const (
 	maxArchiveRetry = time.Minute
 )
 
-// archivist keeps the revisions of one tree, the newest first: keeping never holds up
+// archiver keeps the revisions of one tree, the newest first: keeping never holds up
 // serving, and of several that wait only the newest is kept.
 type archiver struct {
 	history *archive.History

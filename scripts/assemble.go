@@ -11,16 +11,16 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// ErrMissing says that a source does not exist.
+// ErrMissing means that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
 
-// draft is a module tree as its sources have it at one moment.
+// moduleTree is a module tree as its sources have it at one moment.
 type moduleTree struct {
 	files    map[string]string
 	origins  map[string]Origin // of each file
 	bytes    int
 	problems []Problem
-	// pending says that some source has not been read yet.
+	// pending is true if some source has not been read yet.
 	pending bool
 }
 
@@ -46,7 +46,7 @@ func (d *moduleTree) addInline(spec Spec, registry *engines.Registry) {
 	}
 }
 
-// entry is the path of a hook's script. An inline one gets a name that says whose it is.
+// entry returns the path of a hook's script. An inline script is named after its hook.
 func (h Hook) entry(name string, registry *engines.Registry) string {
 	if h.Inline == "" {
 		return h.Path
@@ -113,7 +113,7 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 	d.files[path], d.origins[path] = text, origin
 }
 
-// wayOut gives the advice for a ConfigMap, or that for any other origin.
+// hint returns the advice for a ConfigMap, or that for any other origin.
 func (o Origin) hint(ofConfigMap, other string) string {
 	if o.ConfigMap.Name != "" {
 		return ofConfigMap
@@ -121,7 +121,7 @@ func (o Origin) hint(ofConfigMap, other string) string {
 	return other
 }
 
-// sourced gives the files that come from sources: inline scripts are in the definition.
+// sourceFiles returns the files that come from sources: inline scripts are in the definition.
 func (d *moduleTree) sourceFiles() map[string]string {
 	files := map[string]string{}
 	for path, text := range d.files {
@@ -136,7 +136,7 @@ func (d *moduleTree) fail(origin Origin, err error) {
 	d.problems = append(d.problems, Problem{Origin: origin, Err: err})
 }
 
-// place gives line and column of a byte.
+// locationOf returns line and column of a byte.
 func locationOf(path, text string, offset int) engines.Location {
 	before := text[:offset]
 	return engines.Location{
@@ -146,7 +146,7 @@ func locationOf(path, text string, offset int) engines.Location {
 	}
 }
 
-// notText finds the first byte that is not UTF-8, or gives -1.
+// invalidUTF8 finds the first byte that is not UTF-8, or returns -1.
 func invalidUTF8(text string) int {
 	for i, r := range text {
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {

@@ -175,7 +175,7 @@ func putBinary(w *env, data map[string]string) {
 	}
 }
 
-// files is the module tree that serves, or nil.
+// files returns the module tree that serves, or nil.
 func (w *env) files() map[string]string {
 	revision := w.tree.Current()
 	if revision == nil {

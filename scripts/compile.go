@@ -14,7 +14,7 @@ import (
 // compileTimeout is how long all hooks of a tree may take together.
 const compileTimeout = 10 * time.Second
 
-// compile makes the programs of all hooks, or gives the problems of all that did not compile.
+// compile makes the programs of all hooks, or returns the problems of all that did not compile.
 func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *moduleTree) (map[string]engines.Program, []Problem) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
@@ -69,7 +69,7 @@ func engineFor(registry *engines.Registry, name, path string) (engines.Engine, e
 	return registry.ByName(name)
 }
 
-// within compiles for as long as ctx lasts. An engine that does not stop by
+// compileWithDeadline compiles for as long as ctx lasts. An engine that does not stop by
 // then is left to itself, so that the next edit gets its turn.
 func compileWithDeadline(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
 	type outcome struct {
@@ -94,7 +94,7 @@ func compileWithDeadline(ctx context.Context, engine engines.Engine, source engi
 	}
 }
 
-// guarded turns an engine's panic into an error: a script must not stop the host.
+// compileRecovering turns an engine's panic into an error: a script must not stop the host.
 func compileRecovering(ctx context.Context, engine engines.Engine, source engines.Source) (program engines.Program, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -104,7 +104,7 @@ func compileRecovering(ctx context.Context, engine engines.Engine, source engine
 	return engine.Compile(ctx, source)
 }
 
-// warnings says what the programs of a revision warn of, each with whose file it is about.
+// warnings returns what the programs of a revision warn of, each with whose file it is about.
 func (d *moduleTree) warnings(r *Revision) string {
 	var all []Problem
 	for name, program := range r.Programs {
@@ -115,7 +115,7 @@ func (d *moduleTree) warnings(r *Revision) string {
 	return State{}.withProblems(all).Message()
 }
 
-// originOf says whose problem an error is: that of the file it points to or, failing that, of the hook.
+// originOf returns whose problem an error is: that of the file it points to or, failing that, of the hook.
 func (d *moduleTree) originOf(err error, hook string) Origin {
 	var e *engines.Error
 	if errors.As(err, &e) {
@@ -126,7 +126,7 @@ func (d *moduleTree) originOf(err error, hook string) Origin {
 	return Origin{Hook: hook}
 }
 
-// passing says that the same files may load another time, without an edit.
+// isTransient reports whether the same files may load another time, without an edit.
 func isTransient(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool {
 		kind := engines.KindOf(p.Err)

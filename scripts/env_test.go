@@ -62,7 +62,7 @@ func (w *env) play(spec scripts.Spec, steps ...step) {
 	}
 }
 
-// changed waits for the next change that nobody has waited for yet.
+// changed waits for the next change that no test has waited for yet.
 func changed(w *env) { <-w.changes }
 
 // another waits for a change that time brings.
@@ -104,7 +104,7 @@ func remove(w *env) {
 	}
 }
 
-// text is what the tree's sync hook was compiled from, or "" if none serves.
+// text returns what the tree's sync hook was compiled from, or "" if none serves.
 func (w *env) text() string {
 	revision := w.tree.Current()
 	if revision == nil {
@@ -117,7 +117,7 @@ func (w *env) text() string {
 	return response.Body.(string)
 }
 
-// from is a spec with one hook and the ConfigMaps of those names.
+// from returns a spec with one hook and the ConfigMaps of those names.
 func from(names ...string) scripts.Spec {
 	spec := scripts.Spec{Hooks: map[string]scripts.Hook{"sync": {Path: "sync.fake"}}}
 	for _, name := range names {

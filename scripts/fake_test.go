@@ -10,13 +10,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// fakeEngine "runs" .fake files. What a file says decides how its compilation ends.
+// fakeEngine "runs" .fake files. The content of a file decides how its compilation ends.
 type fakeEngine struct {
 	compiled atomic.Int64
 	deaf     chan struct{} // closed to let go of what does not listen to its context
 }
 
-// Warnings are one for a text that begins with odd.
+// Warnings returns one for a text that begins with odd.
 func (p fakeProgram) Warnings() []*engines.Error {
 	entry := p.source.Script.Path
 	if text := p.source.Script.Files[entry]; strings.HasPrefix(text, "odd") {

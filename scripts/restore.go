@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// earlier is what became of the attempt to read back the revision that served when
+// restored is what became of the attempt to read back the revision that served when
 // the process before this one ended.
 type restored struct {
 	final     bool   // there is no use in another attempt
@@ -18,7 +18,7 @@ type restored struct {
 	reason    string // why none does
 }
 
-// lastGood gives what serves while the sources don't load: what loaded last in this
+// lastGood returns what serves while the sources don't load: what loaded last in this
 // process or, at its start, what served before it.
 func (t *Tree) lastGood(ctx context.Context) *Revision {
 	last := t.Current()
@@ -37,7 +37,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	return r
 }
 
-// readBack gives the kept revision that served. Somebody who may write
+// restore returns the kept revision that served. Somebody who may write
 // ControllerRevisions must not thereby become the author of scripts: the files must
 // be those whose hash the definition's status has.
 func (t *Tree) restore(ctx context.Context) (*Revision, error) {

@@ -51,7 +51,7 @@ func metadataOf(t *testing.T, client *fake.Clientset) metadata.Interface {
 	return m
 }
 
-// kept is from with an archive, beginning with the revision serving.
+// kept returns from with an archive, beginning with the revision serving.
 func kept(serving string, names ...string) scripts.Spec {
 	spec := from(names...)
 	yes := true
@@ -62,7 +62,7 @@ func kept(serving string, names ...string) scripts.Spec {
 	return spec
 }
 
-// revisions are the numbers and contents that are kept, by name.
+// revisions returns the numbers and contents that are kept, by name.
 func (w *env) revisions() map[string]string {
 	w.t.Helper()
 	list, err := w.client.AppsV1().ControllerRevisions("a").List(context.Background(), metav1.ListOptions{})
@@ -96,7 +96,7 @@ func (w *env) restart(spec scripts.Spec) {
 	synctest.Wait()
 }
 
-// pass lets time pass, as far as anybody waits for it.
+// pass lets time pass.
 func pass(w *env) { <-time.After(2 * time.Second); synctest.Wait() }
 
 func TestArchived(t *testing.T) {
@@ -309,7 +309,7 @@ func TestArchivedByAnother(t *testing.T) {
 	}
 }
 
-// That a revision can't be kept is told while it serves, until it can.
+// That a revision can't be archived is reported while it serves, until it can.
 func TestNotArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newEnv(t)

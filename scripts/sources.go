@@ -26,13 +26,13 @@ type source interface {
 
 // reading is what is known of a source at one moment. It never changes once made.
 type reading struct {
-	// answered says that it has been told whether the source exists.
+	// synced is true once it is known whether the source exists.
 	synced bool
 	// files is what the source holds, by key or path, and nil if there is no such source.
 	files map[string]string
-	// flaws are what is wrong with some of the files of a directory.
+	// problems are what is wrong with some of the files of a directory.
 	problems []directory.Problem
-	// refusal is why the source can't be watched or read, or nil.
+	// err is why the source can't be watched or read, or nil.
 	err error
 	// uid and version are a ConfigMap's own.
 	uid     types.UID

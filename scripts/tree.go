@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// quietFor is how long the ConfigMaps of a tree must be still before they are
-	// read, if there are several: whoever edits them together writes them one after another.
+	// debounceTime is how long the ConfigMaps of a tree must have no changes before they are
+	// read, if there are several, because they are written one after another.
 	debounceTime = 50 * time.Millisecond
-	// quietLimit is how long edits that don't end can hold up a tree.
+	// debounceLimit is how long edits that don't end can hold up a tree.
 	debounceLimit = time.Second
 	// retryAfter is how long a tree rests that failed for a reason that may pass.
 	retryAfter = time.Minute
@@ -29,7 +29,7 @@ type Tree struct {
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	closing sync.Once
-	// archivist keeps what has loaded, or is nil.
+	// archiver keeps what has loaded, or is nil.
 	archiver *archiver
 
 	current atomic.Pointer[Revision]
@@ -42,18 +42,18 @@ type Tree struct {
 	restored restored
 }
 
-// Current gives the revision that serves, or nil until the first one has loaded.
+// Current returns the revision that serves, or nil until the first one has loaded.
 // Whoever answers one call with it should ask once, and keep it until the call ends.
 func (t *Tree) Current() *Revision { return t.current.Load() }
 
-// State says how far the tree has come.
+// State returns how far the tree has come.
 func (t *Tree) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// Objects gives the ConfigMaps among the sources that exist, as they were last read,
+// Objects returns the ConfigMaps among the sources that exist, as they were last read,
 // for events about them.
 func (t *Tree) Objects() []Object {
 	var objects []Object
@@ -84,7 +84,7 @@ func (t *Tree) Close() {
 	})
 }
 
-// poke wakes run. A wake that it has not yet heard stands for this one as well.
+// trigger wakes run. A wake that it has not yet heard stands for this one as well.
 func (t *Tree) trigger() {
 	select {
 	case t.wake <- struct{}{}:
@@ -167,7 +167,7 @@ func (t *Tree) read() map[Origin]reading {
 	return readings
 }
 
-// revision gives the revision of a content, compiling only what is new, or why it does not load.
+// revision returns the revision of a content, compiling only what is new, or why it does not load.
 func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if last := t.Current(); last.is(content) {
 		return last, nil
@@ -180,7 +180,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	return r, problems
 }
 
-// build gives the revision of a content, shared or compiled.
+// build returns the revision of a content, shared or compiled.
 func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if shared := t.library.loaded(content); shared != nil {
 		return shared, nil
@@ -192,8 +192,8 @@ func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*
 	return &Revision{ID: content.id(), Programs: programs, content: content}, nil
 }
 
-// publish swaps in what was loaded, and tells if anything has changed. next is what there
-// is to say of the sources.
+// publish swaps in what was loaded, and calls changed if the state is new. next is the
+// state of the sources.
 func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if ctx.Err() != nil {
 		return
@@ -215,7 +215,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	t.changed()
 }
 
-// kept takes note of whether what serves would outlive the process.
+// onArchived takes note of whether what serves would outlive the process.
 func (t *Tree) onArchived(err error) {
 	text := ""
 	if err != nil {

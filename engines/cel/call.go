@@ -27,7 +27,7 @@ type call struct {
 	stopped *engines.Error
 }
 
-// evaluate gives the value of an expression; where says what it is part of.
+// evaluate returns the value of an expression; where says what it is part of.
 func (c *call) evaluate(x *expression, where string) (ref.Val, *engines.Error) {
 	if c.ctx.Err() != nil {
 		return nil, withFrame(engines.Ended(c.ctx), x.code.at(0), where)

@@ -1,7 +1,7 @@
 // Package cel is the engine for hooks written in CEL, the expression language of
 // Kubernetes' own admission policies.
 //
-// A script is one expression that gives the whole response (sync.cel), or a YAML
+// A script is one expression with the whole response as its value (sync.cel), or a YAML
 // document with named expressions and a skeleton of the response that has
 // ${expressions} in its holes (sync.cel.yaml). Both are type-checked at load,
 // where unknown variables and wrong types are errors with line and column, in the

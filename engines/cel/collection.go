@@ -30,7 +30,7 @@ func (n mapping) render(r *rendering) (any, bool, error) {
 	return out, true, nil
 }
 
-// taken is the error for a key with holes that gives a name for the second time.
+// duplicateError returns the error for a key with holes whose value is the name of another field.
 func (n template) duplicateError(r *rendering, name string) error {
 	err := r.path.Errorf("has two fields of the name %q", name)
 	for _, p := range n {

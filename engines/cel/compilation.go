@@ -67,7 +67,7 @@ func (c *compilation) expression(content string) node {
 	return &hole{code: code, where: c.src.Hook}
 }
 
-// named says whether the hook's function may be called that.
+// isFunction reports whether the hook's function may be called that.
 func (c *compilation) isFunction(hook string) bool {
 	return c.src.Script.Function == "" || c.src.Script.Function == hook
 }

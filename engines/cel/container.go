@@ -84,7 +84,7 @@ func (a *answer) element(out *[]any, value func() (any, bool, error)) error {
 	return nil
 }
 
-// walk charges what is shared with the request or the script, and needs no conversion.
+// charge charges what is shared with the request or the script, and needs no conversion.
 func (a *answer) charge(v any) error {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// leastCost is what an expression costs at least, by the meter of cost.go, if it
+// minCost returns what an expression costs at least, by the meter of cost.go, if it
 // does not fail: only lists that stand in it have a length that is known at load.
 // Beyond maxCost it is not exact. cel-go's estimate is of no use for this: it takes
 // numbers that it does not know for the largest there is, and lists that were
@@ -57,7 +57,7 @@ func minCostOfCall(c ast.CallExpr) uint64 {
 	return min(cost, maxCost+1)
 }
 
-// leastOfComprehension counts the steps of those that go through all of a list, as
+// minCostOfComprehension counts the steps of those that go through all of a list, as
 // map and filter do; all and exists may end early.
 func minCostOfComprehension(c ast.ComprehensionExpr) uint64 {
 	cost := minCost(c.IterRange()) + minCost(c.Result())

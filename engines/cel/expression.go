@@ -19,8 +19,8 @@ type expression struct {
 	output  *cel.Type
 }
 
-// compile type-checks an expression in the environment at hand. It gives nil, and
-// notes why, for one that is wrong.
+// compile type-checks an expression in the environment at hand. It returns nil, and
+// adds an error, if the expression is wrong.
 func (c *compilation) compile(code sourceText) *expression {
 	if c.ctx.Err() != nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *compilation) compile(code sourceText) *expression {
 
 var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
 
-// explained makes one of CEL's messages tell the way out.
+// explain adds to a message of CEL how to correct the expression.
 func (c *compilation) explain(message string) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	message, _, _ = strings.Cut(message, " expecting {")
@@ -76,7 +76,7 @@ func (c *compilation) knownVariables() string {
 	return "defined before this place are " + strings.Join(names, ", ")
 }
 
-// place is where the part of the expression with that id starts.
+// location returns where the part of the expression with that id starts.
 func (x *expression) location(id int64) engines.Location {
 	if offsets, ok := x.ast.NativeRep().SourceInfo().GetOffsetRange(id); ok {
 		return x.code.at(int(offsets.Start))

@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure says what an error of cel-go means.
+// failure returns what an error of cel-go means.
 func (x *expression) failure(err error, where string) *engines.Error {
 	var inner *engines.Error
 	if errors.As(err, &inner) {
@@ -28,8 +28,8 @@ func exhausted(err error) *engines.Error {
 	return &engines.Error{Kind: engines.Exhausted, Err: err, Message: costMessage}
 }
 
-// origin is where an error came from: the innermost part of the expression that it
-// is marked with. What is within an error of ours belongs to another expression.
+// origin returns where an error came from: the innermost part of the expression that it
+// is marked with. An *engines.Error within it belongs to another expression.
 func (x *expression) origin(err error) engines.Location {
 	at := x.code.at(0)
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -45,7 +45,7 @@ func (x *expression) origin(err error) engines.Location {
 	return at
 }
 
-// framed puts a place into an error's stack. The first one is the error's own.
+// withFrame puts a place into an error's stack. The first one is the error's own.
 func withFrame(e *engines.Error, at engines.Location, where string) *engines.Error {
 	if e.Location == (engines.Location{}) {
 		e.Location = at

@@ -11,7 +11,7 @@ import (
 
 // node is a part of a response as a script describes it.
 type node interface {
-	// render gives the JSON, and whether there is any: see answer.
+	// render returns the JSON, and whether there is any: see answer.
 	render(r *rendering) (value any, kept bool, err error)
 }
 
@@ -26,7 +26,7 @@ type constant struct{ value any }
 
 func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.charge(n.value) }
 
-// hole is a part that is what an expression gives.
+// hole is a part that is the value of an expression.
 type hole struct {
 	code *expression
 	// where names the expression in stacks, unless its path in the response does.
@@ -58,10 +58,10 @@ func (r *rendering) where(known string) string {
 	return append(engines.Path{"response"}, r.path...).String()
 }
 
-// joined is text with holes in it.
+// template is text with expressions in it.
 type template []segment
 
-// piece is words, or an expression that gives some.
+// segment is literal text, or an expression whose value is text.
 type segment struct {
 	literal string
 	code    *expression
@@ -94,7 +94,7 @@ func (n template) text(r *rendering) (string, error) {
 	return b.String(), nil
 }
 
-// text is what string() makes of the expression's value.
+// text returns what string() makes of the expression's value.
 func (x *expression) text(r *rendering) (string, error) {
 	v, failure := r.call.evaluate(x, r.where(""))
 	if failure != nil {

@@ -7,7 +7,7 @@ type part struct {
 }
 
 // parts takes a text apart at its holes, ${...}. $${ stands for ${ itself. If a hole
-// is not closed it gives the index of its $, and otherwise -1.
+// is not closed, parts returns the index of its $, and otherwise -1.
 func parts(t sourceText) ([]part, int) {
 	var all []part
 	words := []rune{}
@@ -47,7 +47,7 @@ func hasPrefixAt(runes []rune, at int, with string) bool {
 	return true
 }
 
-// holeEnd is the index of the brace that closes the hole whose code starts at i, or
+// holeEnd returns the index of the brace that closes the hole whose code starts at i, or
 // -1. Braces in CEL's strings and comments don't count.
 func holeEnd(runes []rune, i int) int {
 	for depth := 0; i < len(runes); i++ {
@@ -69,7 +69,7 @@ func holeEnd(runes []rune, i int) int {
 	return -1
 }
 
-// stringEnd is the index of the last quote of the string that starts at i, or that
+// stringEnd returns the index of the last quote of the string that starts at i, or that
 // of the text's end. In raw strings (r"...") backslashes are no escapes.
 func stringEnd(runes []rune, i int) int {
 	quote := string(runes[i])

@@ -18,9 +18,8 @@ type program struct {
 	response  node
 }
 
-// Run answers one call. Parts of the request that the script gives back are parts
-// of the answer as they are, not copies. Nothing depends on the time, because CEL
-// has none.
+// Run answers one call. Parts of the request that the script returns are not
+// copied. No answer depends on the time, because CEL has no clock.
 func (p *program) Run(ctx context.Context, question engines.Call) (engines.Response, error) {
 	if ctx.Err() != nil {
 		return engines.Response{}, engines.Ended(ctx)

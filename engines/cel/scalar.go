@@ -20,7 +20,7 @@ func newYAMLFile(path, content string) *yamlFile {
 	return f
 }
 
-// scalar is the value of a scalar, with the places of its characters. What YAML
+// scalar returns the value of a scalar, with the places of its characters. What YAML
 // changes between source and value is white space and escapes, so the other
 // characters are found one after the other. A white one is placed where the next
 // character of the source is.
@@ -52,7 +52,7 @@ func white(r rune) bool {
 	return strings.ContainsRune(" \t\n\r\u0085\u2028\u2029", r)
 }
 
-// peek is the character at the cursor, '\n' at the end of a line, and 0 at that of the file.
+// peek returns the character at the cursor, '\n' at the end of a line, and 0 at that of the file.
 func (c *cursor) peek() rune {
 	if c.at.line > len(c.lines) {
 		return 0
@@ -103,7 +103,7 @@ func (c *cursor) enter() {
 	}
 }
 
-// next gives the place of the next character that is not white, and goes past it.
+// next returns the place of the next character that is not white, and goes past it.
 func (c *cursor) next() position {
 	for {
 		c.skipWhite()
@@ -125,7 +125,7 @@ func (c *cursor) next() position {
 	}
 }
 
-// escape goes past an escape of a double-quoted scalar, and says whether it stands for something white.
+// escape goes past an escape of a double-quoted scalar, and reports whether it stands for white space.
 func (c *cursor) escape() bool {
 	c.step()
 	kind := c.peek()
@@ -138,7 +138,7 @@ func (c *cursor) escape() bool {
 	return strings.ContainsRune(" \t\n\rtnrNLP", kind) || white(value)
 }
 
-// hexDigits is how many follow the escape of that letter.
+// hexDigits returns how many follow the escape of that letter.
 func hexDigits(kind rune) int {
 	switch kind {
 	case 'x':

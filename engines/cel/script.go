@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// scriptText gives the text of the script, which is one file: CEL has no imports.
+// scriptText returns the text of the script, which is one file: CEL has no imports.
 func scriptText(script *engines.Script) (string, error) {
 	at := engines.Location{File: script.Path}
 	content, ok := script.Files[script.Path]
@@ -27,7 +27,7 @@ func scriptText(script *engines.Script) (string, error) {
 // expression can.
 var documentStart = regexp.MustCompile(`\A(?:[ \t]*(?:#.*|---[ \t]*)?\r?\n)*(?:variables|response|hooks)[ \t]*:(?:\s|\z)`)
 
-// isDocument says whether a script is a document. An inline one has no ending to go by.
+// isDocument reports whether a script is a document. An inline one has no ending to go by.
 func isDocument(path, content string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml") || documentStart.MatchString(content)
 }

@@ -52,7 +52,7 @@ func (d *document) mapping(y *yaml.Node) node {
 	return n.fold()
 }
 
-// folded is a constant, if nothing in n has a hole.
+// fold returns a constant, if nothing in n has a hole.
 func (n mapping) fold() node {
 	fields := map[string]any{}
 	for _, f := range n {

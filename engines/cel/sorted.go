@@ -15,7 +15,7 @@ import (
 // the lists that expressions make of them.
 type adapter struct{}
 
-// NativeToValue implements types.Adapter. What it gives shares v, and does not change it.
+// NativeToValue implements types.Adapter. The result shares v and does not change it.
 func (a adapter) NativeToValue(v any) ref.Val {
 	switch v := v.(type) {
 	case string:
@@ -73,7 +73,7 @@ func (d *dictionary) Iterator() traits.Iterator {
 	return types.NewRefValList(adapter{}, keys).Iterator()
 }
 
-// byKey orders keys: strings as bytes, other types by their own order, and keys of
+// compareKeys orders keys: strings as bytes, other types by their own order, and keys of
 // different types by the types' names.
 func compareKeys(a, b ref.Val) int {
 	if x, ok := a.(types.String); ok {
@@ -121,7 +121,7 @@ func insertAll(target, entries traits.Mapper) ref.Val {
 	return target
 }
 
-// insert adds an entry in place. Nobody else holds the target: it is the empty
+// insert adds an entry in place. The target has no other user: it is the empty
 // map that a comprehension starts with, or what this function made of it.
 func insert(target traits.Mapper, key, value ref.Val) ref.Val {
 	if _, taken := target.Find(key); taken {

@@ -23,7 +23,7 @@ func (d *document) scalar(y *yaml.Node) node {
 	}
 }
 
-// literal is a value that is the same in all responses. Whole numbers beyond int64
+// literal returns a value that is the same in all responses. Whole numbers beyond int64
 // become float64, as when Kubernetes decodes JSON.
 func (d *document) literal(y *yaml.Node) node {
 	var v any
@@ -45,7 +45,7 @@ func (d *document) literal(y *yaml.Node) node {
 }
 
 // textNode compiles a text. If it is one hole, and nothing else but the end of a
-// block's last line, it is what the hole gives, of any type.
+// block's last line, it is the value of the hole, of any type.
 func (d *document) textNode(y *yaml.Node) node {
 	t := d.file.scalar(y)
 	if y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
@@ -103,12 +103,12 @@ func (d *document) hole(code sourceText) *expression {
 	return d.compile(code)
 }
 
-// writable says whether values of the type can be part of a text.
+// isTextual reports whether values of the type can be part of a text.
 func isTextual(t *cel.Type) bool {
 	return t.TypeName() != types.OptionalType.TypeName() && !slices.Contains([]types.Kind{types.ListKind, types.MapKind, types.NullTypeKind, types.TypeKind}, t.Kind())
 }
 
-// fixed is the text, if it has no holes.
+// constantText returns the text, if it has no holes.
 func (n template) constantText() (string, bool) {
 	var b strings.Builder
 	for _, p := range n {

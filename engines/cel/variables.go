@@ -54,7 +54,7 @@ func (d *document) define(name, code *yaml.Node) {
 	}
 	compiled := d.compile(d.file.scalar(code))
 	if compiled == nil {
-		compiled = &expression{output: cel.DynType} // So that only this one is told to be wrong.
+		compiled = &expression{output: cel.DynType} // So that the error is reported only once.
 	}
 	v := &variable{name: name.Value, code: compiled}
 	env, err := d.env.Extend(v.declaration())

@@ -40,7 +40,7 @@ func (d *document) parse(content string) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// yamlError gives the place and message of an error of the YAML parser. It tells
+// yamlError returns the place and message of an error of the YAML parser. It tells
 // the line at most, and none for the first. Of its two stages the second one, whose
 // errors start with "did not find", counts lines from 0.
 func (d *document) yamlError(err error) (engines.Location, string) {
@@ -63,7 +63,7 @@ func (d *document) yamlError(err error) (engines.Location, string) {
 	return at, "YAML: " + message
 }
 
-// structure gives the values of a mapping by their keys, of which only those known
+// structure returns the values of a mapping by their keys, of which only those known
 // may be there. With none known, any may.
 func (d *document) structure(y *yaml.Node, known ...string) map[string]*yaml.Node {
 	fields := map[string]*yaml.Node{}
@@ -86,7 +86,7 @@ func (d *document) structure(y *yaml.Node, known ...string) map[string]*yaml.Nod
 	return fields
 }
 
-// resolved is what an alias stands for, or y itself.
+// resolveAlias returns what an alias stands for, or y itself.
 func resolveAlias(y *yaml.Node) *yaml.Node {
 	if y.Kind == yaml.AliasNode {
 		return y.Alias

@@ -273,14 +273,14 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 	}
 }
 
-// rests is a program that is not called for a while.
+// openCircuit is a program that is not called for a while.
 type openCircuit struct{ says }
 
 func (openCircuit) CircuitOpen() *engines.Error {
 	return &engines.Error{Message: "not called until then"}
 }
 
-// TestRestShowsThroughAShadow checks that a program rests whether or not it has a shadow, and not because the shadow does.
+// TestCircuitOpenWithShadow checks that the circuit breaker of the serving program shows, and not that of the shadow.
 func TestCircuitOpenWithShadow(t *testing.T) {
 	pairs := New(prometheus.NewRegistry(), funcr.New(func(_, _ string) {}, funcr.Options{}))
 	for name, tc := range map[string]struct {

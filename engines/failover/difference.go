@@ -13,14 +13,14 @@ type Difference struct {
 	Path string
 	// Served and Shadow are what is there; absent stands for nothing.
 	Served, Shadow any
-	// Secret says that they are parts of a Secret.
+	// Secret is true if they are parts of a Secret.
 	Secret bool
 }
 
 // absent is the value of a field that is not there.
 type absent struct{}
 
-// differences gives all places at which two answers differ in what they ask for,
+// differences returns all places at which two answers differ in what they ask for,
 // sorted: the order of objects is none, 1 and 1.0 are one number, a field of the
 // answer itself that is null is not there, and a list that is null is empty.
 func differences(served, shadow any) []Difference {
@@ -80,7 +80,7 @@ func (c *comparison) values(path string, served, shadow any) {
 	c.differ(path, served, shadow)
 }
 
-// same compares what is neither object nor list.
+// equalScalars compares what is neither object nor list.
 func equalScalars(a, b any) bool {
 	x, isNumber := number(a)
 	y, too := number(b)
@@ -158,7 +158,7 @@ func (c *comparison) items(path string, served, shadow []any) {
 	}
 }
 
-// named gives the objects of a list by what they are. It is false for a list of
+// byIdentity returns the objects of a list by what they are. It is false for a list of
 // anything else, and for one that has an object twice.
 func byIdentity(list []any) (map[string]any, bool) {
 	all := make(map[string]any, len(list))

@@ -16,7 +16,7 @@ const (
 // hidden stands for what is in a Secret.
 const hidden = "(hidden)"
 
-// shown gives differences as a log can hold them, without the contents of Secrets.
+// formatDifferences returns differences for the log, without the contents of Secrets.
 func formatDifferences(found []Difference) string {
 	var lines []string
 	for _, d := range found[:min(len(found), maxDifferences)] {
@@ -42,7 +42,7 @@ func excerpt(value any, secret bool) string {
 	return engines.Truncate(string(text), maxValueBytes)
 }
 
-// redacted gives a value without the Secrets in it.
+// redacted returns a value without the Secrets in it.
 func redacted(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

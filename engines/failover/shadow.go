@@ -25,9 +25,9 @@ type shadowed struct {
 	shadow   TimedProgram
 }
 
-// WithShadow gives a program that answers as serving does. Each of its answers is
-// compared with that of the shadow, by the way: nobody waits for it, and nothing
-// that it does comes back. A shadow without a program has not loaded. Neither
+// WithShadow returns a program that answers as serving does. Each of its answers is
+// compared with that of the shadow in the background: no call waits for it, and it has no
+// effect. A shadow without a program has not loaded. Neither
 // request nor answer may be changed after the call.
 func (p *Combiner) WithShadow(hook Hook, serving engines.Program, shadow TimedProgram) engines.Program {
 	if p == nil {
@@ -78,7 +78,7 @@ func (s *shadowed) compare(call engines.Call, served any) {
 // diffLevel is how much has to be logged for the values that differ. Those of Secrets are hidden.
 const diffLevel = 4
 
-// ask asks the shadow. Nobody is there to see it panic.
+// ask asks the shadow. It returns a panic as an error.
 func (s *shadowed) ask(call engines.Call) (body any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,7 +92,7 @@ func (s *shadowed) ask(call engines.Call) (body any, err error) {
 	return response.Body, err
 }
 
-// about names the object that a request is about.
+// objectName names the object that a request is about.
 func objectName(request map[string]any) string {
 	for _, field := range []string{"parent", "object"} {
 		object, _ := request[field].(map[string]any)

@@ -6,7 +6,7 @@ import "github.com/dop251/goja"
 type array struct {
 	node
 	source []any
-	// shown holds the objects made for parts of from, and is as long. Once the
+	// values holds the objects made for parts of from, and is as long. Once the
 	// script has written to the array it holds all elements, and from none.
 	values []goja.Value
 	copied bool
@@ -61,7 +61,7 @@ func (a *array) SetLen(length int) bool {
 	return true
 }
 
-// take makes the elements the script's own, before it writes to any.
+// copyElements makes the elements the script's own, before it writes to any.
 func (a *array) copyElements() {
 	a.markChanged()
 	if a.copied {

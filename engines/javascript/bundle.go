@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-// bundled is a module tree as one script. Its value is a function of (module,
+// bundledTree is a module tree as one script. Its value is a function of (module,
 // exports, and what the host's own module takes) that leaves what the entry exports in
 // module.exports.
 type bundledTree struct {
@@ -20,7 +20,7 @@ type bundledTree struct {
 	warnings  []*engines.Error
 }
 
-// missing lists what goja lacks, so that esbuild rewrites it. Everything else is
+// supported lists what goja lacks, so that esbuild rewrites it. Everything else is
 // left alone: lowered code is slower, and its errors are harder to read.
 var supported = map[string]bool{
 	"async-generator": false,
@@ -31,7 +31,7 @@ var supported = map[string]bool{
 	"using":           false,
 }
 
-// environment is what packages ask of where they run, so that they run as they do elsewhere.
+// defines are what packages ask of their environment.
 var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
@@ -64,12 +64,12 @@ func bundle(script *engines.Script) (*bundledTree, error) {
 	return b, nil
 }
 
-// exported is how esbuild ends the exports of an ES module: by copying them to
+// exportsLine is how esbuild ends the exports of an ES module: by copying them to
 // another object, which takes longer than many a hook. They do as they are.
 var exportsLine = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
 
-// finished is the bundle as it is run. ES modules are strict, which esbuild
-// leaves to whoever runs them. No line moves, so that the source map still fits.
+// finishCode returns the bundle as it is run. ES modules are strict, which esbuild
+// leaves to the runtime. No line moves, so that the source map still fits.
 func finishCode(code string) string {
 	if !exportsLine.MatchString(code) {
 		return code
@@ -112,7 +112,7 @@ func (t tree) invalid(m api.Message) *engines.Error {
 	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(m.Text))
 }
 
-// location gives a place in the author's file. What is behind its end, in the line
+// location returns a place in the author's file. What is behind its end, in the line
 // that load adds, is at its end.
 func (t tree) location(l *api.Location) engines.Location {
 	if l == nil {
@@ -129,7 +129,7 @@ func (t tree) location(l *api.Location) engines.Location {
 	return place
 }
 
-// plain takes esbuild's namespaces from the paths in a text.
+// stripNamespaces takes esbuild's namespaces from the paths in a text.
 func stripNamespaces(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
 }

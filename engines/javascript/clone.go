@@ -66,7 +66,7 @@ func (c *cloner) object(o *goja.Object) goja.Value {
 	}
 }
 
-// view gives a new view of the same Go value if o is one that the script left as it was.
+// view returns a new view of the same Go value if o is one that the script left as it was.
 func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
@@ -96,7 +96,7 @@ func (c *cloner) properties(o, out *goja.Object, keys []string) goja.Value {
 	return out
 }
 
-// collection copies a Map or a Set through its forEach, which gives value and key.
+// collection copies a Map or a Set through its forEach, which passes value and key.
 func (c *cloner) collection(o *goja.Object, class, add string) goja.Value {
 	out := c.remember(o, c.construct(class))
 	c.call(o, "forEach", c.i.rt.ToValue(func(call goja.FunctionCall) goja.Value {

@@ -133,7 +133,7 @@ func TestEndlessModule(t *testing.T) {
 	}
 }
 
-// TestSourceMapsAreNotFollowed gives scripts maps to follow: if one were, the
+// TestSourceMapsAreNotFollowed returns scripts maps to follow: if one were, the
 // error would be in stolen.ts, and a script could read the host's files.
 func TestSourceMapsAreNotFollowed(t *testing.T) {
 	const sourceMap = `{"version":3,"sources":["stolen.ts"],"names":[],"mappings":"AAAA;AAAA;AAAA"}`

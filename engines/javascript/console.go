@@ -25,8 +25,7 @@ func (i *isolate) lazyConsole(goja.FunctionCall) goja.Value {
 	return i.console.object
 }
 
-// print writes its arguments as one text. The level is not kept: what the line
-// says is the author's.
+// print writes its arguments as one text. The level is dropped.
 func (i *isolate) print(call goja.FunctionCall) goja.Value {
 	if i.console.Full() {
 		return goja.Undefined()

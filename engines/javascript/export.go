@@ -34,7 +34,7 @@ func (i *isolate) export(v goja.Value) (any, error) {
 	return answer, nil
 }
 
-// value gives the Go value, and whether JSON has it at all: undefined, functions
+// value returns the Go value, and whether JSON has it at all: undefined, functions
 // and symbols it leaves out.
 func (x *exporter) value(v goja.Value) (any, bool, error) {
 	switch v := v.(type) {
@@ -97,7 +97,7 @@ func (x *exporter) replacement(v goja.Value, err error) (any, bool, error) {
 	return x.value(v)
 }
 
-// toJSON gives what an object wants to be written as, such as a Date.
+// toJSON returns what an object wants to be written as, such as a Date.
 func (x *exporter) toJSON(o *goja.Object) (goja.Value, bool, error) {
 	call, ok := goja.AssertFunction(o.Get("toJSON"))
 	if !ok {

@@ -52,10 +52,10 @@ func (x *exporter) viewElement(out []any, n int, a *array) (err error) {
 	return x.measure(a.source[n], 0)
 }
 
-// measured is what a view counted for that the script left as it was, and at what depth.
+// measurement is what a view counted for that the script left as it was, and at what depth.
 type measurement struct{ bytes, depth int }
 
-// untouched counts the Go value of a view as part of the answer. Pods made of one
+// unchanged counts the Go value of a view as part of the answer. Pods made of one
 // template have the same views in them: each is walked through once.
 func (x *exporter) unchanged(n *node, v any) error {
 	if known, ok := x.measurements[n]; ok && len(x.ancestors) <= known.depth {
@@ -97,7 +97,7 @@ func (x *exporter) measure(v any, depth int) error {
 	return x.Spend(size(v))
 }
 
-// size is about how many bytes of JSON a value takes, without its parts.
+// size returns about how many bytes of JSON a value takes, without its parts.
 func size(v any) int {
 	switch v := v.(type) {
 	case string:

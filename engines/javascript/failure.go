@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure says what an error of a call means. Writing an exception down may run
+// failure returns what an error of a call means. Writing an exception down may run
 // script code again, which the interrupt still bounds.
 func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
 	if thrown, ok := err.(*goja.Exception); ok { // To unwrap one runs script code.
@@ -55,8 +55,8 @@ func (i *isolate) exception(ctx context.Context, thrown *goja.Exception) *engine
 	return withStack(e, frames(thrown.Stack()))
 }
 
-// thrown writes down what a script threw. An Error says itself where it was
-// made, which is better to know than where it was last thrown from.
+// thrownError returns the error for what a script threw. An Error has the stack of where it
+// was made, which helps more than where it was last thrown from.
 func (i *isolate) thrownError(v goja.Value, stack []goja.StackFrame) *engines.Error {
 	e := &engines.Error{Kind: engines.Failed, Message: i.message(v)}
 	if o, ok := v.(*goja.Object); ok && classOf(o) == "Error" {
@@ -97,7 +97,7 @@ func ownStack(o *goja.Object) string {
 	return errorField(o, "stack")
 }
 
-// field reads what an Error says of itself, if that is no object: writing down an
+// errorField reads what an Error says of itself, if that is no object: writing down an
 // error that is its own message would not end.
 func errorField(o *goja.Object, name string) string {
 	v := o.Get(name)
@@ -120,7 +120,7 @@ func (f frame) String() string {
 	return fmt.Sprintf("at %s (%s)", f.function, f.at)
 }
 
-// placed gives an error the place of the innermost frame, and the stack.
+// withStack adds the stack to an error, and the location of the innermost frame.
 func withStack(e *engines.Error, stack []frame) *engines.Error {
 	for _, f := range stack[:min(len(stack), maxFrames)] {
 		e.Stack = append(e.Stack, f.String())
@@ -131,7 +131,7 @@ func withStack(e *engines.Error, stack []frame) *engines.Error {
 	return e
 }
 
-// frames are those of the author's own code: neither goja's functions nor the
+// frames returns those of the author's own code: neither goja's functions nor the
 // helpers that esbuild adds, nor the host's own module.
 func frames(stack []goja.StackFrame) []frame {
 	var kept []frame
@@ -143,7 +143,7 @@ func frames(stack []goja.StackFrame) []frame {
 	return kept
 }
 
-// named is the name of a function, or "" for what esbuild puts around a module.
+// functionName returns the name of a function, or "" for what esbuild puts around a module.
 func functionName(function string) string {
 	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, missingNamespace+":") {
 		return ""
@@ -167,12 +167,12 @@ func parsedFrames(text string) []frame {
 	return kept
 }
 
-// authored says whether a place is in a file of the tree.
+// isAuthored reports whether a place is in a file of the tree.
 func isAuthored(at engines.Location) bool {
 	return at.File != "" && at.File != bundleName && at.File != hostPath && !strings.Contains(at.File, missingPath)
 }
 
-// place undoes goja's reading of paths as URLs.
+// location undoes goja's reading of paths as URLs.
 func location(p file.Position) engines.Location {
 	name := p.Filename
 	if plain, err := url.PathUnescape(name); err == nil {

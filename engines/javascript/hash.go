@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-// hash is what the host's own module calls: in the script's language the same would take
+// hash implements the hash function of the host's own module: in the script's language the same would take
 // a thousand times as long.
 func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
@@ -27,7 +27,7 @@ func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	return i.rt.ToValue(sum)
 }
 
-// unhashable is what hash throws for an error of the exporter: an exception for what is
+// hashError returns what hash throws for an error of the exporter: an exception for what is
 // wrong with the value, and otherwise what ended the script's own code that it ran.
 func (i *isolate) hashError(err error) any {
 	var wrong *engines.Error

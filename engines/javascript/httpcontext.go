@@ -13,7 +13,7 @@ import (
 )
 
 // runContext calls a function that was written for metacontroller's Node.js
-// server: it takes {request: {body}} and gives back {status, body, headers}.
+// server: it takes {request: {body}} and returns {status, body, headers}.
 func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	request, argument := i.rt.NewObject(), i.rt.NewObject()
 	if err := errors.Join(request.Set("body", i.requestView(p.script.WithParameters(call.Request))), argument.Set("request", request)); err != nil {
@@ -33,7 +33,7 @@ func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	return replyBody(reply)
 }
 
-// refusal is the error of a reply whose status is not 200. No status is 200.
+// statusError returns the error of a reply whose status is not 200. No status is 200.
 func statusError(reply map[string]any, now time.Time) error {
 	status, given := reply["status"]
 	if !given || status == int64(http.StatusOK) {
@@ -57,7 +57,7 @@ func header(reply map[string]any, name string) string {
 	return ""
 }
 
-// replyBody gives the response. That server sent a string as it is, so it is JSON.
+// replyBody returns the response. That server sent a string as it is, so it is JSON.
 func replyBody(reply map[string]any) (any, error) {
 	body, written := reply["body"].(string)
 	if !written {

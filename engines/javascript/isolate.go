@@ -36,7 +36,7 @@ func newIsolate(now time.Time, seed string) *isolate {
 	return i
 }
 
-// refuse makes a parser option, of which only an example can be named, that runs
+// optionThatCalls makes a parser option, of which only an example can be named, that runs
 // instead of being applied. Options come before parsing, and eval and all
 // constructors of functions parse with those of the runtime: none gets by.
 func optionThatCalls[T any](_ func(T), instead func()) func(T) {
@@ -47,7 +47,7 @@ func (i *isolate) rejectCode() {
 	panic(i.rt.NewTypeError("code can't be made from strings here: eval and the constructors of functions are disabled"))
 }
 
-// randomFrom gives the numbers of Math.random. The generator is made when first asked.
+// randomFrom returns the numbers of Math.random. The generator is made when first asked.
 func randomFrom(seed string) goja.RandSource {
 	var numbers *rand.Rand
 	return func() float64 {

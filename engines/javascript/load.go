@@ -28,10 +28,10 @@ func (p *program) load(ctx context.Context) error {
 	return err
 }
 
-// wanted is the name of the hook's function.
+// wanted returns the name of the hook's function.
 func wanted(src engines.Source) string { return cmp.Or(src.Script.Function, src.Hook) }
 
-// function runs the modules in the isolate and gives the hook's function: the export of
+// function runs the modules in the isolate and returns the hook's function: the export of
 // its name or, failing that, the default export, or what that has under the name.
 func (p *program) function(i *isolate) (goja.Callable, error) {
 	exports, err := p.exports(i)
@@ -56,7 +56,7 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 	return nil, p.invalid("no export %q or \"default\": %s", p.export, listed("the script exports", exports))
 }
 
-// ofDefault gives the hook's function of a default export: itself, unless the definition
+// fromDefault returns the hook's function of a default export: itself, unless the definition
 // names a function, or what it has under the name.
 func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 	if call, ok := goja.AssertFunction(exported); ok && p.script.Function == "" {
@@ -76,7 +76,7 @@ func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 	return nil, p.invalid("no export %q, by name or in the default export: %s", p.export, listed("that has", exported))
 }
 
-// method is a function of an object, called as such.
+// method returns a function of an object, called as such.
 func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
 	call, ok := goja.AssertFunction(found)
 	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(of, args...) }, ok
@@ -88,7 +88,7 @@ func (p *program) invalid(format string, args ...any) *engines.Error {
 	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 
-// exports runs the bundle and gives what it left in module.exports.
+// exports runs the bundle and returns what it left in module.exports.
 func (p *program) exports(i *isolate) (goja.Value, error) {
 	wrapper, err := i.rt.RunProgram(p.code)
 	if err != nil {

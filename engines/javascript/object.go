@@ -11,12 +11,12 @@ import (
 type object struct {
 	node
 	source map[string]any
-	// over holds what differs from from, and the objects made for its parts. A
+	// overrides holds what differs from from, and the objects made for its parts. A
 	// nil value is a property that was deleted.
 	overrides map[string]goja.Value
 	// added are the keys that from does not have, in the order of their writing.
 	added []string
-	// sorted are from's keys, once somebody asked for them.
+	// sorted are the keys of source. They are nil until needed.
 	sorted []string
 	// read are the keys whose values the script has seen. Only the view of a
 	// request keeps them, see isolate.showRequest; elsewhere it is nil.
@@ -67,7 +67,7 @@ func (o *object) Delete(key string) bool {
 	return true
 }
 
-// Keys gives the map's keys in their order, then those that the script added.
+// Keys returns the map's keys in their order, then those that the script added.
 // The order of a Go map must not show, or no two calls would be the same.
 func (o *object) Keys() []string {
 	if o.sorted == nil {
@@ -90,14 +90,14 @@ func (o *object) Keys() []string {
 	return keys
 }
 
-// look notes that the script sees the value of key.
+// noteRead notes that the script sees the value of key.
 func (o *object) noteRead(key string) {
 	if o.read != nil {
 		o.read[key] = true
 	}
 }
 
-// lookAtAll notes that the script sees all values.
+// noteAllRead notes that the script sees all values.
 func (o *object) noteAllRead() {
 	if o.read == nil {
 		return
@@ -114,7 +114,7 @@ func (o *object) put(key string, v goja.Value) {
 	o.overrides[key] = v
 }
 
-// known says whether key has its place among the keys, even if it was deleted.
+// hadKey reports whether key has its place among the keys, even if it was deleted.
 func (o *object) hadKey(key string) bool {
 	_, ours := o.source[key]
 	_, theirs := o.overrides[key]

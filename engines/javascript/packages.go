@@ -18,10 +18,10 @@ var builtIn = strings.Fields(`assert async_hooks buffer child_process cluster co
 	domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream
 	string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib`)
 
-// request is what one module imports of another one, and how.
+// importRequest is what one module imports of another one, and how.
 type importRequest struct {
 	importer, imported string
-	// required says that it is by require, and not by import.
+	// required is true if it is by require, and not by import.
 	required bool
 }
 
@@ -30,12 +30,12 @@ func newImportRequest(args api.OnResolveArgs) importRequest {
 	return importRequest{importer: args.Importer, imported: args.Path, required: required}
 }
 
-// vendored says whether the importing file is part of a package.
+// vendored reports whether the importing file is part of a package.
 func (r importRequest) vendored() bool {
 	return slices.Contains(strings.Split(path.Dir(r.importer), "/"), modulesFolder)
 }
 
-// conditions are the keys of a package's exports that hold for the request.
+// conditions returns the keys of a package's exports that hold for the request.
 func (r importRequest) conditions() []string {
 	if r.required {
 		return []string{"require", "module", "default"}
@@ -43,7 +43,7 @@ func (r importRequest) conditions() []string {
 	return []string{"import", "module", "default"}
 }
 
-// splitPackage gives the name of a package, which has two parts if it begins with @, and
+// splitPackage returns the name of a package, which has two parts if it begins with @, and
 // the path within it.
 func splitPackage(imported string) (name, sub string) {
 	parts := 1
@@ -57,7 +57,7 @@ func splitPackage(imported string) (name, sub string) {
 	return imported, ""
 }
 
-// ofPackage gives the path in the tree of what is imported by the name of a package, as
+// resolvePackage returns the path in the tree of what is imported by the name of a package, as
 // Node.js finds it: in the nearest node_modules that has it.
 func (t tree) resolvePackage(r importRequest) (string, error) {
 	name, sub := splitPackage(r.imported)
@@ -74,7 +74,7 @@ func (t tree) resolvePackage(r importRequest) (string, error) {
 	}
 }
 
-// within gives the path of what a package has under a name, or "" if the package is not
+// within returns the path of what a package has under a name, or "" if the package is not
 // in this folder.
 func (t tree) within(folder, sub string, r importRequest) (string, error) {
 	m, err := t.manifest(folder)
@@ -107,7 +107,7 @@ func (t tree) fileOrFolder(target string, r importRequest) (string, bool) {
 	return t.find(target)
 }
 
-// ofImports gives the path of what a package has under a name of its own, such as #lib.
+// resolveImports returns the path of what a package has under a name of its own, such as #lib.
 func (t tree) resolveImports(r importRequest) (string, error) {
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		m, err := t.manifest(folder)
@@ -129,7 +129,7 @@ func (t tree) resolveImports(r importRequest) (string, error) {
 	}
 }
 
-// noPackage is the error of a package that is nowhere.
+// packageError returns the error of a package that is nowhere.
 func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
 	switch {

@@ -44,7 +44,7 @@ var vendored = map[string]string{
 	"node_modules/text/name.txt":                    "text",
 }
 
-// importing is a script of that path in the tree with packages.
+// importing returns a script of that path in the tree with packages.
 func importing(path, text string) engines.Source {
 	all := map[string]string{path: text}
 	for name, content := range vendored {

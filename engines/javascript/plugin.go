@@ -57,7 +57,7 @@ func (t tree) plugin(entry string) api.Plugin {
 	}}
 }
 
-// resolved is where a module is found. What a package requires and is not there is an
+// onResolve returns where a module is found. What a package requires and is not there is an
 // error where it is required, and a warning: many look in this way for what they can do
 // without.
 func (t tree) onResolve(r importRequest) api.OnResolveResult {
@@ -74,13 +74,13 @@ func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	}
 }
 
-// absent is a module that is not there, which throws why.
+// missingModule returns a module that is not there, which throws why.
 func missingModule(message string) api.OnLoadResult {
 	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quote(message))
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}
 }
 
-// quotedText is a string of JavaScript.
+// quote returns a string of JavaScript.
 func quote(text string) string {
 	quoted, _ := json.Marshal(text) // A string can always be written.
 	return string(quoted)

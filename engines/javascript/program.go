@@ -18,11 +18,11 @@ type program struct {
 	warnings []*engines.Error
 }
 
-// Warnings are what packages in the tree look for and is not there.
+// Warnings returns what packages in the tree look for and is not there.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run answers one call in a runtime of its own. Parts of the request that the
-// script gives back untouched are parts of the answer as they are, not copies.
+// script returns unchanged are not copied.
 // With an error, too, the response holds what was logged.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
@@ -40,7 +40,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	return response, err
 }
 
-// hint adds to an error what a function says that expects to be given a context.
+// hint adds advice to the error of a function that expects a context.
 func (p *program) hint(err error) {
 	var e *engines.Error
 	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
@@ -48,7 +48,7 @@ func (p *program) hint(err error) {
 	}
 }
 
-// answer calls the function with argument and converts what it gives back.
+// answer calls the function with argument and converts its result.
 func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	function, err := p.function(i)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	return i.export(result)
 }
 
-// settled gives the value of a promise. All that can settle one has run by now,
+// promiseResult returns the value of a promise. All that can settle one has run by now,
 // because the runtime runs its jobs before it returns.
 func (i *isolate) promiseResult(v goja.Value) (goja.Value, error) {
 	if v == nil || v.ExportType() != promiseType {

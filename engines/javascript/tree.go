@@ -15,7 +15,7 @@ type tree struct{ engines.Files }
 // endings are tried in this order for an import without one.
 var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js", "/index.mjs", "/index.cjs", "/index.json"}
 
-// resolve gives the path in the tree of what a module imports.
+// resolve returns the path in the tree of what a module imports.
 func (t tree) resolve(r importRequest) (string, error) {
 	switch first, _, _ := strings.Cut(r.imported, "/"); {
 	case first == "." || first == "..":
@@ -54,7 +54,7 @@ func (t tree) find(target string) (string, bool) {
 	return typed, ok && strings.HasSuffix(target, ".js")
 }
 
-// loader says what a file is by its ending. Anything that is no module can be
+// loader returns what a file is by its ending. Anything that is no module can be
 // imported as text.
 func loader(name string) api.Loader {
 	switch path.Ext(name) {

@@ -15,7 +15,7 @@ import (
 type node struct {
 	i      *isolate
 	parent *node
-	// changed says that the script wrote to this view or to one made for a part
+	// changed is true if the script wrote to this view or to one made for a part
 	// of it. Otherwise the Go value is still what the script sees.
 	changed bool
 }
@@ -26,7 +26,7 @@ func (n *node) markChanged() {
 	}
 }
 
-// wrap shows a value as JSON knows it, as part of parent unless that is nil.
+// toValue shows a value as JSON knows it, as part of parent unless that is nil.
 func (i *isolate) toValue(v any, parent *node) goja.Value {
 	switch v := v.(type) {
 	case nil:
@@ -42,7 +42,7 @@ func (i *isolate) toValue(v any, parent *node) goja.Value {
 	}
 }
 
-// showRequest gives the view of the call's request, which notes what is read of it.
+// requestView returns the view of the call's request, which notes what is read of it.
 func (i *isolate) requestView(request map[string]any) goja.Value {
 	i.request = &object{node: node{i: i}, source: request, read: map[string]bool{}}
 	return i.rt.NewDynamicObject(i.request)

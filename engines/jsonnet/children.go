@@ -2,7 +2,7 @@ package jsonnet
 
 import "github.com/google/go-jsonnet/ast"
 
-// slots are the places of an expression's parts, after the parser has reduced the
+// children returns the places of an expression's parts, after the parser has reduced the
 // language to its core.
 func children(node ast.Node, shadowed bool) []child {
 	switch n := node.(type) {
@@ -86,7 +86,7 @@ func localChildren(n *ast.Local, shadowed bool) []child {
 	return append(s, child{&n.Body, shadowed})
 }
 
-// binds says whether std is among the variables.
+// bindsStd reports whether std is among the variables.
 func bindsStd(locals ast.LocalBinds) bool {
 	for _, bind := range locals {
 		if bind.Variable == "std" {

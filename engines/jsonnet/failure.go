@@ -13,14 +13,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// What the VM says of itself, and nobody can be asked for but by its text.
+// Messages of the VM, which has no other way to distinguish its errors.
 const (
 	stackMessage    = "max stack frames exceeded."
 	functionMessage = "couldn't manifest function as JSON"
 	externalMessage = "Undefined external variable: "
 )
 
-// explain says what an error of the VM means.
+// toError returns what an error of the VM means.
 func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	var thrown vm.RuntimeError
 	switch {
@@ -43,7 +43,7 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	}
 }
 
-// function is the error of a function among values: in the answer, or in what the
+// function returns the error of a function among values: in the answer, or in what the
 // script made a text of.
 func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 	path, inAnswer := c.path(thrown.StackTrace)
@@ -58,7 +58,8 @@ func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 	}
 }
 
-// placed gives an error the place of the innermost frame in the author's files, and the stack.
+// errorAt returns an error with the location of the innermost frame in the author's files,
+// and with the stack.
 func (c *call) errorAt(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
 	e := &engines.Error{Kind: kind, Message: message, Err: thrown}
 	for i := len(thrown.StackTrace) - 1; i >= 0 && len(e.Stack) < maxFrames; i-- {
@@ -75,7 +76,7 @@ func (c *call) errorAt(kind engines.Kind, message string, thrown vm.RuntimeError
 	return e
 }
 
-// surroundings are how the VM names what an expression is part of: "function <f>", "object
+// frameName matches how the VM names what an expression is part of: "function <f>", "object
 // <anonymous>", "thunk from <function <f>>".
 var frameName = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
 
@@ -87,8 +88,8 @@ func frame(name string, at engines.Location) string {
 	return fmt.Sprintf("at %s (%s)", m[1], at)
 }
 
-// authored says whether a place is in a file of the tree: others are std's, ours
-// and the VM's own remarks.
+// isAuthored reports whether a place is in a file of the tree: the others are of std, of the
+// prelude and of the VM's own remarks.
 func (c *call) isAuthored(loc ast.LocationRange) bool {
 	if loc.File == nil || !loc.IsSet() {
 		return false

@@ -15,7 +15,7 @@ type numberFormat struct {
 	precision int
 }
 
-// write gives the text, or false if a step along the way has no finite result.
+// write returns the text, or false if a step along the way has no finite result.
 func (f numberFormat) write(n float64) (string, bool) {
 	digits, decimals := max(f.precision, 0), f.precision
 	if decimals == absent {
@@ -37,7 +37,7 @@ func (f numberFormat) write(n float64) (string, bool) {
 	}
 }
 
-// sign is what comes before the digits.
+// sign returns what comes before the digits.
 func (f numberFormat) sign(negative bool) string {
 	switch {
 	case negative:
@@ -51,10 +51,10 @@ func (f numberFormat) sign(negative bool) string {
 	}
 }
 
-// room is what a sign leaves of a width.
+// widthLeft returns what a sign leaves of a width.
 func (f numberFormat) widthLeft(negative bool, width int) int { return width - len(f.sign(negative)) }
 
-// prefix is what the flag # puts before the digits.
+// prefix returns what the flag # puts before the digits.
 func (f numberFormat) prefix(text string) string {
 	if f.alternate {
 		return text
@@ -160,7 +160,7 @@ func (f numberFormat) general(n float64, significant int) (string, bool) {
 	return f.decimal(n, f.width, significant-int(max(1, exponent+1)), f.alternate)
 }
 
-// exponentOf is that of ten, which logarithms don't always give exactly.
+// exponentOf returns that of ten, which logarithms don't always give exactly.
 func exponentOf(n float64) float64 {
 	if n == 0 {
 		return 0

@@ -17,12 +17,12 @@ type hook struct {
 	// entry's value is the function.
 	field string
 	// parameter is the name of the one that is given the request. If it is empty,
-	// the first is, unless none says that there is none.
+	// the first is, unless none is true: it has no parameters.
 	parameter string
 	none      bool
 }
 
-// call is the function of ours that calls the hook, and hands on its answer.
+// call returns a Jsonnet function that calls the hook and passes its answer to the host.
 func (h hook) call() string {
 	function, argument := "entry", "request"
 	if h.field != "" {
@@ -41,7 +41,7 @@ function(entry)
   std.native('$answer')(%s(%s))`, function, argument)
 }
 
-// inspection is the function of ours that says what the entry's value is.
+// inspection is a Jsonnet function that reports what the entry's value is.
 const inspection = `
 function(entry)
   local type = std.type(entry), field = %s;
@@ -80,7 +80,7 @@ func quoted(name string) string {
 	return "@'" + strings.ReplaceAll(name, "'", "''") + "'"
 }
 
-// choose says where the hook is, given what inspection found.
+// findHook returns where the hook is, given what inspection found.
 func (p *program) findHook(found map[string]any, wanted string) (hook, error) {
 	switch {
 	case found["type"] == "function" && p.script.Function == "":
@@ -153,7 +153,7 @@ func (l *linked) function(field string) *ast.Function {
 	return function
 }
 
-// plain leaves out what only gives names to values.
+// unwrap skips locals and variables that only name values.
 func (l *linked) unwrap(node ast.Node) ast.Node {
 	for range len(l.files) + maxSourceNesting {
 		switch n := node.(type) {

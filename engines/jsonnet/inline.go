@@ -18,7 +18,7 @@ const (
 	oneName    = "$one"
 )
 
-// inlined is the expression that a call of formatName or percentName comes to, or
+// inlineFormat returns the expression that a call of formatName or percentName comes to, or
 // nil if that is not known yet.
 func inlineFormat(call *ast.Apply) ast.Node {
 	arguments := call.Arguments.Positional
@@ -41,7 +41,7 @@ func inlineFormat(call *ast.Apply) ast.Node {
 	}
 }
 
-// odd says whether a code is not worth a place in the source.
+// isRare reports whether a code is not worth a place in the source.
 func (c code) isRare() bool {
 	switch c.kind {
 	case 0:
@@ -61,7 +61,7 @@ type builder struct {
 	codes []code
 }
 
-// taken are the codes that take a value.
+// valueCodes returns the codes that take a value.
 func (b builder) valueCodes() []code {
 	return slices.DeleteFunc(slices.Clone(b.codes), func(c code) bool { return c.values() == 0 })
 }
@@ -77,7 +77,7 @@ func (b builder) list(vals *ast.Array) ast.Node {
 	})
 }
 
-// unknown is for a value of any kind: a list or object of values, or one value.
+// anyValue is for a value of any kind: a list or object of values, or one value.
 func (b builder) anyValue(vals ast.Node) ast.Node {
 	taken := b.valueCodes()
 	keyed := len(taken) > 0 && !slices.ContainsFunc(taken, func(c code) bool { return !c.keyed })
@@ -117,7 +117,7 @@ func (b builder) object(v ast.Node, known []string) ast.Node {
 	})
 }
 
-// literalFields are the names of fields that are written down as such.
+// literalFields returns the names of fields that are written down as such.
 func literalFields(object *ast.DesugaredObject) []string {
 	var names []string
 	for _, field := range object.Fields {
@@ -128,7 +128,7 @@ func literalFields(object *ast.DesugaredObject) []string {
 	return names
 }
 
-// number is the text of a number, for a code of one. Of anything else std.format
+// number returns the text of a number, for a code of one. Of anything else std.format
 // is to say what is wrong with it, as one of all values.
 func (b builder) number(c code, v, whole ast.Node) ast.Node {
 	return b.named(oneName, v, func(v ast.Node) ast.Node {
@@ -138,7 +138,7 @@ func (b builder) number(c code, v, whole ast.Node) ast.Node {
 	})
 }
 
-// chain adds up the texts of all codes, of which value gives the values.
+// concatenate adds up the texts of all codes, whose values it takes from value.
 func (b builder) concatenate(whole ast.Node, value func(code) ast.Node) ast.Node {
 	var sum ast.Node = b.text("")
 	if c := b.codes; len(c) > 0 && c[0].kind == 0 {
@@ -159,12 +159,12 @@ func (b builder) concatenate(whole ast.Node, value func(code) ast.Node) ast.Node
 	return sum
 }
 
-// otherwise is the call as it was, with a value that is known by another name by now.
+// formatCall returns the call as it was, with a value that is known by another name by now.
 func (b builder) formatCall(vals ast.Node) ast.Node {
 	return b.apply(formatName, b.call.Arguments.Positional[0].Expr, vals)
 }
 
-// refused is the call of std.format itself, which says what is wrong with the values.
+// stdFormatCall returns the call of std.format itself, whose error explains what is wrong with the values.
 func (b builder) stdFormatCall(vals ast.Node) ast.Node {
 	return b.apply(refusedName, b.call.Arguments.Positional[0].Expr, vals)
 }

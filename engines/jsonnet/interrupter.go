@@ -9,17 +9,17 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// brake stops an evaluation from within. go-jsonnet has no way to be stopped, but
+// interrupter stops an evaluation from within. go-jsonnet has no way to be stopped, but
 // it calls a hook before and after it evaluates an expression, and turns a panic
 // there into an error. The hook's fields are unexported, so that they are set
-// through unsafe, where hookable says that they are what they are taken for. What
+// through unsafe, if hasEvalHooks reports that they have the expected layout. What
 // it can't stop is a single built-in function: the hooks are not called within one.
 type interrupter struct {
 	stopped atomic.Bool
 	// depth is how many evaluations wait for each other, and so take of Go's
 	// stack. Only the evaluating goroutine uses it.
 	depth int
-	// tooDeep says that the evaluation was stopped for its depth.
+	// tooDeep is true if the evaluation was stopped for its depth.
 	tooDeep bool
 }
 
@@ -55,8 +55,8 @@ func (b *interrupter) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth
 
 var hookType = reflect.TypeFor[vm.EvalHook]()
 
-// hookable says whether this version of go-jsonnet has the hooks that install sets.
-// If it does not, calls run to their end, unless somebody kills the process.
+// hasEvalHooks reports whether this version of go-jsonnet has the hooks that install sets.
+// If it does not, calls run to their end, unless the process is killed.
 func hasEvalHooks() bool { return hasHookLayout(hookType) }
 
 func hasHookLayout(hook reflect.Type) bool {
@@ -69,7 +69,7 @@ func hasHookLayout(hook reflect.Type) bool {
 		post.Name == "post" && hasParameters(post.Type, nil, node, nil, failure) && hasMethods(post.Type.In(2))
 }
 
-// takes says whether a function takes these and gives nothing. The first is a
+// hasParameters reports whether a function has these parameters and no result. The first is a
 // pointer, and nil stands for a type that has no name here.
 func hasParameters(function reflect.Type, parameters ...reflect.Type) bool {
 	if function.Kind() != reflect.Func || function.NumIn() != len(parameters) || function.NumOut() != 0 || function.IsVariadic() {
@@ -83,6 +83,6 @@ func hasParameters(function reflect.Type, parameters ...reflect.Type) bool {
 	return function.In(0).Kind() == reflect.Pointer
 }
 
-// hasMethods says whether a type is an interface with methods, which is passed
+// hasMethods reports whether a type is an interface with methods, which is passed
 // otherwise than one without.
 func hasMethods(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() > 0 }

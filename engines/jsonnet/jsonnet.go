@@ -5,7 +5,7 @@
 // VM of its own, so that no call can see what another one left behind. The request
 // comes in, and the answer goes out, as values: there is no JSON text on either
 // side. The operator % and std.format, which go-jsonnet has in Jsonnet, go to a
-// native function that gives the same (see format.go).
+// native function with the same results (see format.go).
 //
 // A script can neither read files nor reach a network, and has no clock. What this
 // package can't do is bound the memory of a script, or stop one inside a single long
@@ -30,7 +30,7 @@ func Definition() engines.Definition {
 }
 
 type engine struct {
-	// stoppable says that calls can be stopped while they evaluate (see brake.go).
+	// stoppable is true if calls can be stopped while they evaluate (see interrupter.go).
 	stoppable bool
 }
 

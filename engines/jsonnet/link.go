@@ -85,7 +85,7 @@ func guarded(parse func() (ast.Node, error)) (parsed ast.Node, err error) {
 	return parse()
 }
 
-// staticError is what the parser and the static analysis refuse a file with.
+// staticError returns what the parser and the static analysis refuse a file with.
 func staticError(path string, err error) *engines.Error {
 	placed, ok := err.(interface{ Loc() ast.LocationRange })
 	if !ok {
@@ -115,7 +115,7 @@ func variable(name ast.Identifier) *ast.Var {
 	return &ast.Var{NodeBase: ast.NodeBase{FreeVars: ast.Identifiers{name}}, Id: name}
 }
 
-// with is the whole expression, which calls a function of ours with the value of the entry.
+// rootExpression returns the whole expression, which calls function with the value of the entry.
 func (l *linked) rootExpression(function string) ast.Node {
 	return &ast.Local{
 		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: l.entry}, FreeVars: ast.Identifiers{"$std", "std"}},

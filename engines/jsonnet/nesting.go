@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// tooDeep says what in a source could nest too deep for the parser, or "". It is a
+// checkNesting returns what in a source could nest too deep for the parser, or "". It is a
 // scan that reads strings and comments as Jsonnet's lexer does, but does not parse:
 // the parser recurses, and a stack overflow in Go ends the process.
 func checkNesting(source string) string {
@@ -39,7 +39,7 @@ type bracket struct {
 	// parts are its tokens, of which those before a comma are over. No expression
 	// nests deeper than it has tokens.
 	parts int
-	// around are the parts up to the last semicolon: they hold all that follows.
+	// enclosing are the parts up to the last semicolon: they hold all that follows.
 	enclosing int
 }
 
@@ -55,7 +55,7 @@ func (b *bracket) token(c byte) {
 	}
 }
 
-// isToken says whether a token starts at i: spaces and comments are none, and of a
+// isToken reports whether a token starts at i: spaces and comments are none, and of a
 // word or number only the first character is.
 func isToken(source string, i, length int) bool {
 	switch {
@@ -72,7 +72,7 @@ func isWordCharacter(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// tokenLength is the length of the string or comment that rest starts with, and 1 if it starts with neither.
+// tokenLength returns the length of the string or comment that rest starts with, and 1 if it starts with neither.
 func tokenLength(rest string) int {
 	switch {
 	case rest[0] == '"' || rest[0] == '\'':
@@ -90,7 +90,7 @@ func tokenLength(rest string) int {
 	}
 }
 
-// until is the length of a text to the end of the first closing after from, or all of it.
+// lengthUntil returns the length of a text to the end of the first closing after from, or all of it.
 func lengthUntil(rest string, from int, closing string) int {
 	if end := strings.Index(rest[from:], closing); end >= 0 {
 		return from + end + len(closing)
@@ -110,7 +110,7 @@ func escapedLength(rest string) int {
 	return len(rest)
 }
 
-// verbatimLength is that of @'...', in which only a doubled quote is special.
+// verbatimLength returns that of @'...', in which only a doubled quote is special.
 func verbatimLength(rest string) int {
 	quote := rest[1]
 	for i := 2; i < len(rest); i++ {
@@ -125,7 +125,7 @@ func verbatimLength(rest string) int {
 	return len(rest)
 }
 
-// blockLength is that of a text block: it ends at the first line which is neither
+// blockLength returns that of a text block: it ends at the first line which is neither
 // empty nor indented as the first one.
 func blockLength(rest string) int {
 	at := lengthUntil(rest, 3, "\n")

@@ -33,7 +33,7 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 	return response, err
 }
 
-// Warnings are the imports of files that are not there.
+// Warnings returns the imports of files that are not there.
 func (p *program) Warnings() []*engines.Error { return p.linked.missing }
 
 // call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
@@ -52,7 +52,7 @@ func (p *program) newCall(given engines.Call) *call {
 	return &call{program: p, input: given, read: map[string]bool{}}
 }
 
-// evaluate gives the answer that the expression hands on. Every error that it
+// evaluate returns the answer that the expression hands on. Every error that it
 // returns is an *engines.Error.
 func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
 	if ctx.Err() != nil {
@@ -71,7 +71,7 @@ func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
 	}
 }
 
-// machine makes the VM, which knows no files but those of the tree.
+// newVM makes the VM, which knows no files but those of the tree.
 func (c *call) newVM() *vm.VM {
 	m := vm.MakeVM()
 	m.MaxStack = maxCallDepth
@@ -92,7 +92,7 @@ func (c *call) newVM() *vm.VM {
 	return m
 }
 
-// natives are the doors between the script and this call.
+// natives returns the doors between the script and this call.
 func (c *call) natives() []*vm.NativeFunction {
 	return []*vm.NativeFunction{
 		{Name: "$fields", Func: c.fields},
@@ -119,7 +119,7 @@ func (c *call) fields([]any) (any, error) {
 	return names, nil
 }
 
-// field gives one of the request's. The VM copies what it is given.
+// field returns one of the request's. The VM copies what it is given.
 func (c *call) field(args []any) (any, error) {
 	name, _ := args[0].(string)
 	if name == parametersField && c.program.script.Parameters != nil {
@@ -129,7 +129,7 @@ func (c *call) field(args []any) (any, error) {
 	return c.input.Request[name], nil
 }
 
-// take receives the answer, which is the VM's own copy.
+// receiveAnswer receives the answer, which is the VM's own copy.
 func (c *call) receiveAnswer(args []any) (any, error) {
 	x := exporter{engines.MaxResponseBytes}
 	c.answer, c.failure = x.value(args[0])

@@ -17,15 +17,14 @@ type rewriter struct {
 	err    error
 }
 
-// slot is a place in an expression that holds another one.
+// child is a place in an expression that holds another one.
 type child struct {
 	node *ast.Node
-	// shadowed says that std is a variable of the script's there.
+	// shadowed is true if std is a variable of the script's there.
 	shadowed bool
 }
 
-// rewrite changes the expression in the slot, and gives the names of ours that it
-// uses now. They are free in all expressions around it, up to the file's own.
+// rewrite changes the expression, and returns the names of the prelude that it uses now. They are free in all expressions around it, up to the file's own.
 func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	if *node == nil || r.err != nil {
 		return nil
@@ -89,7 +88,7 @@ func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, impo
 	return "", false
 }
 
-// replaced is what a call becomes: itself, if it is none of formatting.
+// replaceCall returns what a call becomes: itself, if it is none of formatting.
 func replaceCall(call *ast.Apply, shadowed bool) ast.Node {
 	name, ok := replacement(call, shadowed)
 	if !ok {
@@ -103,7 +102,7 @@ func replaceCall(call *ast.Apply, shadowed bool) ast.Node {
 	return call
 }
 
-// replacement is the function of ours that does what a call of std's does.
+// replacement returns the function of the prelude that replaces a call of std.
 func replacement(call *ast.Apply, shadowed bool) (ast.Identifier, bool) {
 	target, ok := call.Target.(*ast.Index)
 	if !ok || call.TailStrict || len(call.Arguments.Positional) != 2 || len(call.Arguments.Named) != 0 {
@@ -119,7 +118,7 @@ func replacement(call *ast.Apply, shadowed bool) (ast.Identifier, bool) {
 	}
 }
 
-// stdField is the name of the field if an expression is one of std's. What the
+// stdField returns the name of the field if an expression is one of std's. What the
 // parser writes for operators is $std, which no script can shadow.
 func stdField(n *ast.Index, shadowed bool) string {
 	target, ok := n.Target.(*ast.Var)

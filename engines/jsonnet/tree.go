@@ -13,7 +13,7 @@ import (
 // tree is the module tree of a script, the only place that imports come from.
 type tree struct{ engines.Files }
 
-// resolve gives the path in the tree of what a file imports.
+// resolve returns the path in the tree of what a file imports.
 func (t tree) resolve(importer, imported string) (string, error) {
 	if path.IsAbs(imported) {
 		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t)
@@ -38,7 +38,7 @@ func (t tree) module(importer, imported string) (string, error) {
 	return found, err
 }
 
-// text is that of a file of the tree, or of the host's own module.
+// text returns that of a file of the tree, or of the host's own module.
 func (t tree) text(path string) string {
 	if path == preludeFile {
 		return authoring.Jsonnet
@@ -46,8 +46,8 @@ func (t tree) text(path string) string {
 	return t.Files[path]
 }
 
-// importer gives the VM what importstr and importbin ask for: the files that the
-// linker found, under their paths. Code is linked, so that it imports none.
+// importer provides the VM with the files for importstr and importbin, which the linker
+// found, under their paths. Code is linked, so that it imports none.
 type importer struct {
 	tree  tree
 	texts map[string]vm.Contents

@@ -15,10 +15,10 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// shownBytes is how much of a body becomes part of a message.
+// maxExcerptBytes is how much of a body becomes part of a message.
 const maxExcerptBytes = 1 << 10
 
-// refusal is the error of a response with any status but 200.
+// statusError returns the error of a response with any status but 200.
 func statusError(response *http.Response, now time.Time) *engines.Error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxExcerptBytes+1))
 	way := statusHint(response.StatusCode)
@@ -56,7 +56,7 @@ func decode(text []byte, refuseDoubled bool) (any, error) {
 	return body, nil
 }
 
-// withinObject says whether a doubled field is inside of an object that the hook
+// isWithinObject reports whether a doubled field is inside of an object that the hook
 // wants to be there. Metacontroller has never looked into these.
 func isWithinObject(doubled error) bool {
 	var field json.FieldError
@@ -65,7 +65,7 @@ func isWithinObject(doubled error) bool {
 
 var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
-// complaint says why a body is not JSON, as a person would on seeing it.
+// invalidJSON returns why a body is not JSON, as a person would on seeing it.
 func invalidJSON(text []byte, err error) string {
 	trimmed := bytes.TrimSpace(text)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// scene is a parent with children as the API server gives them, about 3.5 KB
+// benchmarkServer is a parent with children as the API server returns them, about 3.5 KB
 // each, and a server that wants them as they are.
 type benchmarkServer struct {
 	request map[string]any
@@ -81,7 +81,7 @@ func desired(children int) []any {
 	return list
 }
 
-// BenchmarkCall compares a call with what anybody has to do who asks the same
+// BenchmarkCall compares a call with what any client has to do that asks the same
 // server: post the same bytes with net/http, and read and decode the answer. The
 // two take turns, so that what else the machine does is shared. "bare" and
 // "unread", which does not decode, are in ns as well.
@@ -116,7 +116,7 @@ func timed(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// bare is a call without this package.
+// bare returns a call without this package.
 func (s *benchmarkServer) bare(tb testing.TB, client *http.Client) any {
 	tb.Helper()
 	var answer any

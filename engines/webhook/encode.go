@@ -53,8 +53,8 @@ func (e *encoder) value(value any) {
 	}
 }
 
-// kept writes an object of the cluster from the shelf, and puts it there if it is
-// not; anything else it writes as it is.
+// cachedObject writes an object of the cluster from the cache, and adds it if it is
+// missing. It writes anything else directly.
 func (e *encoder) cachedObject(fields map[string]any) {
 	id := e.cache.identify(fields)
 	if id.uid == "" {
@@ -65,12 +65,12 @@ func (e *encoder) cachedObject(fields map[string]any) {
 		e.text = append(e.text, text...)
 		return
 	}
-	start, shelf := len(e.text), e.cache
+	start, cache := len(e.text), e.cache
 	e.cache = nil // What is within an object is kept with it.
 	e.object(fields)
-	e.cache = shelf
+	e.cache = cache
 	if e.err == nil {
-		shelf.put(id, fields, slices.Clone(e.text[start:]))
+		cache.put(id, fields, slices.Clone(e.text[start:]))
 	}
 }
 

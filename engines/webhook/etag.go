@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// answers are those that one endpoint gave with an ETag: the last for each
-// subject, up to a number of bytes, of which the longest unused make room.
+// etagCache holds the answers of one endpoint that have an ETag: the last one for each
+// key, up to a number of bytes. The least recently used are evicted.
 type etagCache struct {
 	settings engines.Etag
 	size     int // in bytes, at most
@@ -21,11 +21,11 @@ type etagCache struct {
 	cleaned time.Time
 }
 
-// question is what an answer is the answer to: the object, by its UID, and what
-// tells its calls apart. A request that has changed is for the server to notice.
+// etagKey identifies a call: the UID of the object, and what distinguishes the calls about
+// it. Whether the request has changed is checked by the server.
 type etagKey struct{ seed, subject string }
 
-// remembered is an answer. It never changes once made.
+// etagEntry is an answer. It never changes once made.
 type etagEntry struct {
 	key  etagKey
 	etag string
@@ -37,7 +37,7 @@ func newEtagCache(settings engines.Etag, size int) *etagCache {
 	return &etagCache{settings: settings, size: size, room: size, byCall: map[etagKey]*list.Element{}, order: list.New()}
 }
 
-// get gives the answer that may hold still, or nil.
+// get returns the answer that may hold still, or nil.
 func (a *etagCache) get(call engines.Call) *etagEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()

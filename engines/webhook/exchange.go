@@ -22,11 +22,11 @@ type exchange struct {
 	*program
 	call engines.Call
 	id   string
-	// known is what If-None-Match speaks of, or nil.
+	// cached is what If-None-Match speaks of, or nil.
 	cached *etagEntry
 	// status is what the far side answered last, or "".
 	status string
-	// reused says that the connection of the last attempt had served before.
+	// reused is true if the connection of the last attempt had served before.
 	reused bool
 }
 
@@ -42,7 +42,7 @@ func (x *exchange) outcome(err error) string {
 	}
 }
 
-// mostStale is how many connections that turn out to be dead a call may try.
+// maxDeadConnections is how many connections that turn out to be dead a call may try.
 const maxDeadConnections = 3
 
 // run asks once, and again only where the failure need not be the server's: if the
@@ -75,17 +75,17 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 	}
 }
 
-// broken says whether a connection was gone before the server could answer.
+// isConnectionLost reports whether a connection was gone before the server could answer.
 func isConnectionLost(err error) bool {
 	return isReset(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
 }
 
-// hungUp says whether the server ended the connection while it was in use.
+// isReset reports whether the server ended the connection while it was in use.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// replaced says whether the endpoint is called with something else by now.
+// accessReplaced reports whether the endpoint is called with something else by now.
 func (x *exchange) accessReplaced(used *engines.Access) bool {
 	now, err := x.access()
 	return err == nil && now != used
@@ -113,7 +113,7 @@ func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payloa
 func (x *exchange) request(ctx context.Context, access *engines.Access, body *payload) *http.Request {
 	header := http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "X-Request-Id": {x.id},
-		// Without a value it is not sent. It says that a hook may be asked twice, so
+		// Without a value it is not sent. It means that a hook may be asked twice, so
 		// that a connection which the server has just given up is no failure.
 		"Idempotency-Key": {},
 	}
@@ -174,15 +174,15 @@ func (x *exchange) body(response *http.Response) ([]byte, error) {
 
 func count(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
 
-// finish reads what little may be left of a body, so that its connection can be
-// used again, and gives up a connection with more on it.
+// drain reads what little may be left of a body, so that its connection can be
+// used again, and closes a connection with more to read.
 func drain(body io.ReadCloser) {
 	const worthReading = 64 << 10
 	_, _ = io.CopyN(io.Discard, body, worthReading)
 	_ = body.Close()
 }
 
-// unreachable is the error of a call without a response. That of net/http begins
+// unreachable returns the error of a call without a response. That of net/http begins
 // with the whole URL, which may hold a password.
 func unreachable(err error) *engines.Error {
 	cause, scheme := err, ""

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// wayOut says what to do about a failure to reach a server by http or https, or "" if nobody can tell.
+// hint returns what to do about a failure to reach a server by http or https, or "" if that is unknown.
 func hint(scheme string, err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -22,7 +22,7 @@ func hint(scheme string, err error) string {
 		return ": call it by a name that its certificate has, or give it another certificate"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
 		scheme == "https" && isReset(err):
-		// A server that lacks a certificate says so after the handshake, and hangs up. Who is writing by then may see only that.
+		// A server that lacks a certificate says so after the handshake and closes the connection. A client that is still writing may see only that.
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return ": does the Service exist, and is its namespace right?"
@@ -33,7 +33,7 @@ func hint(scheme string, err error) string {
 	}
 }
 
-// wayOutOf says what to do about a status that is no answer, or "".
+// statusHint returns what to do about a status that is no answer, or "".
 func statusHint(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// shelf keeps the JSON of objects that are sent again and again, up to a number
+// jsonCache keeps the JSON of objects that are sent again and again, up to a number
 // of bytes. Of each object it has one version, with the object itself: the same
 // map means the same content, by the contract of engines.Call, as long as it is
 // not given up and its memory used for another.
@@ -19,7 +19,7 @@ type jsonCache struct {
 	bytes         int // of recent
 }
 
-// identity tells an object from others, and its versions apart.
+// identity identifies one version of an object.
 type identity struct {
 	uid, version string
 	address      uintptr
@@ -35,7 +35,7 @@ func newJSONCache(size int) *jsonCache {
 	return &jsonCache{half: size / 2, recent: map[string]cachedJSON{}}
 }
 
-// identify gives the identity of an object of the cluster, and none for any other. The shelf may be nil.
+// identify returns the identity of an object of the cluster, and none for any other. The cache may be nil.
 func (s *jsonCache) identify(fields map[string]any) identity {
 	if s == nil {
 		return identity{}
@@ -49,7 +49,7 @@ func (s *jsonCache) identify(fields map[string]any) identity {
 	return identity{uid: uid, version: version, address: reflect.ValueOf(fields).Pointer()}
 }
 
-// find gives the JSON of just that object, or nil. It must not be changed.
+// get returns the JSON of just that object, or nil. It must not be changed.
 func (s *jsonCache) get(id identity) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

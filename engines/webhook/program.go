@@ -27,14 +27,14 @@ type program struct {
 	lastSize   atomic.Int64 // of an answer, in bytes: a guess at the next one's
 }
 
-// line is a client, and the TLS configuration that it is for.
+// tlsClient is a client, and the TLS configuration that it is for.
 type tlsClient struct {
 	tls    *tls.Config
 	client *http.Client
 }
 
-// Run sends the request and reads the answer. It always says that the answer
-// depends on the time: nobody here knows what the far side looks at.
+// Run sends the request and reads the answer. The answer is always
+// time-dependent: what the server looks at is unknown.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	response := engines.Response{TimeDependent: true, Remote: true}
 	if ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	return response, p.describe(ctx, x.id, err)
 }
 
-// told completes an error by where the call went and how it is found there.
+// describe completes an error by where the call went and how it is found there.
 func (p *program) describe(ctx context.Context, id string, err error) *engines.Error {
 	told := engines.Error{Kind: engines.Failed, Message: err.Error()}
 	var e *engines.Error
@@ -67,7 +67,7 @@ func (p *program) describe(ctx context.Context, id string, err error) *engines.E
 	return &told
 }
 
-// access is what the endpoint is called with at this moment.
+// access returns what the endpoint is called with at this moment.
 func (p *program) access() (*engines.Access, error) {
 	if p.endpoint.Access == nil {
 		return &noAccess, nil
@@ -78,7 +78,7 @@ func (p *program) access() (*engines.Access, error) {
 // noAccess is that of endpoints without credentials. It is never changed.
 var noAccess engines.Access
 
-// client gives the client for a TLS configuration. When that is another one than
+// client returns the client for a TLS configuration. When that is another one than
 // before, calls under way end on the connections that they have, and no later one
 // uses these.
 func (p *program) client(config *tls.Config) *http.Client {

@@ -1,8 +1,8 @@
 // Package webhook is the engine for hooks that are answered over HTTP, as
 // metacontroller calls them (section 2 of its specification).
 //
-// Beyond a pool of connections it keeps two things that no call can tell apart
-// from not having them: the JSON of objects that are sent again and again, and,
+// Beyond a pool of connections it keeps two things that do not
+// change what calls return: the JSON of objects that are sent again and again, and,
 // for endpoints that ask for it, answers by their ETag.
 package webhook
 
@@ -68,7 +68,7 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 	return p, nil
 }
 
-// shown is a URL as messages and logs have it: without user, password and query,
+// displayURL returns a URL as messages and logs have it: without user, password and query,
 // any of which may be a secret.
 func displayURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()

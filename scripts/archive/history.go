@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// ErrNone says that nothing is kept under an ID, or nothing that can be believed.
+// ErrNone means that no revision is archived under an ID, or none that can be trusted.
 var ErrNone = errors.New("no such revision is kept")
 
 // History is what is kept of one definition. Load may be called at any time, Keep by
@@ -39,8 +39,8 @@ type entry struct {
 	number int64
 }
 
-// Load gives the files that are kept under an ID. With ErrNone there are none, which
-// only somebody's doing will change; any other error may pass.
+// Load returns the files that are kept under an ID. With ErrNone there are none, which
+// a retry does not change; any other error may be transient.
 func (h *History) Load(ctx context.Context, id string) (map[string]string, error) {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})

@@ -22,7 +22,7 @@ const (
 	Limit = 10
 )
 
-// Place is where the files of one definition are kept.
+// Location is where the files of one definition are kept.
 type Location struct {
 	// Namespace holds the ControllerRevisions.
 	Namespace string
@@ -30,10 +30,10 @@ type Location struct {
 	Owner metav1.OwnerReference
 }
 
-// longestName is what the API server allows.
+// maxNameLength is what the API server allows.
 const maxNameLength = 253
 
-// Name is that of the ControllerRevision for the revision of that ID.
+// Name returns that of the ControllerRevision for the revision of that ID.
 func (p Location) Name(id string) string {
 	kind := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller")
 	stem := kind + "-" + p.Owner.Name
@@ -46,8 +46,8 @@ func (p Location) Name(id string) string {
 
 func (p Location) labels() labels.Set { return labels.Set{OwnerLabel: string(p.Owner.UID)} }
 
-// owns says whether an object was made for this definition, not for an earlier one
-// of its name, and not by somebody who only chose that name.
+// owns reports whether an object was made for this definition, not for an earlier one
+// of its name, and not another object with that name.
 func (p Location) owns(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	return owner != nil && owner.UID == p.Owner.UID && p.labels().AsSelector().Matches(labels.Set(object.GetLabels()))

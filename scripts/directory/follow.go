@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// quietFor is how long a directory must be still before it is read: whoever
-	// changes files changes them one after another. quietLimit ends the wait.
+	// debounceTime is how long a directory must have no changes before it is read, because
+	// files are changed one after another. debounceLimit ends the wait.
 	debounceTime  = 50 * time.Millisecond
 	debounceLimit = time.Second
-	// lookAgain is how often a directory is read though nothing was told: a network's
-	// file systems tell nothing, nor does the target of a link to a file.
+	// pollInterval is how often a directory is read without an event: network file systems
+	// have no events, nor has the target of a link to a file.
 	pollInterval = 10 * time.Second
 )
 
@@ -60,7 +60,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// look reads the directory once all of its folders are watched, so that nothing can
+// read reads the directory once all of its folders are watched, so that nothing can
 // happen unseen between the two.
 func (f *Follower) read(w *watches) Contents {
 	now := Read(f.Root, f.Folder)
@@ -73,7 +73,7 @@ func (f *Follower) read(w *watches) Contents {
 	return now
 }
 
-// above are the directories from the root down to the folder, whose coming and going
+// ancestors returns the directories from the root down to the folder, whose coming and going
 // is news, too. Without a root it is the one that the root is expected in.
 func (f *Follower) ancestors() []string {
 	if _, err := os.Stat(f.Root); err != nil {
@@ -94,7 +94,7 @@ func (f *Follower) diskPaths(folders []string) []string {
 	return dirs
 }
 
-// settle waits until no events come any more.
+// debounce waits until no events come any more.
 func debounce(ctx context.Context, events <-chan fsnotify.Event) {
 	limit := time.After(debounceLimit)
 	for {

@@ -29,7 +29,7 @@ type Contents struct {
 	// Files are the texts by their slash-separated path below the directory. It is
 	// nil if there is no such directory.
 	Files map[string]string
-	// Flaws are what is wrong with single files, in the order of their paths.
+	// Problems are what is wrong with single files, in the order of their paths.
 	Problems []Problem
 	// Err is why the directory as a whole can't be read.
 	Err error
@@ -38,10 +38,10 @@ type Contents struct {
 	folders []string
 }
 
-// Flaw is what is wrong with one file.
+// Problem is what is wrong with one file.
 type Problem struct{ Path, Message string }
 
-// Read gives the files below folder, a slash-separated path below root. Entries whose
+// Read returns the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
 // has mounted, the files of one and the same moment are given.
 func Read(root, folder string) Contents {
@@ -95,7 +95,7 @@ func (w *walk) from(folder string) Contents {
 	return Contents{Files: w.files, Problems: w.problems, folders: w.folders}
 }
 
-// still says whether what was read is of one moment.
+// isConsistent reports whether what was read is of one moment.
 func (w *walk) isConsistent() bool {
 	for link, target := range w.swaps {
 		if now, err := w.root.Readlink(link); err != nil || now != target {
@@ -162,8 +162,8 @@ func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInf
 	return nil
 }
 
-// hidden says which entries are not meant as scripts: Kubernetes' own, and those
-// that editors and version control leave.
+// isIgnored reports whether an entry is no script: it is of Kubernetes, an editor or version
+// control.
 func isIgnored(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
 
 // file reads one file. Opening must not wait, in case it has become a pipe since it was looked at.
