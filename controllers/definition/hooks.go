@@ -112,10 +112,8 @@ func restingOf(scripts map[string]engines.Program, both map[string]*v1alpha1.Hoo
 		if hook := both[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
 			continue
 		}
-		if r, ok := program.(engines.Rester); ok {
-			if why := r.Resting(); why != nil {
-				problems = append(problems, name+" hook: "+why.Error())
-			}
+		if why := program.CircuitOpen(); why != nil {
+			problems = append(problems, name+" hook: "+why.Error())
 		}
 	}
 	slices.Sort(problems)

@@ -86,8 +86,8 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 			c.Message += ", with warnings\n" + state.Warnings
 		}
 	}
-	if state.NotKept != "" {
-		c.Message += "\nit would not outlive a restart of the host: " + state.NotKept
+	if state.NotArchived != "" {
+		c.Message += "\nit would not outlive a restart of the host: " + state.NotArchived
 	}
 	return c
 }
@@ -95,12 +95,12 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 // inPlace says what serves in place of scripts that don't load.
 func fallbackMessage(state scripts.State) string {
 	switch {
-	case state.From != "":
-		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.From
+	case state.RestoredFrom != "":
+		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.RestoredFrom
 	case state.Loaded != "":
 		return "\nrevision " + state.Loaded + " goes on serving"
-	case state.NoEarlier != "":
-		return "\nnone serves in its place: " + state.NoEarlier
+	case state.NotRestored != "":
+		return "\nnone serves in its place: " + state.NotRestored
 	}
 	return ""
 }

@@ -95,7 +95,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	})
 	err = p.withTimeout(call.Hook, timeout, err)
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
-	if r, ok := program.(engines.Rester); ok && err != nil && r.Resting() != nil {
+	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
 	}
 	if response.TimeDependent && call.Hook != customizeHook { // Its answer has an expiry instead.

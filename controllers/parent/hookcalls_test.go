@@ -49,7 +49,10 @@ func TestTold(t *testing.T) {
 }
 
 // asked keeps the call that it is asked.
-type asked struct{ call engines.Call }
+type asked struct {
+	engines.ProgramBase
+	call engines.Call
+}
 
 func (a *asked) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	a.call = call
@@ -76,13 +79,16 @@ func TestCallTellsAll(t *testing.T) {
 }
 
 // failing fails, and may rest from then on.
-type failing struct{ resting *engines.Error }
+type failing struct {
+	engines.ProgramBase
+	resting *engines.Error
+}
 
 func (failing) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{}, &engines.Error{Message: "boom"}
 }
 
-func (f failing) Resting() *engines.Error { return f.resting }
+func (f failing) CircuitOpen() *engines.Error { return f.resting }
 
 // TestRestIsTold checks that the definition hears of a script that is not called for a while.
 func TestRestIsTold(t *testing.T) {

@@ -40,7 +40,7 @@ spec: {selector: {matchLabels: {app: a}}, mode: slow}
 `
 
 // program makes a ConfigMap that says what the parent says.
-type program struct{}
+type program struct{ engines.ProgramBase }
 
 func (program) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	mode, _, err := unstructured.NestedString(call.Request, "parent", "spec", "mode")

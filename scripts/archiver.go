@@ -10,18 +10,18 @@ import (
 const (
 	// keepPause is the least time between two revisions of a tree that are kept, so
 	// that a burst of edits is no burst of writes.
-	keepPause = 100 * time.Millisecond
+	minArchiveInterval = 100 * time.Millisecond
 	// keepAgain is the time after which keeping is tried again, at first and at last.
-	keepAgain     = time.Second
-	keepAgainLast = time.Minute
+	archiveRetry    = time.Second
+	maxArchiveRetry = time.Minute
 )
 
-// archivist keeps the revisions of one tree, the newest first: keeping never holds up
+// archiver keeps the revisions of one tree, the newest first: keeping never holds up
 // serving, and of several that wait only the newest is kept.
-type archivist struct {
+type archiver struct {
 	history *archive.History
 	next    chan loadedFiles // has room for one
-	tell    func(error)
+	report  func(error)
 	offered string // belongs to the tree
 }
 
@@ -31,15 +31,15 @@ type loadedFiles struct {
 	files map[string]string
 }
 
-func newArchivist(c Config, place archive.Place, tell func(error)) *archivist {
-	return &archivist{
-		history: &archive.History{Place: place, Client: c.Client, Metadata: c.Metadata},
-		next:    make(chan loadedFiles, 1), tell: tell,
+func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
+	return &archiver{
+		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata},
+		next:    make(chan loadedFiles, 1), report: tell,
 	}
 }
 
 // offer asks for a revision to be kept, in place of one that still waits for it.
-func (a *archivist) offer(id string, files map[string]string) {
+func (a *archiver) offer(id string, files map[string]string) {
 	if a.offered == id {
 		return
 	}
@@ -52,16 +52,16 @@ func (a *archivist) offer(id string, files map[string]string) {
 }
 
 // run keeps what is offered until ctx ends.
-func (a *archivist) run(ctx context.Context) {
+func (a *archiver) run(ctx context.Context) {
 	var pause <-chan time.Time
 	var waiting loadedFiles
-	again := keepAgain
+	again := archiveRetry
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case waiting = <-a.next:
-			again = keepAgain
+			again = archiveRetry
 			if pause != nil {
 				continue // It is kept when the pause is over.
 			}
@@ -75,11 +75,11 @@ func (a *archivist) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.tell(err)
+		a.report(err)
 		if err != nil {
-			pause, again = time.After(again), min(2*again, keepAgainLast)
+			pause, again = time.After(again), min(2*again, maxArchiveRetry)
 			continue
 		}
-		pause, waiting = time.After(keepPause), loadedFiles{}
+		pause, waiting = time.After(minArchiveInterval), loadedFiles{}
 	}
 }

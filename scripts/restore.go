@@ -9,45 +9,45 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// earlier is what became of the attempt to read back the revision that served when
+// restored is what became of the attempt to read back the revision that served when
 // the process before this one ended.
-type earlier struct {
-	over    bool   // there is no use in another attempt
-	passing bool   // there may be
-	from    string // the ControllerRevision that serves
-	none    string // why none does
+type restored struct {
+	final     bool   // there is no use in another attempt
+	transient bool   // there may be
+	from      string // the ControllerRevision that serves
+	reason    string // why none does
 }
 
-// lastGood gives what serves while the sources don't load: what loaded last in this
+// lastGood returns what serves while the sources don't load: what loaded last in this
 // process or, at its start, what served before it.
 func (t *Tree) lastGood(ctx context.Context) *Revision {
 	last := t.Current()
-	if last != nil || t.archivist == nil || t.spec.Serving == "" || t.earlier.over {
+	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final {
 		return last
 	}
-	r, err := t.readBack(ctx)
+	r, err := t.restore(ctx)
 	switch {
 	case err == nil:
-		t.earlier = earlier{over: true, from: t.archivist.history.Namespace + "/" + t.archivist.history.Name(r.ID)}
+		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(r.ID)}
 	case errors.Is(err, archive.ErrNone):
-		t.earlier = earlier{over: true, none: err.Error()}
+		t.restored = restored{final: true, reason: err.Error()}
 	default:
-		t.earlier = earlier{passing: true, none: fmt.Sprintf("%s: it is tried again every %s", err, retryAfter)}
+		t.restored = restored{transient: true, reason: fmt.Sprintf("%s: it is tried again every %s", err, retryAfter)}
 	}
 	return r
 }
 
-// readBack gives the kept revision that served. Somebody who may write
+// restore returns the kept revision that served. Somebody who may write
 // ControllerRevisions must not thereby become the author of scripts: the files must
 // be those whose hash the definition's status has.
-func (t *Tree) readBack(ctx context.Context) (*Revision, error) {
+func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	files, err := t.archivist.history.Load(ctx, t.spec.Serving)
+	files, err := t.archiver.history.Load(ctx, t.spec.Serving)
 	if err != nil {
 		return nil, err
 	}
-	d := newDraft()
+	d := newModuleTree()
 	maps.Copy(d.files, files)
 	d.addInline(t.spec, t.library.Engines)
 	content := fingerprintOf(d.files, t.hooks)
@@ -58,7 +58,7 @@ func (t *Tree) readBack(ctx context.Context) (*Revision, error) {
 	switch {
 	case problems == nil:
 		return r, nil
-	case passing(problems):
+	case isTransient(problems):
 		return nil, problems[0].Err
 	}
 	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving, problems[0].Err)

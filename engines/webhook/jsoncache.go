@@ -5,38 +5,38 @@ import (
 	"sync"
 )
 
-// shelf keeps the JSON of objects that are sent again and again, up to a number
+// jsonCache keeps the JSON of objects that are sent again and again, up to a number
 // of bytes. Of each object it has one version, with the object itself: the same
 // map means the same content, by the contract of engines.Call, as long as it is
 // not given up and its memory used for another.
-type shelf struct {
+type jsonCache struct {
 	half int // of the bytes that there is room for
 
 	mu sync.Mutex
 	// recent are those used since the last time that it was half full; the others
 	// go the next time.
-	recent, others map[string]shelved
-	bytes          int // of recent
+	recent, older map[string]cachedJSON
+	bytes         int // of recent
 }
 
-// identity tells an object from others, and its versions apart.
+// identity identifies one version of an object.
 type identity struct {
 	uid, version string
 	address      uintptr
 }
 
-type shelved struct {
+type cachedJSON struct {
 	id   identity
 	of   map[string]any
 	text []byte
 }
 
-func newShelf(size int) *shelf {
-	return &shelf{half: size / 2, recent: map[string]shelved{}}
+func newJSONCache(size int) *jsonCache {
+	return &jsonCache{half: size / 2, recent: map[string]cachedJSON{}}
 }
 
-// identify gives the identity of an object of the cluster, and none for any other. The shelf may be nil.
-func (s *shelf) identify(fields map[string]any) identity {
+// identify returns the identity of an object of the cluster, and none for any other. The cache may be nil.
+func (s *jsonCache) identify(fields map[string]any) identity {
 	if s == nil {
 		return identity{}
 	}
@@ -49,8 +49,8 @@ func (s *shelf) identify(fields map[string]any) identity {
 	return identity{uid: uid, version: version, address: reflect.ValueOf(fields).Pointer()}
 }
 
-// find gives the JSON of just that object, or nil. It must not be changed.
-func (s *shelf) find(id identity) []byte {
+// get returns the JSON of just that object, or nil. It must not be changed.
+func (s *jsonCache) get(id identity) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found, ok := s.recent[id.uid]; ok {
@@ -59,7 +59,7 @@ func (s *shelf) find(id identity) []byte {
 		}
 		return found.text
 	}
-	found, ok := s.others[id.uid]
+	found, ok := s.older[id.uid]
 	if !ok || found.id != id {
 		return nil
 	}
@@ -68,18 +68,18 @@ func (s *shelf) find(id identity) []byte {
 }
 
 // put keeps the JSON of an object, in place of that of its other versions.
-func (s *shelf) put(id identity, of map[string]any, text []byte) {
+func (s *jsonCache) put(id identity, of map[string]any, text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.store(shelved{id: id, of: of, text: text})
+	s.store(cachedJSON{id: id, of: of, text: text})
 }
 
-func (s *shelf) store(next shelved) {
+func (s *jsonCache) store(next cachedJSON) {
 	uid := next.id.uid
-	delete(s.others, uid)
+	delete(s.older, uid)
 	s.bytes += len(next.text) - len(s.recent[uid].text)
 	s.recent[uid] = next
 	if s.bytes > s.half {
-		s.recent, s.others, s.bytes = map[string]shelved{}, s.recent, 0
+		s.recent, s.older, s.bytes = map[string]cachedJSON{}, s.recent, 0
 	}
 }

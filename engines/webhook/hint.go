@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// wayOut says what to do about a failure to reach a server by http or https, or "" if nobody can tell.
-func wayOut(scheme string, err error) string {
+// hint returns what to do about a failure to reach a server by http or https, or "" if that is unknown.
+func hint(scheme string, err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var alert tls.AlertError
@@ -21,8 +21,8 @@ func wayOut(scheme string, err error) string {
 	case errors.As(err, &name):
 		return ": call it by a name that its certificate has, or give it another certificate"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
-		scheme == "https" && hungUp(err):
-		// A server that lacks a certificate says so after the handshake, and hangs up. Who is writing by then may see only that.
+		scheme == "https" && isReset(err):
+		// A server that lacks a certificate says so after the handshake and closes the connection. A client that is still writing may see only that.
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return ": does the Service exist, and is its namespace right?"
@@ -33,8 +33,8 @@ func wayOut(scheme string, err error) string {
 	}
 }
 
-// wayOutOf says what to do about a status that is no answer, or "".
-func wayOutOf(status int) string {
+// statusHint returns what to do about a status that is no answer, or "".
+func statusHint(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return ": see authorization, basicAuth and clientTLS of the webhook, or endpointConfigs"

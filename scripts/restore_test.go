@@ -51,19 +51,19 @@ func metadataOf(t *testing.T, client *fake.Clientset) metadata.Interface {
 	return m
 }
 
-// kept is from with an archive, beginning with the revision serving.
+// kept returns from with an archive, beginning with the revision serving.
 func kept(serving string, names ...string) scripts.Spec {
 	spec := from(names...)
 	yes := true
-	spec.Archive = &archive.Place{Namespace: "a", Owner: metav1.OwnerReference{
+	spec.Archive = &archive.Location{Namespace: "a", Owner: metav1.OwnerReference{
 		APIVersion: "metacontroller.k8s.io/v1alpha1", Kind: "CompositeController", Name: "c", UID: "uid", Controller: &yes,
 	}}
 	spec.Serving = serving
 	return spec
 }
 
-// revisions are the numbers and contents that are kept, by name.
-func (w *world) revisions() map[string]string {
+// revisions returns the numbers and contents that are kept, by name.
+func (w *env) revisions() map[string]string {
 	w.t.Helper()
 	list, err := w.client.AppsV1().ControllerRevisions("a").List(context.Background(), metav1.ListOptions{})
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *world) revisions() map[string]string {
 }
 
 // requests counts what has been asked about ControllerRevisions.
-func (w *world) requests(verb string) int {
+func (w *env) requests(verb string) int {
 	count := 0
 	for _, action := range w.client.Actions() {
 		if action.Matches(verb, "controllerrevisions") {
@@ -88,7 +88,7 @@ func (w *world) requests(verb string) int {
 }
 
 // restart closes the tree and opens one of spec, which begins with what served.
-func (w *world) restart(spec scripts.Spec) {
+func (w *env) restart(spec scripts.Spec) {
 	w.t.Helper()
 	spec.Serving = w.tree.State().Loaded
 	w.tree.Close()
@@ -96,12 +96,12 @@ func (w *world) restart(spec scripts.Spec) {
 	synctest.Wait()
 }
 
-// pass lets time pass, as far as anybody waits for it.
-func pass(w *world) { <-time.After(2 * time.Second); synctest.Wait() }
+// pass lets time pass.
+func pass(w *env) { <-time.After(2 * time.Second); synctest.Wait() }
 
-func TestKept(t *testing.T) {
+func TestArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		w.play(kept("", "one"), sync("1"), pass)
 		first := w.tree.Current().ID
 		want := map[string]string{"composite-c-" + first: `1 {"files":{"sync.fake":"1"}}`}
@@ -134,9 +134,9 @@ func TestKept(t *testing.T) {
 }
 
 // A burst of edits is no burst of writes, and ends with the last kept.
-func TestKeptAfterBurst(t *testing.T) {
+func TestArchivedAfterBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		w.play(kept("", "one"), sync("0"))
 		for n := range 100 {
 			sync(fmt.Sprint(n))(w)
@@ -152,10 +152,10 @@ func TestKeptAfterBurst(t *testing.T) {
 	})
 }
 
-func TestReadBack(t *testing.T) {
+func TestRestore(t *testing.T) {
 	const broken = "ConfigMap a/one: sync.fake:1:4: bad"
 	edit := func(change func(*appsv1.ControllerRevision)) step {
-		return func(w *world) {
+		return func(w *env) {
 			name := "composite-c-" + w.tree.Current().ID
 			found, err := w.client.AppsV1().ControllerRevisions("a").Get(context.Background(), name, metav1.GetOptions{})
 			if err != nil {
@@ -215,7 +215,7 @@ func TestReadBack(t *testing.T) {
 		},
 		"Gone": {
 			reason: "somebody may have deleted it",
-			before: []step{sync("bad"), func(w *world) {
+			before: []step{sync("bad"), func(w *env) {
 				err := w.client.AppsV1().ControllerRevisions("a").Delete(context.Background(), "composite-c-"+w.tree.Current().ID, metav1.DeleteOptions{})
 				if err != nil {
 					w.t.Fatal(err)
@@ -225,14 +225,14 @@ func TestReadBack(t *testing.T) {
 		},
 		"Unavailable": {
 			reason: "an API server that does not answer is asked again",
-			before: []step{sync("bad"), failOnce("get")}, after: []step{func(w *world) { <-time.After(2 * time.Minute) }},
+			before: []step{sync("bad"), failOnce("get")}, after: []step{func(w *env) { <-time.After(2 * time.Minute) }},
 			want: want{Text: "1", Message: broken},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				w.play(kept("", "one"), sync("1"), pass)
 				for _, do := range tc.before {
 					do(w)
@@ -250,11 +250,11 @@ func TestReadBack(t *testing.T) {
 				}
 				state := w.tree.State()
 				tc.want.NoEarlier = strings.ReplaceAll(tc.want.NoEarlier, "ID", id)
-				if diff := cmp.Diff(tc.want, want{w.text(), state.Message(), state.NoEarlier}); diff != "" {
+				if diff := cmp.Diff(tc.want, want{w.text(), state.Message(), state.NotRestored}); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 				}
-				if back := tc.want.Text == "1"; back != (state.From == "a/composite-c-"+id) {
-					t.Errorf("%s: told to be from %q", tc.reason, state.From)
+				if back := tc.want.Text == "1"; back != (state.RestoredFrom == "a/composite-c-"+id) {
+					t.Errorf("%s: told to be from %q", tc.reason, state.RestoredFrom)
 				}
 			})
 		})
@@ -263,7 +263,7 @@ func TestReadBack(t *testing.T) {
 
 // failOnce lets the next request of a verb about ControllerRevisions fail.
 func failOnce(verb string) step {
-	return func(w *world) {
+	return func(w *env) {
 		failed := false
 		w.client.PrependReactor(verb, "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
 			first := !failed
@@ -274,7 +274,7 @@ func failOnce(verb string) step {
 }
 
 // What was made under the name meanwhile is taken for kept if it is the definition's, and for an obstacle if it is not.
-func TestKeptByAnother(t *testing.T) {
+func TestArchivedByAnother(t *testing.T) {
 	cases := map[string]struct{ reason, uid, notKept string }{
 		"Own":   {reason: "the next spec of the same definition may have been quicker", uid: "uid"},
 		"Other": {reason: "what a definition of that name has left goes with it", uid: "old", notKept: "ControllerRevision a/composite-c-ID is there already and belongs to somebody else: delete it"},
@@ -282,7 +282,7 @@ func TestKeptByAnother(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				w.play(kept("", "one"), sync("1"), pass, sync("2"), pass)
 				id := w.tree.Current().ID
 				made, err := w.client.AppsV1().ControllerRevisions("a").Get(context.Background(), "composite-c-"+id, metav1.GetOptions{})
@@ -301,7 +301,7 @@ func TestKeptByAnother(t *testing.T) {
 				}
 				sync("2")(w)
 				pass(w)
-				if diff := cmp.Diff(strings.ReplaceAll(tc.notKept, "ID", id), w.tree.State().NotKept); diff != "" {
+				if diff := cmp.Diff(strings.ReplaceAll(tc.notKept, "ID", id), w.tree.State().NotArchived); diff != "" {
 					t.Errorf("%s: not kept: -want, +got:\n%s", tc.reason, diff)
 				}
 			})
@@ -309,22 +309,22 @@ func TestKeptByAnother(t *testing.T) {
 	}
 }
 
-// That a revision can't be kept is told while it serves, until it can.
-func TestNotKept(t *testing.T) {
+// That a revision can't be archived is reported while it serves, until it can.
+func TestNotArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		var allowed atomic.Bool
 		w.client.PrependReactor("create", "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, "x", errBoom)
 		})
 		w.play(kept("", "one"), sync("1"))
-		if got := w.tree.State().NotKept; w.text() != "1" || !strings.Contains(got, "forbidden: boom") {
+		if got := w.tree.State().NotArchived; w.text() != "1" || !strings.Contains(got, "forbidden: boom") {
 			t.Fatalf("it serves %q and tells %q, want 1 and why it is not kept", w.text(), got)
 		}
 		allowed.Store(true)
 		<-time.After(time.Minute)
 		synctest.Wait()
-		if got := w.tree.State().NotKept; got != "" || len(w.revisions()) != 1 {
+		if got := w.tree.State().NotArchived; got != "" || len(w.revisions()) != 1 {
 			t.Errorf("after the right is given it tells %q and keeps %v", got, w.revisions())
 		}
 	})

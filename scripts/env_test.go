@@ -14,9 +14,9 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// world is an API server, a library and one tree of it, in a bubble where time
+// env is an API server, a library and one tree of it, in a bubble where time
 // passes only while everybody waits.
-type world struct {
+type env struct {
 	t       *testing.T
 	client  *fake.Clientset
 	library *scripts.Library
@@ -25,14 +25,14 @@ type world struct {
 	changes chan struct{}
 }
 
-// step is something that happens to a world.
-type step func(*world)
+// step is something that happens to a env.
+type step func(*env)
 
-func newWorld(t *testing.T) *world {
+func newEnv(t *testing.T) *env {
 	t.Helper()
 	registry, engine := fakeRegistry(t)
 	client := fake.NewClientset()
-	return &world{
+	return &env{
 		t: t, client: client, engine: engine,
 		library: scripts.NewLibrary(scripts.Config{
 			Client: client, Metadata: metadataOf(t, client), Engines: registry, Root: t.TempDir(), Log: logr.Discard(),
@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-func (w *world) open(spec scripts.Spec) *scripts.Tree {
+func (w *env) open(spec scripts.Spec) *scripts.Tree {
 	w.t.Helper()
 	tree, err := w.library.Open(spec, func() { w.changes <- struct{}{} })
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *world) open(spec scripts.Spec) *scripts.Tree {
 }
 
 // play opens a tree and goes through the steps, letting everything settle after each.
-func (w *world) play(spec scripts.Spec, steps ...step) {
+func (w *env) play(spec scripts.Spec, steps ...step) {
 	w.t.Helper()
 	w.tree = w.open(spec)
 	for _, do := range steps {
@@ -62,11 +62,11 @@ func (w *world) play(spec scripts.Spec, steps ...step) {
 	}
 }
 
-// changed waits for the next change that nobody has waited for yet.
-func changed(w *world) { <-w.changes }
+// changed waits for the next change that no test has waited for yet.
+func changed(w *env) { <-w.changes }
 
 // another waits for a change that time brings.
-func another(w *world) {
+func another(w *env) {
 	for len(w.changes) > 0 {
 		<-w.changes
 	}
@@ -75,7 +75,7 @@ func another(w *world) {
 
 // put writes a.data of ConfigMap a/name, creating it if need be.
 func put(name string, data map[string]string) step {
-	return func(w *world) {
+	return func(w *env) {
 		api := w.client.CoreV1().ConfigMaps("a")
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Data: data}
 		_, err := api.Create(context.Background(), object, metav1.CreateOptions{})
@@ -90,7 +90,7 @@ func put(name string, data map[string]string) step {
 
 func sync(text string) step { return put("one", map[string]string{"sync.fake": text}) }
 
-func label(w *world) {
+func label(w *env) {
 	patch := []byte(`{"metadata":{"labels":{"touched":"yes"}}}`)
 	_, err := w.client.CoreV1().ConfigMaps("a").Patch(context.Background(), "one", "application/merge-patch+json", patch, metav1.PatchOptions{})
 	if err != nil {
@@ -98,14 +98,14 @@ func label(w *world) {
 	}
 }
 
-func remove(w *world) {
+func remove(w *env) {
 	if err := w.client.CoreV1().ConfigMaps("a").Delete(context.Background(), "one", metav1.DeleteOptions{}); err != nil {
 		w.t.Fatalf("delete: %v", err)
 	}
 }
 
-// text is what the tree's sync hook was compiled from, or "" if none serves.
-func (w *world) text() string {
+// text returns what the tree's sync hook was compiled from, or "" if none serves.
+func (w *env) text() string {
 	revision := w.tree.Current()
 	if revision == nil {
 		return ""
@@ -117,7 +117,7 @@ func (w *world) text() string {
 	return response.Body.(string)
 }
 
-// from is a spec with one hook and the ConfigMaps of those names.
+// from returns a spec with one hook and the ConfigMaps of those names.
 func from(names ...string) scripts.Spec {
 	spec := scripts.Spec{Hooks: map[string]scripts.Hook{"sync": {Path: "sync.fake"}}}
 	for _, name := range names {

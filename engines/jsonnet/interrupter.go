@@ -9,22 +9,22 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// brake stops an evaluation from within. go-jsonnet has no way to be stopped, but
+// interrupter stops an evaluation from within. go-jsonnet has no way to be stopped, but
 // it calls a hook before and after it evaluates an expression, and turns a panic
 // there into an error. The hook's fields are unexported, so that they are set
-// through unsafe, where hookable says that they are what they are taken for. What
+// through unsafe, if hasEvalHooks reports that they have the expected layout. What
 // it can't stop is a single built-in function: the hooks are not called within one.
-type brake struct {
-	pressed atomic.Bool
+type interrupter struct {
+	stopped atomic.Bool
 	// depth is how many evaluations wait for each other, and so take of Go's
 	// stack. Only the evaluating goroutine uses it.
 	depth int
-	// tooDeep says that the evaluation was stopped for its depth.
+	// tooDeep is true if the evaluation was stopped for its depth.
 	tooDeep bool
 }
 
 // stop ends the evaluation soon. It may be called from any goroutine.
-func (b *brake) stop() { b.pressed.Store(true) }
+func (b *interrupter) stop() { b.stopped.Store(true) }
 
 // preHook and postHook are the hook's functions, with pointers and interfaces for
 // what is unexported: a function's arguments are passed alike, whatever they point to.
@@ -35,43 +35,43 @@ type (
 )
 
 // install sets the hooks of a VM, of which hookable must hold.
-func (b *brake) install(m *vm.VM) {
+func (b *interrupter) install(m *vm.VM) {
 	hooks := unsafe.Pointer(&m.EvalHook)
 	*(*preHook)(hooks) = b.before
 	*(*postHook)(unsafe.Add(hooks, hookType.Field(1).Offset)) = b.after
 }
 
-func (b *brake) before(unsafe.Pointer, ast.Node) {
+func (b *interrupter) before(unsafe.Pointer, ast.Node) {
 	if b.depth++; b.depth > maxEvaluations {
 		b.tooDeep = true
 		panic("nested too deep")
 	}
-	if b.pressed.Load() {
+	if b.stopped.Load() {
 		panic("stopped")
 	}
 }
 
-func (b *brake) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth-- }
+func (b *interrupter) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth-- }
 
 var hookType = reflect.TypeFor[vm.EvalHook]()
 
-// hookable says whether this version of go-jsonnet has the hooks that install sets.
-// If it does not, calls run to their end, unless somebody kills the process.
-func hookable() bool { return fits(hookType) }
+// hasEvalHooks reports whether this version of go-jsonnet has the hooks that install sets.
+// If it does not, calls run to their end, unless the process is killed.
+func hasEvalHooks() bool { return hasHookLayout(hookType) }
 
-func fits(hook reflect.Type) bool {
+func hasHookLayout(hook reflect.Type) bool {
 	if hook.Kind() != reflect.Struct || hook.NumField() != 2 {
 		return false
 	}
 	node, failure := reflect.TypeFor[ast.Node](), reflect.TypeFor[error]()
 	pre, post := hook.Field(0), hook.Field(1)
-	return pre.Name == "pre" && pre.Offset == 0 && takes(pre.Type, nil, node) &&
-		post.Name == "post" && takes(post.Type, nil, node, nil, failure) && hasMethods(post.Type.In(2))
+	return pre.Name == "pre" && pre.Offset == 0 && hasParameters(pre.Type, nil, node) &&
+		post.Name == "post" && hasParameters(post.Type, nil, node, nil, failure) && hasMethods(post.Type.In(2))
 }
 
-// takes says whether a function takes these and gives nothing. The first is a
+// hasParameters reports whether a function has these parameters and no result. The first is a
 // pointer, and nil stands for a type that has no name here.
-func takes(function reflect.Type, parameters ...reflect.Type) bool {
+func hasParameters(function reflect.Type, parameters ...reflect.Type) bool {
 	if function.Kind() != reflect.Func || function.NumIn() != len(parameters) || function.NumOut() != 0 || function.IsVariadic() {
 		return false
 	}
@@ -83,6 +83,6 @@ func takes(function reflect.Type, parameters ...reflect.Type) bool {
 	return function.In(0).Kind() == reflect.Pointer
 }
 
-// hasMethods says whether a type is an interface with methods, which is passed
+// hasMethods reports whether a type is an interface with methods, which is passed
 // otherwise than one without.
 func hasMethods(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() > 0 }

@@ -22,33 +22,33 @@ const (
 	Limit = 10
 )
 
-// Place is where the files of one definition are kept.
-type Place struct {
+// Location is where the files of one definition are kept.
+type Location struct {
 	// Namespace holds the ControllerRevisions.
 	Namespace string
 	// Owner is the definition. They go when it goes, by the garbage collector.
 	Owner metav1.OwnerReference
 }
 
-// longestName is what the API server allows.
-const longestName = 253
+// maxNameLength is what the API server allows.
+const maxNameLength = 253
 
-// Name is that of the ControllerRevision for the revision of that ID.
-func (p Place) Name(id string) string {
+// Name returns that of the ControllerRevision for the revision of that ID.
+func (p Location) Name(id string) string {
 	kind := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller")
 	stem := kind + "-" + p.Owner.Name
-	if most := longestName - len(id) - 1; len(stem) > most {
+	if most := maxNameLength - len(id) - 1; len(stem) > most {
 		hash := fmt.Sprintf("-%.8x", sha256.Sum256([]byte(stem)))
 		stem = stem[:most-len(hash)] + hash
 	}
 	return stem + "-" + id
 }
 
-func (p Place) labels() labels.Set { return labels.Set{OwnerLabel: string(p.Owner.UID)} }
+func (p Location) labels() labels.Set { return labels.Set{OwnerLabel: string(p.Owner.UID)} }
 
-// owns says whether an object was made for this definition, not for an earlier one
-// of its name, and not by somebody who only chose that name.
-func (p Place) owns(object metav1.Object) bool {
+// owns reports whether an object was made for this definition, not for an earlier one
+// of its name, and not another object with that name.
+func (p Location) owns(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	return owner != nil && owner.UID == p.Owner.UID && p.labels().AsSelector().Matches(labels.Set(object.GetLabels()))
 }
