@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Ended is the error of a call whose context is over: of kind Timeout if that
+// Ended returns the error of a call whose context is over: of kind Timeout if that
 // was its deadline, and of kind Failed if the caller gave up.
 func Ended(ctx context.Context) *Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

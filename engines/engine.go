@@ -1,8 +1,8 @@
-// Package engines is the contract between a controller and whatever answers its
-// hooks: a script in one of several languages, or a webhook.
+// Package engines is the contract between a controller and what answers its hooks: a
+// script in one of several languages, or a webhook.
 //
-// An engine tries once and keeps nothing. Deadlines, retries, memory of earlier
-// answers and metrics belong to the caller, so that they exist once. Package
+// An engine tries once and keeps nothing. Deadlines, retries, caches of answers and
+// metrics belong to the caller, so that they exist once. Package
 // enginetest holds the suite that every engine passes; package standard lists
 // the engines that the binary offers.
 package engines
@@ -17,7 +17,7 @@ import (
 type Definition struct {
 	// Name is how a definition asks for the engine, such as "JavaScript".
 	Name string
-	// Doc says in one sentence what the engine runs.
+	// Doc describes in one sentence what the engine runs.
 	Doc string
 	// Extensions are the endings of the files that belong to the engine, each
 	// with its dot. An engine without any can only be asked for by name.
@@ -28,7 +28,7 @@ type Definition struct {
 
 // Config is what an engine may use of the process that it runs in.
 type Config struct {
-	// UserAgent names this program to whoever is called over a network.
+	// UserAgent names this program to servers that it calls.
 	UserAgent string
 	// Calls is how many calls to one endpoint are likely to be under way at once,
 	// for as many of which connections are kept. Zero means 32.
@@ -40,34 +40,35 @@ type Engine interface {
 	// Compile loads src completely, so that a program which compiled can fail
 	// only at run time. It is called once for each revision of a source and
 	// returns an *Error of kind Invalid, with the place, if src can't be loaded,
-	// or what Ended gives if ctx was over first.
+	// or the error of Ended if ctx was over first.
 	Compile(ctx context.Context, src Source) (Program, error)
 }
 
 // Program is one hook, ready to be called. It is used by many goroutines at once.
 type Program interface {
-	// Run answers one call. It must neither change what the call holds nor keep
-	// any of it, and no call may see what another one left behind. It returns
-	// soon after ctx ends, with an *Error of kind Timeout if that was its
-	// deadline (see Ended). Every error that it returns is an *Error; what the
-	// response then holds is Logs and TimeDependent.
+	// Run answers one call. It must not change what the call holds or keep any of it,
+	// and no call may see what another one left behind. Run returns soon after ctx ends,
+	// with an *Error of kind Timeout if that was its deadline (see Ended). Every error that
+	// it returns is an *Error; the response then holds only Logs and TimeDependent.
 	Run(ctx context.Context, call Call) (Response, error)
-}
-
-// Rester is a Program that may refuse all calls for a while, because of what the last
-// ones did to where it runs.
-type Rester interface {
-	// Resting is what calls are answered at present, or nil if they are made.
-	Resting() *Error
-}
-
-// Warner is a Program that loaded although something of its source is not as it should
-// be, such as an import of a file that is not there.
-type Warner interface {
-	// Warnings are what an author should know of, each with its place. They are of kind
-	// Invalid, and the same for equal sources.
+	// CircuitOpen returns the error that all calls get while the program's circuit
+	// breaker is open, or nil while calls are made.
+	CircuitOpen() *Error
+	// Warnings returns problems of a source that compiled nevertheless, such as an import of
+	// a file that does not exist, each with its location. They are of kind Invalid, and the
+	// same for equal sources.
 	Warnings() []*Error
 }
+
+// ProgramBase implements the methods of Program that few programs need. It has no circuit
+// breaker and no warnings.
+type ProgramBase struct{}
+
+// CircuitOpen returns nil.
+func (ProgramBase) CircuitOpen() *Error { return nil }
+
+// Warnings returns nil.
+func (ProgramBase) Warnings() []*Error { return nil }
 
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
@@ -81,13 +82,13 @@ type Source struct {
 type Script struct {
 	// Files maps slash-separated paths to contents. It is shared by all hooks
 	// of a definition and never changes.
-	Files map[string]string
+	Files Files
 	// Path is the entry, a key of Files.
 	Path string
 	// Function is the name of the export to call. If it is empty, the export
 	// named like the hook is called and, failing that, the default export.
 	Function string
-	// Signature says what the function is given and gives back.
+	// Signature is the calling convention of the function.
 	Signature Signature
 	// Parameters is handed to the script as request.parameters unless it is nil.
 	Parameters any
@@ -119,9 +120,8 @@ type Endpoint struct {
 	RefuseDoubled bool
 	// Etag makes the engine remember answers by their ETag, unless it is nil.
 	Etag *Etag
-	// Access gives what holds at the moment for the calls that ask it, of which
-	// there may be many at once. It gives the same TLS as long as that holds. Nil
-	// stands for the system's certificates and no credentials.
+	// Access returns what calls use now. It may be called by many goroutines at once. It returns the same TLS until that changes. Nil
+	// means the system's certificates and no credentials.
 	Access func() (*Access, error)
 }
 
@@ -135,7 +135,7 @@ type Etag struct {
 	Cleanup time.Duration
 }
 
-// Access is how an endpoint's server is known, and what it is shown. It never
+// Access is how a server is authenticated, and the credentials for it. It never
 // changes once made.
 type Access struct {
 	// TLS is nil for the system's certificates and no client certificate.
@@ -150,38 +150,38 @@ type Call struct {
 	// specification), as package unstructured represents JSON: map[string]any,
 	// []any, string, bool, int64, float64 and nil. Its parts are shared with
 	// caches and must not be changed. An object in it that has metadata.uid and
-	// metadata.resourceVersion must not be changed after the call either, by anyone:
-	// a later request that holds the same map is taken to mean the same content.
+	// metadata.resourceVersion must not be changed after the call either:
+	// a later request with the same map is taken to have the same content.
 	Request map[string]any
-	// Subject tells calls with the same seed to the same hook apart. It is empty
-	// where there is only one.
+	// Subject distinguishes calls with the same seed to the same hook. It is empty
+	// if there is only one.
 	Subject string
 	// Now is the time that the hook sees, one for the whole call.
 	Now time.Time
 	// Seed makes the hook's random numbers repeatable. Calls with the same seed are
-	// about the same object, and have much of their requests in common.
+	// about the same object, and their requests have much in common.
 	Seed string
-	// Owner is who shares what hooks run on with others, the definition: no owner
-	// gets all of it while another one waits. Empty stands for the program.
+	// Owner is the definition, for fair use of what hooks run on: no owner gets all of it
+	// while another one waits. Empty means the program.
 	Owner string
 }
 
 // Response is a hook's answer.
 type Response struct {
 	// Body is the answer as it came, of the same types as Call.Request. It is
-	// nil if the hook answered null, and may be of any JSON type: whether it is
-	// a fit answer for the hook is the caller's to judge. It may share parts with
+	// nil if the hook answered null, and may be of any JSON type: the caller
+	// checks whether it is a valid response to the hook. It may share parts with
 	// the request, and with itself, so it must not be changed either.
 	Body any
-	// TimeDependent says that the answer may differ for an equal request,
+	// TimeDependent is true if the answer may differ for an equal request,
 	// because the program read the clock or is not of this process.
 	TimeDependent bool
-	// Remote says that the answer came from a server, which may run another program by
-	// now though nothing that is known here has changed.
+	// Remote is true if the answer came from a server, which may run another
+	// program by now, unnoticed by this process.
 	Remote bool
 	// Unread are the top-level fields of the request that the program did not look
-	// at, so that it would have answered the same whatever they held. Nil says
-	// nothing: every field may matter.
+	// at, so that their values do not matter for the answer. Nil means unknown:
+	// every field may matter.
 	Unread []string
 	// Logs are the lines that the program wrote, in order, cut at 64 KiB.
 	Logs []string

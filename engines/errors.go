@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind says what went wrong with a hook, and thereby what helps: see Reason.
+// Kind classifies what went wrong with a hook, and thereby what helps: see Reason.
 type Kind int
 
 const (
@@ -23,7 +23,7 @@ const (
 	Exhausted
 )
 
-// Reason is the kind's name on events and conditions.
+// Reason returns the kind's name on events and conditions.
 func (k Kind) Reason() string {
 	switch k {
 	case Invalid:
@@ -45,7 +45,7 @@ type Location struct {
 	Line, Column int
 }
 
-// String gives file:line:column, as far as it is known, and "" for an unknown file.
+// String returns file:line:column, as far as it is known, and "" for an unknown file.
 func (l Location) String() string {
 	switch {
 	case l.File == "" || l.Line == 0:
@@ -72,7 +72,26 @@ type Error struct {
 	Err error
 }
 
-// Error gives "file:line:column: message".
+// InvalidError returns an error of kind Invalid, which is about the source.
+func InvalidError(at Location, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Location: at, Message: fmt.Sprintf(format, args...)}
+}
+
+// JoinErrors returns the first of the errors, with the others in its stack, five at most,
+// and their number in its message.
+func JoinErrors(all []*Error) *Error {
+	const limit = 5
+	first := all[0]
+	for _, e := range all[1:min(len(all), limit)] {
+		first.Stack = append(first.Stack, e.Error())
+	}
+	if more := len(all) - 1; more > 0 {
+		first.Message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return first
+}
+
+// Error returns "file:line:column: message".
 func (e *Error) Error() string {
 	if at := e.Location.String(); at != "" {
 		return at + ": " + e.Message
@@ -80,19 +99,28 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Detail is Error followed by the script's stack, a line each.
+// Detail returns Error followed by the script's stack, a line each.
 func (e *Error) Detail() string {
 	return strings.Join(append([]string{e.Error()}, e.Stack...), "\n    ")
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf gives the kind of an error that came from an engine, and Failed for any other.
+// KindOf returns the kind of an error that came from an engine, and Failed for any other.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Kind
 	}
 	return Failed
+}
+
+// Truncate returns text as valid UTF-8, or its start and an ellipsis if it has more than limit
+// bytes.
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return strings.ToValidUTF8(text, "")
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

@@ -37,7 +37,7 @@ func NewRegistry(config Config, definitions ...Definition) (*Registry, error) {
 	return r, nil
 }
 
-// ByName gives the engine of that name, or an *Error of kind Invalid that lists those there are.
+// ByName returns the engine of that name, or an *Error of kind Invalid that lists those there are.
 func (r *Registry) ByName(name string) (Engine, error) {
 	if engine, ok := r.engines[name]; ok {
 		return engine, nil
@@ -45,7 +45,7 @@ func (r *Registry) ByName(name string) (Engine, error) {
 	return nil, &Error{Kind: Invalid, Message: fmt.Sprintf("no engine %q: this host offers %s", name, strings.Join(r.names(), ", "))}
 }
 
-// NameForPath gives the name of the engine for a script of that path, by the
+// NameForPath returns the name of the engine for a script of that path, by the
 // longest extension that fits, or an *Error of kind Invalid that lists the extensions known.
 func (r *Registry) NameForPath(path string) (string, error) {
 	name, longest := "", 0
@@ -66,7 +66,7 @@ func (r *Registry) NameForPath(path string) (string, error) {
 	return name, nil
 }
 
-// Extension gives the first file extension of the engine of that name, for a
+// Extension returns the first file extension of the engine of that name, for a
 // script that has no file, or "" if there is no such engine or it has none.
 func (r *Registry) Extension(name string) string {
 	for _, d := range r.definitions {

@@ -2,7 +2,6 @@ package scripts
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -12,25 +11,22 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// ErrMissing says that a source does not exist.
+// ErrMissing means that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
 
-// draft is a module tree as its sources have it at one moment.
-type draft struct {
+// moduleTree is a module tree as its sources have it at one moment.
+type moduleTree struct {
 	files    map[string]string
 	origins  map[string]Origin // of each file
 	bytes    int
 	problems []Problem
-	// pending says that some source has not been read yet.
+	// pending is true if some source has not been read yet.
 	pending bool
 }
 
-// maxBytes is how much the files of one tree may hold together, as engines allow.
-const maxBytes = 1 << 20
-
 // assemble puts the files of all sources into one tree, and finds all that is wrong with them.
-func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *draft {
-	d := newDraft()
+func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
+	d := newModuleTree()
 	for _, source := range spec.Sources {
 		d.addSource(source, readings[source.origin()])
 	}
@@ -38,9 +34,11 @@ func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry
 	return d
 }
 
-func newDraft() *draft { return &draft{files: map[string]string{}, origins: map[string]Origin{}} }
+func newModuleTree() *moduleTree {
+	return &moduleTree{files: map[string]string{}, origins: map[string]Origin{}}
+}
 
-func (d *draft) addInline(spec Spec, registry *engines.Registry) {
+func (d *moduleTree) addInline(spec Spec, registry *engines.Registry) {
 	for _, name := range spec.hookNames() {
 		if hook := spec.Hooks[name]; hook.Inline != "" {
 			d.add(Origin{Hook: name}, hook.entry(name, registry), hook.Inline)
@@ -48,7 +46,7 @@ func (d *draft) addInline(spec Spec, registry *engines.Registry) {
 	}
 }
 
-// entry is the path of a hook's script. An inline one gets a name that says whose it is.
+// entry returns the path of a hook's script. An inline script is named after its hook.
 func (h Hook) entry(name string, registry *engines.Registry) string {
 	if h.Inline == "" {
 		return h.Path
@@ -56,12 +54,12 @@ func (h Hook) entry(name string, registry *engines.Registry) string {
 	return "inline-" + name + registry.Extension(h.Engine)
 }
 
-func (d *draft) addSource(source Source, r reading) {
+func (d *moduleTree) addSource(source Source, r reading) {
 	origin := source.origin()
 	switch {
-	case r.refusal != nil:
-		d.fail(origin, r.refusal)
-	case !r.answered:
+	case r.err != nil:
+		d.fail(origin, r.err)
+	case !r.synced:
 		d.pending = true
 	case r.files == nil:
 		d.fail(origin, ErrMissing)
@@ -72,16 +70,16 @@ func (d *draft) addSource(source Source, r reading) {
 	}
 }
 
-func (d *draft) addDirectory(origin Origin, r reading) {
-	for _, flaw := range r.flaws {
-		d.fail(origin, invalid(engines.Location{File: flaw.Path}, "%s", flaw.Message))
+func (d *moduleTree) addDirectory(origin Origin, r reading) {
+	for _, flaw := range r.problems {
+		d.fail(origin, engines.InvalidError(engines.Location{File: flaw.Path}, "%s", flaw.Message))
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.files)) {
 		d.add(origin, path, r.files[path])
 	}
 }
 
-func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
+func (d *moduleTree) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 	items := c.Items
 	if len(items) == 0 {
 		for _, key := range slices.Sorted(maps.Keys(files)) {
@@ -91,40 +89,40 @@ func (d *draft) addItems(origin Origin, c *ConfigMap, files map[string]string) {
 	for _, item := range items {
 		text, ok := files[item.Key]
 		if !ok {
-			d.fail(origin, invalid(engines.Location{}, "no key %q: it has %s", item.Key, list(maps.Keys(files))))
+			d.fail(origin, engines.InvalidError(engines.Location{}, "no key %q: it has %s", item.Key, list(maps.Keys(files))))
 			continue
 		}
 		d.add(origin, path.Join(c.Prefix, item.Path), text)
 	}
 }
 
-func (d *draft) add(origin Origin, path, text string) {
+func (d *moduleTree) add(origin Origin, path, text string) {
 	if first, taken := d.origins[path]; taken {
-		d.fail(origin, invalid(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.wayOut("set prefix, or choose with items", "rename one of them")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
-	if bad := notText(text); bad >= 0 {
-		d.fail(origin, invalid(place(path, text, bad), "not UTF-8 text: correct it, or %s", origin.wayOut("leave it out with items", "take it away")))
+	if bad := invalidUTF8(text); bad >= 0 {
+		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s", origin.hint("leave it out with items", "take it away")))
 		return
 	}
-	if before := d.bytes; before <= maxBytes && before+len(text) > maxBytes {
-		d.fail(origin, invalid(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", maxBytes>>10,
-			origin.wayOut("choose with items what is needed", "take out what is not needed")))
+	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", engines.MaxSourceBytes>>10,
+			origin.hint("choose with items what is needed", "take out what is not needed")))
 	}
 	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin
 }
 
-// wayOut gives the advice for a ConfigMap, or that for any other origin.
-func (o Origin) wayOut(ofConfigMap, other string) string {
+// hint returns the advice for a ConfigMap, or that for any other origin.
+func (o Origin) hint(ofConfigMap, other string) string {
 	if o.ConfigMap.Name != "" {
 		return ofConfigMap
 	}
 	return other
 }
 
-// sourced gives the files that come from sources: inline scripts are in the definition.
-func (d *draft) sourced() map[string]string {
+// sourceFiles returns the files that come from sources: inline scripts are in the definition.
+func (d *moduleTree) sourceFiles() map[string]string {
 	files := map[string]string{}
 	for path, text := range d.files {
 		if d.origins[path].Hook == "" {
@@ -134,12 +132,12 @@ func (d *draft) sourced() map[string]string {
 	return files
 }
 
-func (d *draft) fail(origin Origin, err error) {
+func (d *moduleTree) fail(origin Origin, err error) {
 	d.problems = append(d.problems, Problem{Origin: origin, Err: err})
 }
 
-// place gives line and column of a byte.
-func place(path, text string, offset int) engines.Location {
+// locationOf returns line and column of a byte.
+func locationOf(path, text string, offset int) engines.Location {
 	before := text[:offset]
 	return engines.Location{
 		File:   path,
@@ -148,16 +146,12 @@ func place(path, text string, offset int) engines.Location {
 	}
 }
 
-// notText finds the first byte that is not UTF-8, or gives -1.
-func notText(text string) int {
+// invalidUTF8 finds the first byte that is not UTF-8, or returns -1.
+func invalidUTF8(text string) int {
 	for i, r := range text {
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			return i
 		}
 	}
 	return -1
-}
-
-func invalid(at engines.Location, format string, args ...any) error {
-	return &engines.Error{Kind: engines.Invalid, Location: at, Message: fmt.Sprintf(format, args...)}
 }

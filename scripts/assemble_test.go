@@ -144,7 +144,7 @@ and 1 more`,
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				for name, data := range tc.objects {
 					put(name, data)(w)
 				}
@@ -165,7 +165,7 @@ and 1 more`,
 	}
 }
 
-func putBinary(w *world, data map[string]string) {
+func putBinary(w *env, data map[string]string) {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "binary"}, BinaryData: map[string][]byte{}}
 	for key, value := range data {
 		object.BinaryData[key] = []byte(value)
@@ -175,8 +175,8 @@ func putBinary(w *world, data map[string]string) {
 	}
 }
 
-// files is the module tree that serves, or nil.
-func (w *world) files() map[string]string {
+// files returns the module tree that serves, or nil.
+func (w *env) files() map[string]string {
 	revision := w.tree.Current()
 	if revision == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 // compileTimeout is how long all hooks of a tree may take together.
 const compileTimeout = 10 * time.Second
 
-// compile makes the programs of all hooks, or gives the problems of all that did not compile.
-func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *draft) (map[string]engines.Program, []Problem) {
+// compile makes the programs of all hooks, or returns the problems of all that did not compile.
+func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *moduleTree) (map[string]engines.Program, []Problem) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	programs := map[string]engines.Program{}
@@ -31,16 +31,16 @@ func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *draf
 	return programs, problems
 }
 
-func compileHook(ctx context.Context, registry *engines.Registry, d *draft, name string, h Hook) (engines.Program, error) {
+func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree, name string, h Hook) (engines.Program, error) {
 	entry := h.entry(name, registry)
 	if _, ok := d.files[entry]; !ok {
-		return nil, invalid(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
+		return nil, engines.InvalidError(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
 	}
 	engine, err := engineFor(registry, h.Engine, entry)
 	if err != nil {
 		return nil, err
 	}
-	return within(ctx, engine, engines.Source{Hook: name, Script: &engines.Script{
+	return compileWithDeadline(ctx, engine, engines.Source{Hook: name, Script: &engines.Script{
 		Files:      d.files,
 		Path:       entry,
 		Function:   h.Function,
@@ -69,16 +69,16 @@ func engineFor(registry *engines.Registry, name, path string) (engines.Engine, e
 	return registry.ByName(name)
 }
 
-// within compiles for as long as ctx lasts. An engine that does not stop by
+// compileWithDeadline compiles for as long as ctx lasts. An engine that does not stop by
 // then is left to itself, so that the next edit gets its turn.
-func within(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
+func compileWithDeadline(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
 	type outcome struct {
 		program engines.Program
 		err     error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		program, err := guarded(ctx, engine, source)
+		program, err := compileRecovering(ctx, engine, source)
 		done <- outcome{program, err}
 	}()
 	select {
@@ -94,33 +94,29 @@ func within(ctx context.Context, engine engines.Engine, source engines.Source) (
 	}
 }
 
-// guarded turns an engine's panic into an error: a script must not stop the host.
-func guarded(ctx context.Context, engine engines.Engine, source engines.Source) (program engines.Program, err error) {
+// compileRecovering turns an engine's panic into an error: a script must not stop the host.
+func compileRecovering(ctx context.Context, engine engines.Engine, source engines.Source) (program engines.Program, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			program, err = nil, invalid(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
+			program, err = nil, engines.InvalidError(engines.Location{File: source.Script.Path}, "the engine panicked on it: %v", cause)
 		}
 	}()
 	return engine.Compile(ctx, source)
 }
 
-// warnings says what the programs of a revision warn of, each with whose file it is about.
-func (d *draft) warnings(r *Revision) string {
+// warnings returns what the programs of a revision warn of, each with whose file it is about.
+func (d *moduleTree) warnings(r *Revision) string {
 	var all []Problem
 	for name, program := range r.Programs {
-		w, ok := program.(engines.Warner)
-		if !ok {
-			continue
-		}
-		for _, warning := range w.Warnings() {
+		for _, warning := range program.Warnings() {
 			all = append(all, Problem{Origin: d.originOf(warning, name), Err: warning})
 		}
 	}
 	return State{}.withProblems(all).Message()
 }
 
-// originOf says whose problem an error is: that of the file it points to or, failing that, of the hook.
-func (d *draft) originOf(err error, hook string) Origin {
+// originOf returns whose problem an error is: that of the file it points to or, failing that, of the hook.
+func (d *moduleTree) originOf(err error, hook string) Origin {
 	var e *engines.Error
 	if errors.As(err, &e) {
 		if origin, ok := d.origins[e.Location.File]; ok {
@@ -130,8 +126,8 @@ func (d *draft) originOf(err error, hook string) Origin {
 	return Origin{Hook: hook}
 }
 
-// passing says that the same files may load another time, without an edit.
-func passing(problems []Problem) bool {
+// isTransient reports whether the same files may load another time, without an edit.
+func isTransient(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool {
 		kind := engines.KindOf(p.Err)
 		return kind == engines.Timeout || kind == engines.Failed

@@ -10,13 +10,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// fakeEngine "runs" .fake files. What a file says decides how its compilation ends.
+// fakeEngine "runs" .fake files. The content of a file decides how its compilation ends.
 type fakeEngine struct {
 	compiled atomic.Int64
 	deaf     chan struct{} // closed to let go of what does not listen to its context
 }
 
-// Warnings are one for a text that begins with odd.
+// Warnings returns one for a text that begins with odd.
 func (p fakeProgram) Warnings() []*engines.Error {
 	entry := p.source.Script.Path
 	if text := p.source.Script.Files[entry]; strings.HasPrefix(text, "odd") {
@@ -26,7 +26,10 @@ func (p fakeProgram) Warnings() []*engines.Error {
 }
 
 // fakeProgram remembers what it was compiled from.
-type fakeProgram struct{ source engines.Source }
+type fakeProgram struct {
+	engines.ProgramBase
+	source engines.Source
+}
 
 func (p fakeProgram) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{Body: p.source.Script.Files[p.source.Script.Path]}, nil
@@ -53,7 +56,7 @@ func (e *fakeEngine) Compile(ctx context.Context, source engines.Source) (engine
 	case text == "busy" && e.compiled.Load() == 1:
 		return nil, &engines.Error{Kind: engines.Failed, Message: "no worker is free"}
 	}
-	return fakeProgram{source}, nil
+	return fakeProgram{source: source}, nil
 }
 
 func fakeRegistry(t *testing.T) (*engines.Registry, *fakeEngine) {

@@ -1,12 +1,12 @@
-// Package scripts says where the scripts of hooks come from, keeps them watched
-// and compiled, and swaps in what changed.
+// Package scripts loads the scripts of hooks: it watches their sources, compiles them
+// and swaps in new revisions.
 //
 // A Library serves all definitions of a process. Each definition that has
 // scripts opens a Tree: the module tree that its sources give together. The
 // tree is read whole, compiled whole and swapped in whole, as a Revision that
 // never changes; calls that began on the one before end on it. What can't be
 // loaded does not disturb what is: the last good revision goes on, and the
-// tree's State says what is wrong and where.
+// tree's State has the problems and where they are.
 package scripts
 
 import (
@@ -60,9 +60,9 @@ func NewLibrary(config Config) *Library {
 // loaded. An error means that spec can never load, whatever the sources hold.
 //
 // After every change of Current or State the tree calls changed, from goroutines of
-// its own; changes that come while it runs may be told together.
+// its own; changes that come while it runs may be reported together.
 func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
-	if err := errors.Join(spec.check(), l.offers(spec)); err != nil {
+	if err := errors.Join(spec.check(), l.checkDirectories(spec)); err != nil {
 		return nil, err
 	}
 	hooks, err := spec.encodeHooks()
@@ -75,12 +75,12 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 		sources: map[Origin]source{}, wake: make(chan struct{}, 1),
 	}
 	if spec.Archive != nil && len(spec.Sources) > 0 {
-		t.archivist = newArchivist(l.Config, *spec.Archive, t.kept)
-		go t.archivist.run(ctx)
+		t.archiver = newArchiver(l.Config, *spec.Archive, t.onArchived)
+		go t.archiver.run(ctx)
 	}
-	t.poke()
+	t.trigger()
 	for origin := range spec.origins() {
-		t.sources[origin] = l.sources.open(origin, t.poke)
+		t.sources[origin] = l.sources.open(origin, t.trigger)
 	}
 	l.mu.Lock()
 	l.trees[t] = struct{}{}
@@ -89,8 +89,8 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	return t, nil
 }
 
-// offers says which source this host has nothing for.
-func (l *Library) offers(spec Spec) error {
+// checkDirectories returns an error if a source is a directory and this host has none.
+func (l *Library) checkDirectories(spec Spec) error {
 	for i, source := range spec.Sources {
 		if source.Directory != nil && l.Root == "" {
 			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap", i)

@@ -19,7 +19,7 @@ const missing = "ConfigMap a/one: not found: create it, or correct the name in s
 
 func TestReload(t *testing.T) {
 	// refused lets the API server refuse the first requests to list.
-	refused := func(w *world) {
+	refused := func(w *env) {
 		left := 2
 		w.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 			left--
@@ -118,7 +118,7 @@ func TestReload(t *testing.T) {
 		},
 		"ForbiddenTwice": {
 			reason: "a refusal in other words is no news",
-			before: func(w *world) {
+			before: func(w *env) {
 				verbs := []string{"list", "watch", "list"}
 				w.client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 					if len(verbs) == 0 {
@@ -135,7 +135,7 @@ func TestReload(t *testing.T) {
 		},
 		"Allowed": {
 			reason: "a right that is given later mends the problem",
-			before: func(w *world) { sync("1")(w); refused(w) }, spec: from("one"), steps: []step{another},
+			before: func(w *env) { sync("1")(w); refused(w) }, spec: from("one"), steps: []step{another},
 			want: want{Text: "1", Settled: true, Compiled: 1},
 		},
 		"Panic": {
@@ -152,7 +152,7 @@ func TestReload(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				if tc.before != nil {
 					tc.before(w)
 				}
@@ -173,7 +173,7 @@ func TestReload(t *testing.T) {
 // An engine that ignores its deadline must not keep the next edit from loading.
 func TestDeafEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		hold := make(chan struct{})
 		defer close(hold)
 		w.engine.deaf = hold
@@ -193,7 +193,7 @@ func TestDeafEngine(t *testing.T) {
 // Edits that come faster than they compile cost few compilations, and end on the last.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		w.play(from("one"), sync("slow"))
 		for i := range 200 {
 			sync(fmt.Sprint("slow ", i))(w)
@@ -211,7 +211,7 @@ func TestBurst(t *testing.T) {
 // ConfigMaps that are edited together are never seen half edited.
 func TestEditedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		put("one", map[string]string{"sync.fake": "import v1"})(w)
 		put("two", map[string]string{"v1": "library"})(w)
 		w.play(from("one", "two"), changed,

@@ -21,7 +21,7 @@ type Revision struct {
 	content fingerprint
 }
 
-// fingerprint tells contents apart, even those that somebody made to look alike.
+// fingerprint identifies contents. It is safe against forged contents.
 type fingerprint [sha256.Size]byte
 
 // fingerprintOf covers all that a revision's programs depend on.
@@ -36,8 +36,8 @@ func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
 	return fingerprint(h.Sum(nil))
 }
 
-// id is short enough to read and to be part of an object's name, and long enough
-// that nobody finds other files with the ID of a revision that is to be read back.
+// id returns the start of the fingerprint. It is short enough to read and to be part of an
+// object's name, and too long to find other files with the ID of an archived revision.
 func (f fingerprint) id() string { return hex.EncodeToString(f[:8]) }
 
 func (r *Revision) is(content fingerprint) bool { return r != nil && r.content == content }

@@ -26,7 +26,7 @@ func (o openWatches) Stop() {
 }
 
 // countWatches makes a list of the watches that are open on the API server.
-func countWatches(w *world) *[]string {
+func countWatches(w *env) *[]string {
 	open := &[]string{}
 	w.client.PrependWatchReactor("configmaps", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		request := action.(clienttesting.WatchActionImpl)
@@ -40,7 +40,7 @@ func countWatches(w *world) *[]string {
 
 func TestOneWatchForEachConfigMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnv(t)
 		open := countWatches(w)
 		expect := func(reason string, want ...string) {
 			t.Helper()
@@ -66,8 +66,8 @@ func TestOneWatchForEachConfigMap(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.play(from("one"), sync("1"), func(w *world) { w.tree.Close() }, sync("2"))
+		w := newEnv(t)
+		w.play(from("one"), sync("1"), func(w *env) { w.tree.Close() }, sync("2"))
 		if diff := cmp.Diff("1", w.text()); diff != "" {
 			t.Errorf("a closed tree keeps what it had: -want, +got:\n%s", diff)
 		}
@@ -120,7 +120,7 @@ func TestRevisionIdentity(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+				w := newEnv(t)
 				put("one", map[string]string{"sync.fake": "1", "lib": "x"})(w)
 				put("two", tc.data)(w)
 				one, two := from("one"), from("two")

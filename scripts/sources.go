@@ -26,14 +26,14 @@ type source interface {
 
 // reading is what is known of a source at one moment. It never changes once made.
 type reading struct {
-	// answered says that it has been told whether the source exists.
-	answered bool
+	// synced is true once it is known whether the source exists.
+	synced bool
 	// files is what the source holds, by key or path, and nil if there is no such source.
 	files map[string]string
-	// flaws are what is wrong with some of the files of a directory.
-	flaws []directory.Problem
-	// refusal is why the source can't be watched or read, or nil.
-	refusal error
+	// problems are what is wrong with some of the files of a directory.
+	problems []directory.Problem
+	// err is why the source can't be watched or read, or nil.
+	err error
 	// uid and version are a ConfigMap's own.
 	uid     types.UID
 	version string
@@ -65,7 +65,7 @@ type configMapSource struct{ *objectwatch.Watch }
 
 func (s configMapSource) read() reading {
 	r := s.Read()
-	return reading{answered: r.Synced, files: r.Data, refusal: r.AccessErr, uid: r.UID, version: r.ResourceVersion}
+	return reading{synced: r.Synced, files: r.Data, err: r.AccessErr, uid: r.UID, version: r.ResourceVersion}
 }
 
 type directorySource struct {
@@ -77,5 +77,5 @@ func (s directorySource) read() reading {
 	if c == nil {
 		return reading{}
 	}
-	return reading{answered: true, files: c.Files, flaws: c.Flaws, refusal: c.Err}
+	return reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
 }

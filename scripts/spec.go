@@ -14,9 +14,9 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// Spec is what a definition says about its scripts. It must not change once a tree is open on it.
+// Spec is the part of a definition that is about scripts. It must not change once a tree is open on it.
 type Spec struct {
-	// Definition says whose scripts they are, as "CompositeController catset", in
+	// Definition names the definition, as "CompositeController catset", in
 	// metrics and logs.
 	Definition string
 	// Sources give the files of the module tree, each path at most once.
@@ -26,10 +26,10 @@ type Spec struct {
 	// Archive is where revisions that loaded are kept, so that they outlive this
 	// process. Nil keeps none. Scripts without sources are in the definition itself,
 	// and not kept.
-	Archive *archive.Place
+	Archive *archive.Location
 	// Serving is the ID of the kept revision to begin with if the sources don't load,
-	// or empty. It comes from where only the host writes: whatever else is kept is
-	// not believed.
+	// or empty. It comes from where only the host writes: other archived revisions are
+	// not trusted.
 	Serving string
 }
 
@@ -138,7 +138,7 @@ func checkPath(at, path string) error {
 	return nil
 }
 
-// encodeHooks gives the hooks' share of a revision's fingerprint.
+// encodeHooks returns the hooks' share of a revision's fingerprint.
 func (s Spec) encodeHooks() ([]byte, error) {
 	encoded, err := json.Marshal(s.Hooks)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,7 +14,7 @@ import (
 )
 
 const (
-	maxProblems    = 5    // told of one tree
+	maxProblems    = 5    // reported of one tree
 	maxProblemText = 1000 // bytes of one problem
 	maxListed      = 10   // names in an error
 )
@@ -33,16 +32,16 @@ type State struct {
 	Problems []Problem
 	// More is how many problems were left out.
 	More int
-	// From names the ControllerRevision that Loaded was read from when this process
+	// RestoredFrom names the ControllerRevision that Loaded was read from when this process
 	// began, as namespace/name. It is empty for what the sources have held since.
-	From string
-	// NoEarlier is why no kept revision serves in place of Desired, or empty.
-	NoEarlier string
+	RestoredFrom string
+	// NotRestored is why no kept revision serves in place of Desired, or empty.
+	NotRestored string
 	// Warnings are what is not as it should be with Loaded, which serves all the same: a
 	// line each, at most five, sorted, or empty.
 	Warnings string
-	// NotKept is why Loaded would not outlive this process, or empty.
-	NotKept string
+	// NotArchived is why Loaded would not outlive this process, or empty.
+	NotArchived string
 }
 
 // Problem is something that keeps a tree from loading.
@@ -53,7 +52,7 @@ type Problem struct {
 	Err error
 }
 
-// Origin says whose a file or a problem is: exactly one field is set.
+// Origin is where a file or a problem is from: exactly one field is set.
 type Origin struct {
 	ConfigMap types.NamespacedName
 	// Directory is the path below --scripts-dir.
@@ -61,7 +60,7 @@ type Origin struct {
 	Hook      string
 }
 
-// String gives "ConfigMap namespace/name", "directory path" or "hook name".
+// String returns "ConfigMap namespace/name", "directory path" or "hook name".
 func (o Origin) String() string {
 	switch {
 	case o.Hook != "":
@@ -72,20 +71,12 @@ func (o Origin) String() string {
 	return "ConfigMap " + o.ConfigMap.String()
 }
 
-// String gives "ConfigMap catset/catset-hooks: sync.js:14:9: Unexpected token".
+// String returns "ConfigMap catset/catset-hooks: sync.js:14:9: Unexpected token".
 func (p Problem) String() string {
-	text := fmt.Sprintf("%s: %s", p.Origin, p.Err)
-	if len(text) <= maxProblemText {
-		return text
-	}
-	cut := maxProblemText
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
+	return engines.Truncate(fmt.Sprintf("%s: %s", p.Origin, p.Err), maxProblemText)
 }
 
-// Reason is the problem's name on events and conditions.
+// Reason returns the problem's name on events and conditions.
 func (p Problem) Reason() string {
 	var e *engines.Error
 	switch {
@@ -98,7 +89,7 @@ func (p Problem) Reason() string {
 	}
 }
 
-// Message gives all problems, a line each, or "" if there are none.
+// Message returns all problems, a line each, or "" if there are none.
 func (s State) Message() string {
 	lines := make([]string, 0, len(s.Problems)+1)
 	for _, p := range s.Problems {
@@ -110,13 +101,13 @@ func (s State) Message() string {
 	return strings.Join(lines, "\n")
 }
 
-// Equal says whether both tell the same.
+// Equal reports whether both states look the same to users.
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
-		s.From == o.From && s.NoEarlier == o.NoEarlier && s.Warnings == o.Warnings && s.NotKept == o.NotKept
+		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings && s.NotArchived == o.NotArchived
 }
 
-// withProblems tells what several hooks have in common once, and no more than can be read.
+// withProblems returns the state with the problems, each once, and at most maxProblems.
 func (s State) withProblems(problems []Problem) State {
 	byText := map[string]Problem{}
 	for _, p := range problems {
@@ -131,7 +122,7 @@ func (s State) withProblems(problems []Problem) State {
 	return s
 }
 
-// list gives names for an error: sorted, and no more than can be read.
+// list returns names for an error: sorted, and no more than can be read.
 func list(names iter.Seq[string]) string {
 	all := slices.Sorted(names)
 	switch {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// quietFor is how long the ConfigMaps of a tree must be still before they are
-	// read, if there are several: whoever edits them together writes them one after another.
-	quietFor = 50 * time.Millisecond
-	// quietLimit is how long edits that don't end can hold up a tree.
-	quietLimit = time.Second
+	// debounceTime is how long the ConfigMaps of a tree must have no changes before they are
+	// read, if there are several, because they are written one after another.
+	debounceTime = 50 * time.Millisecond
+	// debounceLimit is how long edits that don't end can hold up a tree.
+	debounceLimit = time.Second
 	// retryAfter is how long a tree rests that failed for a reason that may pass.
 	retryAfter = time.Minute
 )
@@ -29,8 +29,8 @@ type Tree struct {
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	closing sync.Once
-	// archivist keeps what has loaded, or is nil.
-	archivist *archivist
+	// archiver keeps what has loaded, or is nil.
+	archiver *archiver
 
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
@@ -39,21 +39,21 @@ type Tree struct {
 	// What follows belongs to the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
-	earlier  earlier
+	restored restored
 }
 
-// Current gives the revision that serves, or nil until the first one has loaded.
+// Current returns the revision that serves, or nil until the first one has loaded.
 // Whoever answers one call with it should ask once, and keep it until the call ends.
 func (t *Tree) Current() *Revision { return t.current.Load() }
 
-// State says how far the tree has come.
+// State returns how far the tree has come.
 func (t *Tree) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// Objects gives the ConfigMaps among the sources that exist, as they were last read,
+// Objects returns the ConfigMaps among the sources that exist, as they were last read,
 // for events about them.
 func (t *Tree) Objects() []Object {
 	var objects []Object
@@ -84,8 +84,8 @@ func (t *Tree) Close() {
 	})
 }
 
-// poke wakes run. A wake that it has not yet heard stands for this one as well.
-func (t *Tree) poke() {
+// trigger wakes run. A wake that it has not yet heard stands for this one as well.
+func (t *Tree) trigger() {
 	select {
 	case t.wake <- struct{}{}:
 	default:
@@ -102,29 +102,29 @@ func (t *Tree) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-retry:
-			if woken = time.Now(); passing(t.failures) {
+			if woken = time.Now(); isTransient(t.failures) {
 				t.failures = nil
 			}
 		case <-t.wake:
 			woken = time.Now()
-			t.settle(ctx)
+			t.debounce(ctx)
 		}
 		t.load(ctx, woken)
-		if retry = nil; passing(t.failures) || t.earlier.passing {
+		if retry = nil; isTransient(t.failures) || t.restored.transient {
 			retry = time.After(retryAfter)
 		}
 	}
 }
 
-func (t *Tree) settle(ctx context.Context) {
+func (t *Tree) debounce(ctx context.Context) {
 	if len(t.sources) < 2 {
 		return
 	}
-	limit := time.After(quietLimit)
+	limit := time.After(debounceLimit)
 	for {
 		select {
 		case <-t.wake:
-		case <-time.After(quietFor):
+		case <-time.After(debounceTime):
 			return
 		case <-limit:
 			return
@@ -148,10 +148,10 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 			return
 		}
-		t.earlier = earlier{}
+		t.restored = restored{}
 		t.publish(ctx, revision, State{Desired: content.id(), Warnings: d.warnings(revision)})
-		if t.archivist != nil {
-			t.archivist.offer(content.id(), d.sourced())
+		if t.archiver != nil {
+			t.archiver.offer(content.id(), d.sourceFiles())
 		}
 		if revision != before {
 			t.library.Metrics.reloaded(time.Since(woken))
@@ -167,8 +167,8 @@ func (t *Tree) read() map[Origin]reading {
 	return readings
 }
 
-// revision gives the revision of a content, compiling only what is new, or why it does not load.
-func (t *Tree) revision(ctx context.Context, d *draft, content fingerprint) (*Revision, []Problem) {
+// revision returns the revision of a content, compiling only what is new, or why it does not load.
+func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if last := t.Current(); last.is(content) {
 		return last, nil
 	}
@@ -180,8 +180,8 @@ func (t *Tree) revision(ctx context.Context, d *draft, content fingerprint) (*Re
 	return r, problems
 }
 
-// build gives the revision of a content, shared or compiled.
-func (t *Tree) build(ctx context.Context, d *draft, content fingerprint) (*Revision, []Problem) {
+// build returns the revision of a content, shared or compiled.
+func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if shared := t.library.loaded(content); shared != nil {
 		return shared, nil
 	}
@@ -192,15 +192,15 @@ func (t *Tree) build(ctx context.Context, d *draft, content fingerprint) (*Revis
 	return &Revision{ID: content.id(), Programs: programs, content: content}, nil
 }
 
-// publish swaps in what was loaded, and tells if anything has changed. next is what there
-// is to say of the sources.
+// publish swaps in what was loaded, and calls changed if the state is new. next is the
+// state of the sources.
 func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if ctx.Err() != nil {
 		return
 	}
-	next.Loaded, next.From, next.NoEarlier = r.id(), t.earlier.from, t.earlier.none
+	next.Loaded, next.RestoredFrom, next.NotRestored = r.id(), t.restored.from, t.restored.reason
 	t.mu.Lock()
-	next.NotKept = t.state.NotKept
+	next.NotArchived = t.state.NotArchived
 	same := t.state.Equal(next)
 	t.state = next
 	t.current.Store(r)
@@ -215,15 +215,15 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	t.changed()
 }
 
-// kept takes note of whether what serves would outlive the process.
-func (t *Tree) kept(err error) {
+// onArchived takes note of whether what serves would outlive the process.
+func (t *Tree) onArchived(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	t.mu.Lock()
-	news := t.state.NotKept != text
-	t.state.NotKept = text
+	news := t.state.NotArchived != text
+	t.state.NotArchived = text
 	t.mu.Unlock()
 	if news {
 		t.changed()

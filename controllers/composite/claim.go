@@ -12,8 +12,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// SelectorIndex names the way in which parents select children, alike for all
-// definitions that select alike.
+// SelectorIndex names the index of parents by their selector for children. It is the same for
+// all definitions with the same kind of selector.
 func (v *Variant) SelectorIndex() string {
 	if v.generate {
 		return "uid"
@@ -21,19 +21,19 @@ func (v *Variant) SelectorIndex() string {
 	return "spec.selector"
 }
 
-// Claim gives the selector of section 3.4 of the specification: the generated
-// one, or the parent's spec.selector.
+// Claim returns the generated selector or the parent's spec.selector (section 3.4 of the
+// specification).
 func (v *Variant) Claim(p *unstructured.Unstructured) (variant.Claim, error) {
 	if v.generate {
-		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: unmarked}, nil
+		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: hasNoMark}, nil
 	}
 	selector, err := selectorOf(p)
-	return variant.Claim{Selector: selector, Marked: unmarked}, err
+	return variant.Claim{Selector: selector, Marked: hasNoMark}, err
 }
 
-// unmarked says that no decorator and no map has made the object for the same
-// parent: what they made is theirs to update, release and delete.
-func unmarked(child *unstructured.Unstructured) bool {
+// hasNoMark reports whether neither a decorator nor a map made the object. They update,
+// release and delete their own objects of the same parent.
+func hasNoMark(child *unstructured.Unstructured) bool {
 	annotations := child.GetAnnotations()
 	return annotations[v1alpha1.DecoratorAnnotation] == "" && annotations[v1alpha1.MapAnnotation] == ""
 }

@@ -1,6 +1,6 @@
-// Package composite is what makes a CompositeController: which objects are a
-// parent's children, what its hooks are asked, what the answers mean, and how a
-// change of the parent reaches its children a few at a time.
+// Package composite implements the variant for CompositeControllers: which objects are the
+// children of a parent, what its hooks are sent, how their responses are read, and how a
+// change of the parent is rolled out to its children a few at a time.
 package composite
 
 import (
@@ -17,63 +17,65 @@ import (
 
 // Config is a CompositeController and its resources.
 type Config struct {
-	// Definition is the object as hooks are shown it.
+	// Definition is the object as requests carry it.
 	Definition map[string]any
 	Spec       v1alpha1.CompositeControllerSpec
 	// Parent is the resource whose objects are the parents.
 	Parent discovery.Resource
 	// Children are the resolved rules of the spec.
 	Children []variant.ChildRule
-	// RevisionNamespace is where the ControllerRevisions of cluster-scoped
-	// parents are kept. Those of other parents are kept beside them.
+	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
+	// Those of other parents are in the parent's namespace.
 	RevisionNamespace string
 }
 
-// Variant is the composite's part of a reconcile. It keeps no state.
+// Variant is the composite's part of a reconcile. It is stateless.
 type Variant struct {
 	config         Config
 	generate       bool
 	children       *variant.Placement
-	sync, finalize hook
-	// finalizer is what the finalize hook holds parents back by, or empty.
+	sync, finalize *variant.Hook
+	// finalizer is empty if there is no finalize hook.
 	finalizer string
-	// label is what tells the definition's ControllerRevisions.
+	// label is the value of CompositeLabel on the definition's ControllerRevisions.
 	label string
-	// rolling are the strategies of the kinds that are updated a few at a time.
+	// rolling are the strategies of the kinds that have a rolling update.
 	rolling map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy
 	paths   [][]string
 }
 
-// New makes the variant of one definition.
+// New returns the variant of one definition.
 func New(config Config) *Variant {
 	hooks := config.Spec.Hooks
+	newHook := func(name v1alpha1.HookName, given *v1alpha1.Hook) *variant.Hook {
+		return variant.NewHook(name, given, len(config.Children) > 0, "status", "children", "resyncAfterSeconds", "finalized")
+	}
 	v := &Variant{
 		config:   config,
 		generate: config.Spec.GenerateSelector != nil && *config.Spec.GenerateSelector,
 		children: variant.NewPlacement("children", config.Children),
-		sync:     newHook(v1alpha1.SyncHook, hooks.Sync, len(config.Children) > 0),
-		label:    typed(config.Definition).RevisionLabelValue(),
+		sync:     newHook(v1alpha1.SyncHook, hooks.Sync),
+		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
 		paths:    splitPaths(config.Spec.RevisionFields()),
 	}
-	if hooks.Finalize != nil {
-		v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize, len(config.Children) > 0)
-		v.finalizer = typed(config.Definition).Finalizer()
+	if v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize); v.finalize != nil {
+		v.finalizer = namedDefinition(config.Definition).Finalizer()
 	}
 	return v
 }
 
-// typed returns a CompositeController that has the definition's name and nothing else.
-func typed(definition map[string]any) *v1alpha1.CompositeController {
+// namedDefinition returns a CompositeController with the definition's name and nothing else.
+func namedDefinition(definition map[string]any) *v1alpha1.CompositeController {
 	return &v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: (&unstructured.Unstructured{Object: definition}).GetName()}}
 }
 
-// Rolling says that children of some kind are updated a few at a time, so that
-// parents have ControllerRevisions.
+// Rolling reports whether some kind has a rolling update, so that parents have
+// ControllerRevisions.
 func (v *Variant) Rolling() bool { return len(v.rolling) > 0 }
 
-// Unchecked returns the rules for children of kinds that have a status and are updated
-// a few at a time without a look at it.
+// Unchecked returns the rules for kinds that have a status and a rolling update without
+// status checks.
 func (v *Variant) Unchecked() []variant.ChildRule {
 	var unchecked []variant.ChildRule
 	for _, rule := range v.config.Children {
@@ -85,17 +87,16 @@ func (v *Variant) Unchecked() []variant.ChildRule {
 	return unchecked
 }
 
-// rolls says whether the observed parent has a rollout: children are not managed
-// for one that is being deleted and that no finalizer of ours holds back.
-func (v *Variant) rolls(observed variant.Observed) bool {
+// hasRollout reports whether rollouts apply to the observed parent. They don't if it is being
+// deleted and does not have the definition's finalizer.
+func (v *Variant) hasRollout(observed variant.Observed) bool {
 	return v.Rolling() && (!observed.Deleting() || slices.Contains(observed.Parent.GetFinalizers(), v.finalizer))
 }
 
-// Calls asks the sync hook, or the finalize hook in its place (section 2.2 of the
-// specification): once, or in a rollout once for each revision of the parent
-// that has children.
+// Calls returns one call of the sync hook or the finalize hook (section 2.2 of the
+// specification), or in a rollout one for each revision of the parent that has children.
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
-	if !v.rolls(observed) {
+	if !v.hasRollout(observed) {
 		return []variant.Call{v.call(observed, observed.Parent, "")}, nil
 	}
 	h, err := v.history(observed)
@@ -104,15 +105,15 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	}
 	var calls []variant.Call
 	for _, r := range h.live() {
-		calls = append(calls, v.call(observed, v.parentOf(h, r, observed), r.name))
+		calls = append(calls, v.call(observed, v.parentAt(h, r, observed), r.name))
 	}
 	return calls, nil
 }
 
-// Desired reads the hook's answers.
+// Desired makes one desired state of the answers.
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
-	if v.rolls(observed) {
+	if v.hasRollout(observed) {
 		return v.rollOut(observed, answers)
 	}
-	return v.read(answers[0], observed, v.selected(observed.Parent))
+	return v.readResponse(answers[0], observed, v.finishFor(observed.Parent))
 }

@@ -2,8 +2,8 @@ package composite
 
 import "fmt"
 
-// The condition of a parent's status that tells of a rollout, and its reasons
-// (section 0 of the specification; the last one is ours).
+// The condition of a parent's status that reports a rollout, and its reasons (section 0 of
+// the specification; metacontroller does not have the last one).
 const (
 	conditionUpdated       = "Updated"
 	reasonOnLatest         = "OnLatestRevision"
@@ -15,42 +15,42 @@ const (
 // maxNamed is how many children a message names.
 const maxNamed = 3
 
-// condition is what is told of a rollout.
+// condition is the condition Updated.
 type condition struct{ status, reason, message string }
 
-// told says how far a rollout is. It is True once all members are of the latest
-// revision, be they well or not, as in metacontroller.
-func (r *rollout) told() condition {
+// condition returns the state of the rollout. As in metacontroller it is True once all children
+// are of the update revision, even if some are unhealthy.
+func (r *rollout) condition() condition {
 	switch {
-	case len(r.moved) > 0:
-		return condition{"False", reasonProgressing, "updating " + named(r.moved) + r.withheld()}
-	case r.wait == nil:
-		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.latest.name}
+	case len(r.started) > 0:
+		return condition{"False", reasonProgressing, "updating " + namesOf(r.started) + r.withheldMessage()}
+	case r.blocker == nil:
+		return condition{"True", reasonOnLatest, "latest ControllerRevision: " + r.updateRevision.name}
 	default:
-		return condition{"False", reasonWaiting, r.wait.String() + r.withheld()}
+		return condition{"False", reasonWaiting, r.blocker.String() + r.withheldMessage()}
 	}
 }
 
-// withheld names the members that are missing on purpose, with the way out.
-func (r *rollout) withheld() string {
-	if len(r.unmade) == 0 {
+// withheldMessage names the children that are not created on purpose, and the remedy.
+func (r *rollout) withheldMessage() string {
+	if len(r.withheld) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; not made: %s, as %s and the hook wants no such child for an earlier ControllerRevision: "+
-		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", named(r.unmade), heldBack(r.unmade[0]))
+		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", namesOf(r.withheld), r.withheld[0].holdReason())
 }
 
-// named lists the children, but for those that are too many.
-func named(members []*child) string {
+// namesOf lists children, at most maxNamed of them.
+func namesOf(children []*rollingChild) string {
 	text := ""
-	for i, m := range members {
+	for i, c := range children {
 		switch {
 		case i == maxNamed:
-			return fmt.Sprintf("%s and %d more", text, len(members)-maxNamed)
+			return fmt.Sprintf("%s and %d more", text, len(children)-maxNamed)
 		case i > 0:
 			text += ", "
 		}
-		text += m.key.String()
+		text += c.key.String()
 	}
 	return text
 }

@@ -43,7 +43,7 @@ func TestConditionPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := parse(t, tc.status)
 			given := status["conditions"]
-			withUpdated(status, condition{"False", reasonWaiting, "m"}, nil, start, start)
+			setUpdatedCondition(status, condition{"False", reasonWaiting, "m"}, nil, start, start)
 			if diff := cmp.Diff(parse(t, tc.want), status); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

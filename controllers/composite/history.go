@@ -9,53 +9,69 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// history is all revisions of a parent and which of them each child is of.
+// history is all revisions of a parent and the revision of each child.
 type history struct {
-	latest *revision
-	// old are the others, newest first.
-	old    []*revision
-	holder map[childID]*revision
+	// updateRevision is the present state of the parent.
+	updateRevision *revision
+	// oldRevisions are the others, newest first.
+	oldRevisions    []*revision
+	revisionByChild map[childID]*revision
 }
 
-// history finds the revision that the parent is at, which may be an old one
-// again, and makes it if there is none (section 3.9 of the specification).
+// history finds the revision that equals the parent's present state, even if it is an old
+// one, or makes a new one (section 3.9 of the specification).
 func (v *Variant) history(observed variant.Observed) (*history, error) {
 	stored, err := readRevisions(observed)
 	if err != nil {
 		return nil, err
 	}
-	h := &history{old: stored}
+	h := &history{oldRevisions: stored}
 	patch := patchOf(observed.Parent.Object, v.paths)
 	at := slices.IndexFunc(stored, func(r *revision) bool { return apply.Equal(r.patch, patch) })
 	if at >= 0 {
-		h.latest = stored[at]
-		h.old = slices.Delete(stored, at, at+1)
-	} else if h.latest, err = v.newRevision(observed.Parent, patch, stored); err != nil {
+		h.updateRevision = stored[at]
+		h.oldRevisions = slices.Delete(stored, at, at+1)
+	} else if h.updateRevision, err = v.newRevision(observed.Parent, patch, stored); err != nil {
 		return nil, err
 	}
-	h.holder = v.holders(h)
+	h.revisionByChild = v.revisionByChild(h)
 	return h, nil
 }
 
-// live are the revisions that some child is of, the latest first and in any case.
-func (h *history) live() []*revision {
-	held := map[*revision]bool{}
-	for _, r := range h.holder {
-		held[r] = true
+// revisionByChild returns the revision of each child: the first that lists it, beginning with
+// the update revision and then newest first. Children of kinds that are no longer rolled out
+// are ignored.
+func (v *Variant) revisionByChild(h *history) map[childID]*revision {
+	byChild := map[childID]*revision{}
+	for _, r := range append([]*revision{h.updateRevision}, h.oldRevisions...) {
+		for _, id := range r.childIDs {
+			if v.rolling[id.GroupKind] != nil && byChild[id] == nil {
+				byChild[id] = r
+			}
+		}
 	}
-	live := []*revision{h.latest}
-	for _, r := range h.old {
-		if held[r] {
+	return byChild
+}
+
+// live returns the update revision and then the old revisions that have children.
+func (h *history) live() []*revision {
+	used := map[*revision]bool{}
+	for _, r := range h.revisionByChild {
+		used[r] = true
+	}
+	live := []*revision{h.updateRevision}
+	for _, r := range h.oldRevisions {
+		if used[r] {
 			live = append(live, r)
 		}
 	}
 	return live
 }
 
-// parentOf gives the parent as it was at a revision.
-func (v *Variant) parentOf(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
-	if r == h.latest {
+// parentAt returns the parent as it was at a revision.
+func (v *Variant) parentAt(h *history, r *revision, observed variant.Observed) *unstructured.Unstructured {
+	if r == h.updateRevision {
 		return observed.Parent
 	}
-	return &unstructured.Unstructured{Object: patched(observed.Parent.Object, r.patch, v.paths)}
+	return &unstructured.Unstructured{Object: withPatch(observed.Parent.Object, r.patch, v.paths)}
 }

@@ -37,8 +37,8 @@ func TestHookOfItsOwnVersion(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, bothInNamespace, "{method: InPlace}", "a")
-			w.add(t, bothInNamespace, "a=v1")
+			w := newEnv(t, bothInNamespace, "{method: InPlace}", "a")
+			w.addChild(t, bothInNamespace, "a=v1")
 			o := w.observed()
 			o.Finalizing = tc.finalizing
 			config := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -86,9 +86,9 @@ func errorText(err error) string {
 
 // TestCallsOfRevisions shows what the hook is asked in the middle of a rollout.
 func TestCallsOfRevisions(t *testing.T) {
-	w := newWorld(t, bothInNamespace, "{method: RollingInPlace}", "a", "b", "c")
+	w := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b", "c")
 	for _, line := range []string{"v0:", "v1: c", "v2: b", "v3: a"} {
-		w.store(t, bothInNamespace, line, 0)
+		w.storeRevision(t, bothInNamespace, line, 0)
 	}
 	calls, err := New(w.config).Calls(w.observed())
 	if err != nil {
@@ -119,13 +119,13 @@ func TestFinalizedByAll(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, bothInNamespace, "{method: RollingInPlace}", "a", "b")
-			w.store(t, bothInNamespace, "v1: b", 0)
-			w.turn("v2")
+			w := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b")
+			w.storeRevision(t, bothInNamespace, "v1: b", 0)
+			w.setImage("v2")
 			answering(func(body map[string]any, call variant.Call) {
 				body["finalized"] = map[any]bool{"v1": tc.old, "v2": tc.new}[imageOf(call)]
 			})(w)
-			d, err := w.decide(w.observed())
+			d, err := w.desired(w.observed())
 			if err != nil {
 				t.Fatal(err)
 			}

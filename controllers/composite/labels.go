@@ -9,23 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// templateLabels are those that metacontroller gives revisions.
+// templateLabels returns the labels that metacontroller sets on revisions.
 func templateLabels(p *unstructured.Unstructured) map[string]string {
 	given, _, _ := unstructured.NestedStringMap(p.Object, "spec", "template", "metadata", "labels")
 	return given
 }
 
-// satisfying makes labels that the selector matches, so that what carries them is
-// found again (in metacontroller the labels of the parent's template need not). Where
-// an expression leaves a choice it takes the preferred label if that will do, or
-// else the first value that does.
-func satisfying(selector labels.Selector, preferred map[string]string) map[string]string {
+// labelsMatching returns labels that the selector matches, so that the objects are found again
+// (metacontroller's, those of the parent's template, may not match). If an expression leaves
+// a choice, it takes the preferred value if that matches, or else the first one that does.
+func labelsMatching(selector labels.Selector, preferred map[string]string) map[string]string {
 	set := map[string]string{}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.NotIn, selection.NotEquals, selection.DoesNotExist:
-			continue // The absence of the label satisfies it.
+			continue // An absent label matches.
 		}
 		values := slices.Concat([]string{preferred[r.Key()]}, slices.Sorted(maps.Keys(r.Values())), []string{""})
 		for _, value := range values {

@@ -9,33 +9,32 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// OwnRevisions picks the definition's own out of a parent's ControllerRevisions: those
-// with its label, and of those without any, which metacontroller and earlier versions
-// made, those that name children of a kind that it declares. One that names no
-// children may be anybody's: it is this definition's unless another one is known to
-// roll out children of the parent.
+// OwnRevisions returns those of a parent's ControllerRevisions that belong to the definition:
+// those with its label, and those without a label, made by metacontroller or earlier versions,
+// that list children of a kind that it declares. One that has neither label nor children
+// belongs to the definition unless the parent also has revisions of another one.
 func (v *Variant) OwnRevisions(all []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var own, unnamed []*unstructured.Unstructured
+	var own, childless []*unstructured.Unstructured
 	alone := true
 	for _, revision := range all {
 		label, labelled := revision.GetLabels()[v1alpha1.CompositeLabel]
-		claims := claimsOf(revision, "")
+		ids := childIDsOf(revision, "")
 		switch {
-		case labelled && label == v.label, !labelled && slices.ContainsFunc(claims, v.declares):
+		case labelled && label == v.label, !labelled && slices.ContainsFunc(ids, v.declares):
 			own = append(own, revision)
-		case !labelled && len(claims) == 0:
-			unnamed = append(unnamed, revision)
+		case !labelled && len(ids) == 0:
+			childless = append(childless, revision)
 		default:
 			alone = false
 		}
 	}
 	if alone {
-		own = append(own, unnamed...)
+		own = append(own, childless...)
 	}
 	return own
 }
 
-// declares reports whether a child is of a kind of the definition's.
+// declares reports whether the definition declares the kind of a child.
 func (v *Variant) declares(id childID) bool {
 	return slices.ContainsFunc(v.config.Children, func(rule variant.ChildRule) bool { return rule.Kind.GroupKind() == id.GroupKind })
 }

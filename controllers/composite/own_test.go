@@ -76,37 +76,37 @@ func revisionOf(line string) *unstructured.Unstructured {
 		id.Kind = kind
 		ids = append(ids, id)
 	}
-	setClaims(revision, ids)
+	setChildIDs(revision, ids)
 	return revision
 }
 
 // TestTwoDefinitions has two definitions roll out for one parent at the same time,
 // each in the revisions that it made: neither writes to the other's, and then nothing.
 func TestTwoDefinitions(t *testing.T) {
-	first := newWorld(t, childInOne, "{method: RollingInPlace}", "a", "b")
-	second := newWorld(t, bothInNone, "{method: RollingInPlace}", "x", "y")
+	first := newEnv(t, childInOne, "{method: RollingInPlace}", "a", "b")
+	second := newEnv(t, bothInNone, "{method: RollingInPlace}", "x", "y")
 	second.config.Definition = map[string]any{"metadata": map[string]any{"name": "others"}}
 	second.config.Children = second.config.Children[:1]
 	var all []*unstructured.Unstructured
 	both := func() (writes int) {
-		for _, w := range []*world{first, second} {
+		for _, w := range []*env{first, second} {
 			own := New(w.config).OwnRevisions(all)
 			rest := slices.DeleteFunc(slices.Clone(all), func(r *unstructured.Unstructured) bool { return slices.Contains(own, r) })
 			w.revisions = own
-			writes += w.pass(t)
+			writes += w.reconcile(t)
 			for _, r := range w.revisions {
 				if slices.ContainsFunc(rest, func(o *unstructured.Unstructured) bool { return o.GetName() == r.GetName() }) {
 					t.Fatalf("%s is of both definitions", r.GetName())
 				}
 			}
 			all = append(rest, w.revisions...)
-			w.settle()
+			w.becomeReady()
 		}
 		return writes
 	}
 	for _, image := range []string{"v2", "v3", "v2"} {
-		first.turn(image)
-		second.turn(image)
+		first.setImage(image)
+		second.setImage(image)
 		for range 10 {
 			both()
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// splitPaths makes paths of revisionHistory.fieldPaths, as "spec.template".
+// splitPaths splits revisionHistory.fieldPaths, such as "spec.template".
 func splitPaths(fieldPaths []string) [][]string {
 	paths := make([][]string, len(fieldPaths))
 	for i, path := range fieldPaths {
@@ -14,8 +14,8 @@ func splitPaths(fieldPaths []string) [][]string {
 	return paths
 }
 
-// patchOf reduces a parent to the fields at paths (section 3.9 of the
-// specification). What the parent does not have is left out.
+// patchOf returns the fields of a parent at paths (section 3.9 of the specification).
+// Fields that the parent does not have are left out.
 func patchOf(object map[string]any, paths [][]string) map[string]any {
 	patch := map[string]any{}
 	for _, path := range paths {
@@ -26,10 +26,9 @@ func patchOf(object map[string]any, paths [][]string) map[string]any {
 	return patch
 }
 
-// patched gives a parent with the fields at paths as they are in patch. Unlike
-// in metacontroller a field that patch does not have is taken away: the parent
-// did not have it then.
-func patched(object, patch map[string]any, paths [][]string) map[string]any {
+// withPatch returns a parent with the fields at paths as in patch. Unlike metacontroller it
+// removes fields that patch does not have, as the parent did not have them at that time.
+func withPatch(object, patch map[string]any, paths [][]string) map[string]any {
 	for _, path := range paths {
 		if value := valueAt(patch, path); value != nil {
 			object = withValue(object, path, value)
@@ -40,7 +39,7 @@ func patched(object, patch map[string]any, paths [][]string) map[string]any {
 	return object
 }
 
-// valueAt gives the value at path, or nil if there is none.
+// valueAt returns the value at path, or nil if there is none.
 func valueAt(object map[string]any, path []string) any {
 	value := any(object)
 	for _, field := range path {
@@ -53,7 +52,7 @@ func valueAt(object map[string]any, path []string) any {
 	return value
 }
 
-// withValue gives a copy of object that has value at path. All beside the path is shared.
+// withValue returns a copy of object with value at path. Everything else is shared.
 func withValue(object map[string]any, path []string, value any) map[string]any {
 	result := make(map[string]any, len(object)+1)
 	maps.Copy(result, object)
@@ -65,7 +64,7 @@ func withValue(object map[string]any, path []string, value any) map[string]any {
 	return result
 }
 
-// withoutValue gives object with nothing at path: a copy, unless it is so already.
+// withoutValue returns object without the value at path: a copy, unless there is none.
 func withoutValue(object map[string]any, path []string) map[string]any {
 	if valueAt(object, path) == nil {
 		return object

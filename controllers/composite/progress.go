@@ -9,40 +9,40 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// movedAt is the annotation of a ControllerRevision that tells when a child was
-// last moved to it. It is written with the move, so that it costs no request and
-// outlives the process.
-const movedAt = v1alpha1.GroupName + "/moved-at"
+// updateStartedAt is the annotation of a ControllerRevision with the time when the update of
+// a child to it last started. It is written together with the list of children, so that it
+// costs no request and survives a restart.
+const updateStartedAt = v1alpha1.GroupName + "/moved-at"
 
-// progressed is when the parent's rollout last got on: when a child was moved to
-// any revision, or when the newest revision was made.
-func (h *history) progressed(moved []*child, now time.Time) time.Time {
-	if len(moved) > 0 || h.latest.stored == nil {
+// lastProgress returns when the parent's rollout last made progress: when the update of a
+// child started, or when the newest revision was created.
+func (r *rollout) lastProgress(now time.Time) time.Time {
+	if len(r.started) > 0 || r.updateRevision.stored == nil {
 		return now
 	}
-	at := h.latest.progressed()
-	for _, r := range h.old {
-		if t := r.progressed(); t.After(at) {
+	at := r.updateRevision.lastProgress()
+	for _, old := range r.oldRevisions {
+		if t := old.lastProgress(); t.After(at) {
 			at = t
 		}
 	}
 	return at
 }
 
-func (r *revision) progressed() time.Time {
+func (r *revision) lastProgress() time.Time {
 	created := r.stored.GetCreationTimestamp().Time
-	moved, err := time.Parse(time.RFC3339, r.stored.GetAnnotations()[movedAt])
-	if err != nil || created.After(moved) {
+	started, err := time.Parse(time.RFC3339, r.stored.GetAnnotations()[updateStartedAt])
+	if err != nil || created.After(started) {
 		return created
 	}
-	return moved
+	return started
 }
 
-// overdue makes the condition say that a rollout is stuck if it has waited for
-// longer than it may, or else gives the seconds that it has left, at least one.
-// It counts from the last move, also where that was before a pause or before the
-// parent went back to an old revision.
-func (c *condition) overdue(deadline int32, since, now time.Time) (left float64) {
+// checkDeadline sets reason ProgressDeadlineExceeded if a rollout has waited for longer than
+// its deadline. Otherwise it returns the seconds that are left, at least 1, or 0 if there is no
+// deadline. The time counts from the last progress, even if that was before a pause or before
+// the parent returned to an old revision.
+func (c *condition) checkDeadline(deadline int32, since, now time.Time) (left float64) {
 	if deadline == 0 || c.reason != reasonWaiting {
 		return 0
 	}
@@ -55,33 +55,25 @@ func (c *condition) overdue(deadline int32, since, now time.Time) (left float64)
 	return 0
 }
 
-// deadline is how long the rollout may wait, in seconds, or 0 if it may for ever.
-// What is held back on purpose has no deadline.
+// deadline returns the progress deadline in seconds, or 0 if there is none. A child that is
+// held on purpose has no deadline.
 func (r *rollout) deadline() int32 {
-	if !r.waiting() || r.wait.member.strategy.ProgressDeadlineSeconds == nil {
+	if !r.waiting() || r.blocker.child.strategy.ProgressDeadlineSeconds == nil {
 		return 0
 	}
-	return *r.wait.member.strategy.ProgressDeadlineSeconds
+	return *r.blocker.child.strategy.ProgressDeadlineSeconds
 }
 
-// tell puts the condition into the desired status, and asks for a pass at the
+// setCondition sets the condition Updated of the desired status and requests a resync at the
 // deadline.
-func (r *rollout) tell(desired *variant.Desired, h *history, observed variant.Observed) {
-	since := h.progressed(r.moved, observed.Now)
-	told := r.told()
-	left := told.overdue(r.deadline(), since, observed.Now)
-	desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, left)
+func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observed) {
+	since := r.lastProgress(observed.Now)
+	updated := r.condition()
+	left := updated.checkDeadline(r.deadline(), since, observed.Now)
+	desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, left)
 	desired.TimeDependent = left > 0
 	if observed.BuiltIn && desired.Status["conditions"] == nil {
-		return // The conditions are another controller's, unless the hook takes them on.
+		return // The conditions belong to another controller, unless the hook sets them.
 	}
-	withUpdated(desired.Status, told, updatedBefore(observed.Parent), since, observed.Now)
-}
-
-// sooner gives the smaller of two times of which 0 or less means never.
-func sooner(a, b float64) float64 {
-	if a <= 0 || b > 0 && b < a {
-		return b
-	}
-	return a
+	setUpdatedCondition(desired.Status, updated, observedCondition(observed.Parent), since, observed.Now)
 }

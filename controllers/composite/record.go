@@ -3,7 +3,6 @@ package composite
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,108 +10,93 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// records gives the ControllerRevisions that are to be there: the latest, then
-// the old ones by age, the newest last, without those that have no children and
-// exceed revisionHistoryLimit. One that stays as it is is the observed object itself.
-func (v *Variant) records(observed variant.Observed, h *history, r *rollout) ([]*unstructured.Unstructured, error) {
-	latest, err := v.latestRecord(observed, h, r)
+// desiredRevisions returns the desired ControllerRevisions: that of the update revision, then
+// the old ones, oldest first, without unused ones that exceed revisionHistoryLimit. One that
+// does not change is the observed object itself.
+func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*unstructured.Unstructured, error) {
+	update, err := v.desiredUpdateRevision(observed, r)
 	if err != nil {
 		return nil, err
 	}
 	var old []*unstructured.Unstructured
-	idle := 0
-	for _, rev := range h.old {
-		held := r.heldBy(rev)
-		if len(held) == 0 {
-			idle++
+	unused := 0
+	for _, rev := range r.oldRevisions {
+		ids := r.childIDsOf(rev)
+		if len(ids) == 0 {
+			unused++
 		}
-		if len(held) > 0 || idle <= v.config.Spec.RevisionLimit() {
-			old = append(old, rev.record(held, v.label))
+		if len(ids) > 0 || unused <= v.config.Spec.RevisionLimit() {
+			old = append(old, rev.withChildIDs(ids, v.label))
 		}
 	}
 	slices.Reverse(old)
-	return append([]*unstructured.Unstructured{latest}, old...), nil
+	return append([]*unstructured.Unstructured{update}, old...), nil
 }
 
-// heldBy gives the children that are of a revision.
-func (r *rollout) heldBy(rev *revision) []childID {
-	var held []childID
-	for _, m := range r.members {
-		if m.holder == rev {
-			held = append(held, m.id)
+// childIDsOf returns the children of a revision.
+func (r *rollout) childIDsOf(rev *revision) []childID {
+	var ids []childID
+	for _, c := range r.children {
+		if c.revision == rev {
+			ids = append(ids, c.id)
 		}
 	}
-	return held
+	return ids
 }
 
-// record returns the stored revision with other children, and then with the
-// definition's label, or as it is.
-func (r *revision) record(held []childID, label string) *unstructured.Unstructured {
-	if sameClaims(held, r.claims) {
+// withChildIDs returns the stored revision with other children and the definition's label,
+// or the stored revision itself if the children are the same.
+func (r *revision) withChildIDs(ids []childID, label string) *unstructured.Unstructured {
+	if sameChildIDs(ids, r.childIDs) {
 		return r.stored
 	}
-	set := r.stored.GetLabels()
-	if set == nil {
-		set = map[string]string{}
-	}
-	set[v1alpha1.CompositeLabel] = label
-	changed := variant.WithMetadata(r.stored)
-	changed.SetLabels(set)
-	setClaims(changed, held)
+	changed := variant.WithMarks(r.stored, map[string]any{v1alpha1.CompositeLabel: label}, nil)
+	setChildIDs(changed, ids)
 	return changed
 }
 
-func (v *Variant) latestRecord(observed variant.Observed, h *history, r *rollout) (*unstructured.Unstructured, error) {
-	held := r.heldBy(h.latest)
-	if h.latest.stored == nil {
-		return v.newRecord(observed.Parent, h.latest, held)
+// desiredUpdateRevision returns the ControllerRevision of the update revision.
+func (v *Variant) desiredUpdateRevision(observed variant.Observed, r *rollout) (*unstructured.Unstructured, error) {
+	update := r.updateRevision
+	ids := r.childIDsOf(update)
+	if update.stored == nil {
+		return v.newRevisionObject(observed.Parent, update, ids)
 	}
-	record := h.latest.record(held, v.label)
-	if len(r.moved) > 0 {
-		record = stamped(record, observed.Now)
+	object := update.withChildIDs(ids, v.label)
+	if len(r.started) > 0 {
+		object = variant.WithMarks(object, nil, map[string]any{updateStartedAt: formatTime(observed.Now)})
 	}
-	return record, nil
+	return object, nil
 }
 
-// stamped notes that a child was moved to a revision.
-func stamped(record *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
-	annotations := record.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[movedAt] = stamp(now)
-	record = variant.WithMetadata(record)
-	record.SetAnnotations(annotations)
-	return record
-}
-
-// newRecord is a ControllerRevision that is yet to be made. Whoever writes it
-// adds the owner reference.
-func (v *Variant) newRecord(p *unstructured.Unstructured, r *revision, held []childID) (*unstructured.Unstructured, error) {
+// newRevisionObject returns the ControllerRevision to create for a revision. The core adds the
+// owner reference.
+func (v *Variant) newRevisionObject(p *unstructured.Unstructured, r *revision, ids []childID) (*unstructured.Unstructured, error) {
 	claim, err := v.Claim(p)
 	if err != nil {
 		return nil, err
 	}
-	record := &unstructured.Unstructured{Object: map[string]any{"parentPatch": r.patch}}
-	record.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ControllerRevisionKind))
-	record.SetName(r.name)
-	record.SetNamespace(v.config.RevisionNamespace)
+	object := &unstructured.Unstructured{Object: map[string]any{"parentPatch": r.patch}}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ControllerRevisionKind))
+	object.SetName(r.name)
+	object.SetNamespace(v.config.RevisionNamespace)
 	if p.GetNamespace() != "" {
-		record.SetNamespace(p.GetNamespace())
+		object.SetNamespace(p.GetNamespace())
 	}
-	set := satisfying(claim.Selector, templateLabels(p))
+	set := labelsMatching(claim.Selector, templateLabels(p))
 	set[v1alpha1.RevisionGroupLabel] = v.config.Parent.Group
 	set[v1alpha1.RevisionResourceLabel] = v.config.Parent.GroupVersionResource.Resource
 	set[v1alpha1.CompositeLabel] = v.label
-	record.SetLabels(set)
-	record.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
-	setClaims(record, held)
-	return record, nil
+	object.SetLabels(set)
+	object.SetAnnotations(map[string]string{numberAnnotation: strconv.Itoa(r.number)})
+	setChildIDs(object, ids)
+	return object, nil
 }
 
-func setClaims(record *unstructured.Unstructured, held []childID) {
-	delete(record.Object, "children")
-	if len(held) > 0 {
-		record.Object["children"] = claimed(held)
+// setChildIDs sets the children of a ControllerRevision.
+func setChildIDs(object *unstructured.Unstructured, ids []childID) {
+	delete(object.Object, "children")
+	if len(ids) > 0 {
+		object.Object["children"] = encodeChildIDs(ids)
 	}
 }

@@ -2,7 +2,7 @@ package composite
 
 import (
 	"cmp"
-	"crypto/sha1" // It makes names, which are metacontroller's; nothing rests on its strength.
+	"crypto/sha1" // Only for names, which are the same as metacontroller's.
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,31 +18,31 @@ import (
 // maxRevisionPrefix leaves room for a dash and a hash in a name of 253 characters.
 const maxRevisionPrefix = 212
 
-// revision is a state of a parent that children may be of.
+// revision is a state of a parent that some children may follow.
 type revision struct {
 	name  string
 	patch map[string]any
 	// stored is the ControllerRevision as it was observed, or nil if it is new.
 	stored *unstructured.Unstructured
-	// claims are the children that the stored one names.
-	claims []childID
-	// number counts the parent's revisions. Those that metacontroller made have none.
+	// childIDs are the children that stored lists.
+	childIDs []childID
+	// number is the sequence number of the revision. It is 0 for those of metacontroller.
 	number int
 }
 
-// numberAnnotation tells apart the ages of ControllerRevisions of one second, the
+// numberAnnotation orders ControllerRevisions that were created in the same second, the
 // precision of creation times.
 const numberAnnotation = v1alpha1.GroupName + "/revision"
 
 func numberOf(stored *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(stored.GetAnnotations()[numberAnnotation])
 	if err != nil {
-		return 0 // It decides about an order and nothing else.
+		return 0 // The number only affects the order.
 	}
 	return n
 }
 
-// created orders revisions by age. One that is not stored yet is the newest.
+// created returns the time of creation in seconds. A revision that is not stored yet is the newest.
 func (r *revision) created() int64 {
 	if r.stored == nil {
 		return 1<<63 - 1
@@ -50,7 +50,7 @@ func (r *revision) created() int64 {
 	return r.stored.GetCreationTimestamp().Unix()
 }
 
-// newestFirst orders revisions of one age by name, so that it is always the same.
+// newestFirst compares revisions by age, and by name if they have the same age.
 func newestFirst(a, b *revision) int {
 	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(b.number, a.number), cmp.Compare(a.name, b.name))
 }
@@ -62,14 +62,14 @@ func readRevisions(observed variant.Observed) ([]*revision, error) {
 		if !ok {
 			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
 		}
-		claims := claimsOf(stored, observed.Parent.GetNamespace())
-		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, claims: claims, number: numberOf(stored)})
+		ids := childIDsOf(stored, observed.Parent.GetNamespace())
+		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, childIDs: ids, number: numberOf(stored)})
 	}
 	slices.SortFunc(revisions, newestFirst)
 	return revisions, nil
 }
 
-// newRevision is the one after all others.
+// newRevision returns a revision with the next number.
 func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any, others []*revision) (*revision, error) {
 	name, err := v.revisionName(p, patch)
 	number := 0
@@ -79,8 +79,8 @@ func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any
 	return &revision{name: name, patch: patch, number: number + 1}, err
 }
 
-// revisionName is made as in section 0 of the specification, but for the name of the
-// definition, so that two of them have revisions of their own for one state.
+// revisionName returns the name of section 0 of the specification, except that the hash covers
+// the label of the definition: two definitions have separate revisions of the same state.
 func (v *Variant) revisionName(p *unstructured.Unstructured, patch map[string]any) (string, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestPatch(t *testing.T) {
 			if diff := cmp.Diff(parse(t, tc.patch), patchOf(current, paths)); diff != "" {
 				t.Errorf("%s\npatch -want +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(parse(t, tc.want), patched(current, parse(t, tc.old), paths)); diff != "" {
+			if diff := cmp.Diff(parse(t, tc.want), withPatch(current, parse(t, tc.old), paths)); diff != "" {
 				t.Errorf("%s\nobject -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(parse(t, object), current); diff != "" {
@@ -117,7 +117,7 @@ func TestRevisionLabels(t *testing.T) {
 			p := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web", "uid": "u1"}, "spec": parse(t, tc.spec)}}
 			v := newVariant(v1alpha1.HookV2, tc.generate)
 			v.config.Parent, v.config.RevisionNamespace, v.label = sets, "host", "one"
-			got, err := v.newRecord(p, &revision{name: "r", patch: map[string]any{}}, nil)
+			got, err := v.newRevisionObject(p, &revision{name: "r", patch: map[string]any{}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,8 +183,8 @@ func TestNewRevision(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tc.in, "{method: RollingInPlace}", "a")
-			d, err := w.decide(w.observed())
+			w := newEnv(t, tc.in, "{method: RollingInPlace}", "a")
+			d, err := w.desired(w.observed())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,48 +220,48 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 // TestTakeOver has objects as metacontroller leaves them: a rollout that is over
 // costs no write.
 func TestTakeOver(t *testing.T) {
-	w := newWorld(t, bothInNamespace, "{method: RollingRecreate}", "a")
-	w.pass(t)
+	w := newEnv(t, bothInNamespace, "{method: RollingRecreate}", "a")
+	w.reconcile(t)
 	delete(w.revisions[0].Object["metadata"].(map[string]any), "annotations")
 	unlabel(w.revisions[0])
 	name := w.revisions[0].GetName()
 	w.parent.Object["status"] = map[string]any{"seen": "v1", "observedGeneration": int64(1), "conditions": []any{map[string]any{
 		"type": "Updated", "status": "True", "reason": "OnLatestRevision", "message": "latest ControllerRevision: " + name,
 	}}}
-	if n := w.pass(t); n != 0 {
+	if n := w.reconcile(t); n != 0 {
 		t.Errorf("%d writes, where metacontroller left nothing to do", n)
 	}
 }
 
 // TestRevisionsAbsent has the passes in which there is no rollout.
 func TestRevisionsAbsent(t *testing.T) {
-	deleted := func(w *world) {
+	deleted := func(w *env) {
 		w.parent.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-03-01T00:00:00Z"
 	}
-	held := func(w *world) {
+	held := func(w *env) {
 		deleted(w)
 		w.parent.SetFinalizers([]string{"metacontroller.io/compositecontroller-sets"})
 	}
 	cases := map[string]struct {
 		reason, method string
-		edit           func(w *world)
+		edit           func(w *env)
 		rolls          bool
 	}{
-		"Live":        {"A rolling method makes revisions.", "RollingInPlace", func(*world) {}, true},
-		"NotRolling":  {"Other methods have none.", "InPlace", func(*world) {}, false},
+		"Live":        {"A rolling method makes revisions.", "RollingInPlace", func(*env) {}, true},
+		"NotRolling":  {"Other methods have none.", "InPlace", func(*env) {}, false},
 		"Deleted":     {"Children of a parent that goes are not managed.", "RollingInPlace", deleted, false},
 		"DeletedHeld": {"Unless the finalizer holds it.", "RollingInPlace", held, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, bothInNamespace, "{method: "+tc.method+"}", "a")
+			w := newEnv(t, bothInNamespace, "{method: "+tc.method+"}", "a")
 			tc.edit(w)
 			o := w.observed()
 			calls, err := New(w.config).Calls(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := w.decide(o)
+			d, err := w.desired(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,111 +1,104 @@
 package composite
 
-// A rollout follows section 3.9 of the specification. The members that are of
-// the latest revision are as its answer wants them, the others as the answer for
-// their own revision does. In each pass some are moved to the latest one:
+// A rollout follows section 3.9 of the specification. Children of the update revision are as
+// its answer wants them, the others as the answer for their own revision does. Each reconcile
+// assigns some children to the update revision:
 //
-//   - those that it would leave as they are;
-//   - those that are missing, that no old revision would make and that nothing
-//     holds back;
-//   - in the order of the hook, others, so long as fewer members are down than the
+//   - those that it would leave unchanged;
+//   - those that are missing, that no old revision would create and that are not held;
+//   - in the order of the hook, others, while fewer children are unavailable than the
 //     strategy of the next one allows.
 //
-// A member that is down loses nothing by being moved. It may be moved even while
-// members before it wait for it, as it may be its old revision that keeps it
-// down. So that the members of a broken revision are not all moved at once, it
-// still waits for those in the middle of an update. Where it may not be moved, a
-// missing child comes back as its old revision wants it, as in a StatefulSet.
+// An unavailable child loses nothing by an update. It may be updated before children that
+// wait for it, as its old revision may be what keeps it unavailable. It still waits for
+// children that are being updated, so that a broken update does not reach all at once. If it
+// must wait, a missing child is created as its old revision wants it, as in a StatefulSet.
 //
-// A child that is there and that no revision claims, or whose revision does not
-// want it any more, stays as it is until it is moved. metacontroller updates it
-// at once. It is there when rolling updates begin, when somebody has deleted a
-// ControllerRevision, and when not all of them could be written.
+// An existing child that no revision lists, or that its revision no longer wants, stays as it
+// is until it is updated. metacontroller updates it at once. Such children exist when rolling
+// updates begin, when a user has deleted a ControllerRevision, and when not all
+// ControllerRevisions could be written.
 //
-// A child that was never there is made as the latest, unless it is held back while
-// others of its kind are of old revisions: then it is made as the newest of these
-// that wants it, or not at all before it is free.
+// A new child is created as the update revision wants it, unless it is held while others of
+// its kind are of old revisions: then it is created as the newest of these that wants it, or
+// not until it is released.
 type rollout struct {
-	latest   *revision
-	history  *history
+	*history
 	versions versions
-	members  []*child
-	// middle and down count the members that are so.
-	middle, down int
-	// moved are the members whose update begins with this pass.
-	moved []*child
-	// unmade are the members that are missing and are not made in this pass.
-	unmade []*child
-	// wait is why the first member that is not of the latest revision is not, or
-	// nil if there is none.
-	wait *wait
+	children []*rollingChild
+	// updating and unavailable count children.
+	updating, unavailable int
+	// started are the children whose update starts with this reconcile.
+	started []*rollingChild
+	// withheld are the missing children that are not created in this reconcile.
+	withheld []*rollingChild
+	// blocker is nil if no child of an old revision has to wait.
+	blocker *blocker
 }
 
-// run decides of which revision each member is from now on.
+// run sets the revision of each child.
 func (r *rollout) run() {
-	r.settle()
-	r.assess()
-	for _, m := range r.members {
-		if m.holder == r.latest {
+	r.assignRevisions()
+	for _, c := range r.children {
+		c.assess(r.updateRevision)
+		r.count(c, 1)
+	}
+	for _, c := range r.children {
+		if c.revision == r.updateRevision {
 			continue
 		}
-		switch reason := heldBack(m); {
+		switch reason := c.holdReason(); {
 		case reason != "":
-			r.holdBack(m, reason)
-		case r.free(m):
-			r.move(m)
+			r.setHeld(c, reason)
+		case r.mayUpdate(c):
+			r.startUpdate(c)
 		default:
-			r.queue(m)
+			r.setWaiting(c)
 		}
 	}
 }
 
-// settle moves what can be moved without an update, and then decides of which
-// revision new members are made: it may have moved the last of an old one.
-func (r *rollout) settle() {
-	var added []*child
-	for _, m := range r.members {
+// assignRevisions sets the revision of children that need no update and then of new ones,
+// which depends on the revisions that are still in use.
+func (r *rollout) assignRevisions() {
+	var added []*rollingChild
+	for _, c := range r.children {
 		switch {
-		case m.fresh:
-			m.holder = r.latest
-		case m.old == nil && m.observed == nil && m.holder != r.latest:
-			added = append(added, m)
+		case c.isUpdated:
+			c.revision = r.updateRevision
+		case c.currentVersion == nil && c.observed == nil && c.revision != r.updateRevision:
+			added = append(added, c)
 		}
 	}
-	r.enlist(added)
+	r.assignNew(added)
 }
 
-func (r *rollout) assess() {
-	for _, m := range r.members {
-		m.assess(r.latest)
-		r.count(m, 1)
+// count adds by to the counters that a child belongs to.
+func (r *rollout) count(c *rollingChild, by int) {
+	if c.updating {
+		r.updating += by
+	}
+	if c.unavailableReason != "" {
+		r.unavailable += by
 	}
 }
 
-func (r *rollout) count(m *child, by int) {
-	if m.middle {
-		r.middle += by
-	}
-	if m.reason != "" {
-		r.down += by
-	}
-}
-
-// free says whether a member may be moved. One that is well does not go before
-// one that waits already.
-func (r *rollout) free(m *child) bool {
+// mayUpdate reports whether the update of a child may start. An available child does not
+// overtake one that waits.
+func (r *rollout) mayUpdate(c *rollingChild) bool {
 	switch {
-	case m.middle:
-		return r.middle-1 < m.unavailable
-	case m.reason != "":
-		return r.middle < m.unavailable
+	case c.updating:
+		return r.updating-1 < c.maxUnavailable
+	case c.unavailableReason != "":
+		return r.updating < c.maxUnavailable
 	default:
-		return r.down < m.unavailable && !r.waiting()
+		return r.unavailable < c.maxUnavailable && !r.waiting()
 	}
 }
 
-func (r *rollout) move(m *child) {
-	r.count(m, -1)
-	m.holder, m.middle, m.reason = r.latest, true, troubleStale
-	r.count(m, 1)
-	r.moved = append(r.moved, m)
+func (r *rollout) startUpdate(c *rollingChild) {
+	r.count(c, -1)
+	c.revision, c.updating, c.unavailableReason = r.updateRevision, true, reasonNotUpdated
+	r.count(c, 1)
+	r.started = append(r.started, c)
 }

@@ -12,52 +12,52 @@ import (
 func orderCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"FirstPass": {
-			reason: "What is new is made at once.",
-			want:   "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c"},
+			reason:     "What is new is made at once.",
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c"},
 		},
 		"Steady": {
 			reason: "Nothing is written where nothing differs.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"First": {
 			reason: "A change begins with the first child of the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"HookOrder": {
 			reason: "The order is the hook's, not that of names.", names: "c a b", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "c=v2 a=v1 b=v1", told: updating + "c", wantRevisions: []string{"v2: c", "v1: a b"},
+			wantImages: "c=v2 a=v1 b=v1", wantCondition: updating + "c", wantRevisions: []string{"v2: c", "v1: a b"},
 		},
 		"Second": {
 			reason: "The next goes when the first is well.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"Last": {
 			reason: "The last one ends the rollout, and its old revision is history.", revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1",
-			want: "a=v2 b=v2 c=v2", told: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
 		},
 		"Done": {
 			reason: "Then all are of the latest revision.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
 		},
 		"Third": {
 			reason: "A new change in the middle begins with the first again, and each other stays what it is.", image: "v3",
 			revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1",
-			want: "a=v3 b=v2 c=v1", told: updating + "a", wantRevisions: []string{"v3: a", "v1: c =", "v2: b"},
+			wantImages: "a=v3 b=v2 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v3: a", "v1: c =", "v2: b"},
 		},
 		"Rollback": {
 			reason: "The old template is the latest again, and what is of it needs nothing.", image: "v1",
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v1 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
+			wantImages: "a=v1 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
 		},
 		"RollbackBroken": {
 			reason: "A child that the new template broke is no obstacle to the way back.", image: "v1", strategy: ready,
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
-			want: "a=v1 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
+			wantImages: "a=v1 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
 		},
 		"RollbackMissing": {
 			reason: "One that was deleted for the new template comes back as the old one.", image: "v1",
 			revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v1 b=v1 c=v1", told: onLatest, wantRevisions: []string{"v1: a b c", "v2:"},
+			wantImages: "a=v1 b=v1 c=v1", wantCondition: onLatest, wantRevisions: []string{"v1: a b c", "v2:"},
 			edit: answering(func(body map[string]any, call variant.Call) {
 				if imageOf(call) == "v2" {
 					body["children"] = []any{}
@@ -67,12 +67,12 @@ func orderCases() map[string]rolloutCase {
 		"RollbackToHistory": {
 			reason: "A revision that was history is the latest again.", image: "v1",
 			revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			want: "a=v1 b=v2 c=v2", told: updating + "a", wantRevisions: []string{"v1: a", "v2: b c"},
+			wantImages: "a=v1 b=v2 c=v2", wantCondition: updating + "a", wantRevisions: []string{"v1: a", "v2: b c"},
 		},
 		"SettledMovesAtOnce": {
 			reason:    "What the latest revision would leave as it is goes to it, however many there are.",
 			revisions: []string{"v1: a b c"}, children: "a=v2 b=v2 c=v1",
-			want: "a=v2 b=v2 c=v2", told: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
 		},
 	}
 }
@@ -82,71 +82,71 @@ func healthCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"Missing": {
 			reason: "A moved child has to be there before the next goes.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is missing", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"Deleting": {
 			reason: "One that is being deleted is not there.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1- b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"NotUpdated": {
 			reason: "A host that was killed between the revision and the child goes on there.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is not updated yet", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is not updated yet", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckFails": {
 			reason: "A status check that fails stops the rollout.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which has condition Ready with status False in place of True", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with status False in place of True", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckRecovers": {
 			reason: "When it passes again the rollout goes on.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"CheckAbsent": {
 			reason: "A condition that is not there does not pass.", strategy: `statusChecks: {conditions: [{type: Live}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v2 c=v1",
-			want: "a=v2 b=v2 c=v1", told: waiting + "c waits for a, which has no condition Live yet, and for 1 more", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for a, which has no condition Live yet, and for 1 more", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"CheckReason": {
 			reason: "A reason is checked where one is given.", strategy: `statusChecks: {conditions: [{type: Ready, reason: Other}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which has condition Ready with reason Because in place of Other", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with reason Because in place of Other", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckAnyStatus": {
 			reason: "Without status and reason the condition only has to be there.", strategy: `statusChecks: {conditions: [{type: Ready}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"ObservedGeneration": {
 			reason: "A child updated in place has to have seen the update.", method: "RollingInPlace", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which has status.observedGeneration 1 of 2", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has status.observedGeneration 1 of 2", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"ObservedGenerationRecreated": {
 			reason: "One that is made anew has not to.", method: "RollingRecreate", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"OldMissing": {
 			reason: "A child that is lost while others wait comes back as its old revision.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which has condition Ready with status False in place of True, and for 1 more", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with status False in place of True, and for 1 more", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"OldMissingFree": {
 			reason: "If nobody else is down, it comes back as the latest, before its turn.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1",
-			want: "a=v2 b=v1 c=v2", told: updating + "c", wantRevisions: []string{"v2: a c", "v1: b"},
+			wantImages: "a=v2 b=v1 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a c", "v1: b"},
 		},
 		"OldDeleting": {
 			reason: "An old one that goes is down too.", strategy: "paused: false", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2- b=v1- c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"OldIll": {
 			reason: "A child that its old revision keeps down is mended first.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1 b=v1! c=v1",
-			want: "a=v1 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: b", "v1: a c"},
+			wantImages: "a=v1 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: b", "v1: a c"},
 		},
 		"AllOldIll": {
 			reason: "If it keeps all down, they are mended one at a time.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1! b=v1! c=v1!",
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"OldIllHeldBack": {
 			reason: "Nobody waits for one that is ill and is not to be mended.", strategy: ready + ", partition: 1", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1!",
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"AllOnLatestIll": {
 			reason: "The condition is about revisions, so that a child that falls ill later does not change it.", strategy: ready, revisions: []string{"v2: a b c"}, children: "a=v2! b=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 	}
 }
@@ -156,43 +156,43 @@ func changeCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"Removed": {
 			reason: "A child that is not wanted any more is forgotten.", names: "a c", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 c=v2", told: updating + "c", wantRevisions: []string{"v2: a c", "v1:"},
+			wantImages: "a=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a c", "v1:"},
 		},
 		"RemovedWaiting": {
 			reason: "The rollout does not wait for a child that is not wanted any more.", names: "b c", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: b", "v1: c"},
+			wantImages: "b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: b", "v1: c"},
 		},
 		"Added": {
 			reason: "A new child is made as the latest, and the rollout waits for it.", names: "a b c d", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1 d=v2", told: waiting + "b waits for d, which is missing", wantRevisions: []string{"v2: a d", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1 d=v2", wantCondition: waiting + "b waits for d, which is missing", wantRevisions: []string{"v2: a d", "v1: b c ="},
 		},
 		"AddedThere": {
 			reason: "And goes on when it is there.", names: "a b c d", revisions: []string{"v1: b c", "v2: a d"}, children: "a=v2 b=v1 c=v1 d=v2",
-			want: "a=v2 b=v2 c=v1 d=v2", told: updating + "b", wantRevisions: []string{"v2: a b d", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1 d=v2", wantCondition: updating + "b", wantRevisions: []string{"v2: a b d", "v1: c"},
 		},
 		"AllRemoved": {
 			reason: "A parent without children is up to date.", names: "a", revisions: []string{"v1: b c"}, children: "b=v1 c=v1",
-			want: "a=v2", told: onLatest, wantRevisions: []string{"v2: a", "v1:"},
+			wantImages: "a=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a", "v1:"},
 		},
 		"StaleClaims": {
 			reason: "Names of children that nobody wants are pruned.", revisions: []string{"v1: x y", "v2: a b c z"}, children: "a=v2 b=v2 c=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
 		},
 		"ClaimedTwice": {
 			reason: "The latest revision wins over others.", revisions: []string{"v1: a b c", "v2: a b"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: waiting + "c waits for b, which is not updated yet", wantRevisions: []string{"v2: a b =", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for b, which is not updated yet", wantRevisions: []string{"v2: a b =", "v1: c"},
 		},
 		"ClaimedTwiceByOld": {
 			reason: "Of old ones the newer wins.", image: "v3", strategy: "paused: true", revisions: []string{"v1: a b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "a waits: the rolling update is paused", wantRevisions: []string{"v3:", "v1: b c", "v2: a ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "a waits: the rolling update is paused", wantRevisions: []string{"v3:", "v1: b c", "v2: a ="},
 		},
 		"Unclaimed": {
 			reason: "Children that no revision names stay as they are until it is their turn.", children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v2", keep: "b c", told: updating + "a", wantRevisions: []string{"v2: a"},
+			wantImages: "a=v2 b=v2 c=v2", wantKeep: "b c", wantCondition: updating + "a", wantRevisions: []string{"v2: a"},
 		},
 		"UnclaimedSettled": {
 			reason: "Those that are as they should be are of the latest revision.", children: "a=v2 b=v2 c=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c"},
 		},
 		"OldDoesNotWant": {
 			reason:    "A child that its revision does not want any more stays as it is until it is its turn.",
@@ -202,7 +202,7 @@ func changeCases() map[string]rolloutCase {
 					body["children"] = body["children"].([]any)[:2]
 				}
 			}),
-			want: "a=v2 b=v1 c=v2", keep: "c", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v2", wantKeep: "c", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"ElsewhereChanged": {
 			reason:    "What is not at fieldPaths reaches all children at once, each in its revision.",
@@ -212,83 +212,85 @@ func changeCases() map[string]rolloutCase {
 					child.(map[string]any)["spec"].(map[string]any)["size"] = int64(2)
 				}
 			}),
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is not updated yet, and for 1 more", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is not updated yet, and for 1 more", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 	}
 }
 
 // paceCases are about maxUnavailable, partition, paused and the deadline.
-func paceCases() map[string]rolloutCase {
+func limitCases() map[string]rolloutCase {
 	four := "a b c d"
 	return map[string]rolloutCase{
 		"Two": {
 			reason: "Two may be down at once.", strategy: "maxUnavailable: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"TwoOneDown": {
 			reason: "One that is down already counts.", strategy: "maxUnavailable: 2", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"TwoBothDown": {
 			reason: "With two down the third waits.", strategy: "maxUnavailable: 2", revisions: []string{"v1: c", "v2: a b"}, children: "c=v1",
-			want: "a=v2 b=v2 c=v1", told: waiting + "c waits for a, which is missing, and for 1 more", wantRevisions: []string{"v2: a b =", "v1: c ="},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for a, which is missing, and for 1 more", wantRevisions: []string{"v2: a b =", "v1: c ="},
 		},
 		"Many": {
 			reason: "Who is updated is told, but not without end.", names: four, strategy: "maxUnavailable: 100%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
-			want: "a=v2 b=v2 c=v2 d=v2", told: updating + "a, b, c and 1 more", wantRevisions: []string{"v2: a b c d", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2 d=v2", wantCondition: updating + "a, b, c and 1 more", wantRevisions: []string{"v2: a b c d", "v1:"},
 		},
 		"Half": {
 			reason: "A percentage is of the wanted children.", names: four, strategy: "maxUnavailable: 50%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
-			want: "a=v2 b=v2 c=v1 d=v1", told: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c d"},
+			wantImages: "a=v2 b=v2 c=v1 d=v1", wantCondition: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c d"},
 		},
 		"QuarterOfThree": {
 			reason: "It is rounded down, but not below one.", strategy: "maxUnavailable: 25%", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"Partition": {
 			reason: "The last ones keep their revision.", strategy: "partition: 2", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits: partition 2 holds it back", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits: partition 2 holds it back", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"PartitionBefore": {
 			reason: "Those before them do not.", strategy: "partition: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"PartitionMissing": {
 			reason: "One that is lost comes back as it was.", strategy: "partition: 3", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1",
-			want: "a=v1 b=v1 c=v1", told: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
+			wantImages: "a=v1 b=v1 c=v1", wantCondition: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
 		},
 		"PartitionLarger": {
 			reason: "It may be larger than what there is.", strategy: "partition: 9", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			want: "a=v1 b=v1 c=v1", told: waiting + "a waits: partition 9 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
+			wantImages: "a=v1 b=v1 c=v1", wantCondition: waiting + "a waits: partition 9 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
 		},
 		"Paused": {
 			reason: "A paused rollout moves nobody.", strategy: "paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"PausedDone": {
 			reason: "With nothing to move it makes no difference.", strategy: "paused: true", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"DeadlineAhead": {
 			reason: "Until the deadline the rollout waits, and asks to be looked at then.", strategy: "progressDeadlineSeconds: 100", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is missing", resync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlineExceeded": {
 			reason: "After it the rollout is called stuck.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: overdue + "b waits for a, which is missing: nothing has moved for 60 seconds or more", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: deadlineExceeded + "b waits for a, which is missing: nothing has moved for 60 seconds or more", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlineMoved": {
 			reason: "It counts from the last move.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			edit: func(w *world) { w.revisions[1] = stamped(w.revisions[1], start.Add(-20*time.Second)) },
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is missing", resync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
+			edit: func(w *env) {
+				w.revisions[1].SetAnnotations(map[string]string{updateStartedAt: formatTime(start.Add(-20 * time.Second))})
+			},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlinePaused": {
 			reason: "A rollout that is held back on purpose is not stuck.", strategy: "progressDeadlineSeconds: 1, paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlineGoesOn": {
 			reason: "A stuck rollout goes on when it can.", strategy: "progressDeadlineSeconds: 1", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 	}
 }
@@ -304,43 +306,43 @@ func answerCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"NoStatus": {
 			reason: "A hook need not give a status.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
-			edit: answering(func(body map[string]any, _ variant.Call) { delete(body, "status") }),
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			edit:       answering(func(body map[string]any, _ variant.Call) { delete(body, "status") }),
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"OwnUpdated": {
 			reason: "A condition Updated of the hook's own stays, and the rollout goes on.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Updated", "status": "Unknown", "reason": "Mine", "message": "so"}}}
 			}),
-			want: "a=v2 b=v1 c=v1", told: "Unknown Mine: so", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: "Unknown Mine: so", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"EchoedUpdated": {
 			reason: "One that the hook copies from the parent is the host's, and follows the rollout.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision"}}}
 			}),
-			want: "a=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"StrangeConditions": {
 			reason: "Conditions that are no list are left to the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": map[string]any{"good": true}}
 			}),
-			want: "a=v2 b=v1 c=v1", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 b=v1 c=v1", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"LatestFails": {
-			reason: "Without the latest answer nothing is decided.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v2"), err: "boom",
+			reason: "Without the latest answer nothing is decided.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v2"), wantErr: "boom",
 		},
 		"OldFails": {
-			reason: "Without an old one neither, and the revision is named.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v1"), err: "ControllerRevision sets.test.example-",
+			reason: "Without an old one neither, and the revision is named.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v1"), wantErr: "ControllerRevision sets.test.example-",
 		},
 		"HistoryNotAsked": {
 			reason: "A revision without children is not asked about.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2", edit: failing("v1"),
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
 		},
 		"SmallestResync": {
 			reason: "The soonest resync counts.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1", edit: answering(half),
-			want: "a=v2 b=v1 c=v1", told: waiting + "b waits for a, which is missing", resync: 2.5, wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 2.5, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"OtherKinds": {
 			reason: "Kinds that are not rolled out follow the latest answer at once, where they stand.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
@@ -349,7 +351,7 @@ func answerCases() map[string]rolloutCase {
 				children := body["children"].([]any)
 				body["children"] = append([]any{children[0], note}, children[1:]...)
 			}),
-			want: "a=v2 n=v2 b=v1 c=v1", told: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
+			wantImages: "a=v2 n=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 	}
 }
@@ -361,65 +363,65 @@ func recordCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"HistoryKept": {
 			reason: "Old revisions are history.", image: "v9", revisions: history, children: steady,
-			want: steady, told: onLatest, wantRevisions: []string{"v9: a b c =", "v1: =", "v2: =", "v3: ="},
+			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c =", "v1: =", "v2: =", "v3: ="},
 		},
 		"HistoryLimited": {
 			reason: "As far as the limit goes, the newest.", image: "v9", revisions: history, children: steady, edit: limitHistory(2),
-			want: steady, told: onLatest, wantRevisions: []string{"v9: a b c =", "v2: =", "v3: ="},
+			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c =", "v2: =", "v3: ="},
 		},
 		"HistoryNone": {
 			reason: "A limit of 0 keeps none.", image: "v9", revisions: history, children: steady, edit: limitHistory(0),
-			want: steady, told: onLatest, wantRevisions: []string{"v9: a b c ="},
+			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c ="},
 		},
 		"HistoryHasChildren": {
 			reason: "Those that have children do not count.", image: "v9", strategy: "paused: true", revisions: []string{"v1: c", "v2:", "v9: a b"}, children: "a=v9 b=v9 c=v1", edit: limitHistory(0),
-			want: "a=v9 b=v9 c=v1", told: waiting + "c waits: the rolling update is paused", wantRevisions: []string{"v9: a b =", "v1: c ="},
+			wantImages: "a=v9 b=v9 c=v1", wantCondition: waiting + "c waits: the rolling update is paused", wantRevisions: []string{"v9: a b =", "v1: c ="},
 		},
 		"OrderOfNames": {
 			reason: "Names in another order, or with the parent's namespace, are the same.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			edit: func(w *world) {
+			edit: func(w *env) {
 				names := w.revisions[0].Object["children"].([]any)[0].(map[string]any)["names"].([]any)
 				names[0], names[2] = names[2], names[0]
 				if namespace := w.parent.GetNamespace(); namespace != "" {
 					names[1] = namespace + "/" + names[1].(string)
 				}
 			},
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: c b a ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: c b a ="},
 		},
 		"OtherNumbers": {
 			reason: "A patch that differs in how it is written only is the same.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			edit: func(w *world) {
+			edit: func(w *env) {
 				w.revisions[0].Object["parentPatch"] = map[string]any{"spec": map[string]any{"template": map[string]any{"image": "v2", "none": nil}}}
 			},
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c ="},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"KindNoLongerRolling": {
 			reason: "Claims on kinds that are not rolled out are dropped.", revisions: []string{"v1: a b c", "v2:"}, children: "a=v1 b=v1 c=v1",
-			edit: func(w *world) {
+			edit: func(w *env) {
 				rolled := w.config.Spec.ChildResources
 				rolled[0].UpdateStrategy, rolled[1].UpdateStrategy = rolled[1].UpdateStrategy, rolled[0].UpdateStrategy
 			},
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: =", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: =", "v1:"},
 		},
 		"OtherVersions": {
 			reason: "Revisions without our label, such as metacontroller's, get it when something else is to be written.", revisions: []string{"v1: b c", "v2: a", "v0:"}, children: "a=v2 b=v1 c=v1",
-			edit: func(w *world) {
+			edit: func(w *env) {
 				for _, r := range w.revisions {
 					unlabel(r)
 				}
 			},
-			want: "a=v2 b=v2 c=v1", told: updating + "b", wantRevisions: []string{"v2: a b", "v1: c", "v0: ="},
+			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c", "v0: ="},
 		},
 		"BadPatch": {
 			reason: "A revision that can't be read is named.", revisions: []string{"v1: a b c"},
-			edit: func(w *world) { w.revisions[0].Object["parentPatch"] = "x" }, err: "parentPatch is no object",
+			edit: func(w *env) { w.revisions[0].Object["parentPatch"] = "x" }, wantErr: "parentPatch is no object",
 		},
 		"ServerSideApply": {
 			reason: "Who compares is up to the way of writing.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
-			edit: func(w *world) {
+			edit: func(w *env) {
 				w.upToDate = func(observed, desired *unstructured.Unstructured) (bool, error) { return true, nil }
 			},
-			want: "a=v2 b=v2 c=v2", told: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
+			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
 		},
 	}
 }

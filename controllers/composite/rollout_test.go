@@ -30,14 +30,14 @@ type rolloutCase struct {
 	// children are observed, as "a=v1 b=v1": well, but for "a=v1!" which is not
 	// ready, "a=v1-" which is being deleted and "a=v1~" whose status is old.
 	children string
-	edit     func(w *world)
+	edit     func(w *env)
 
 	// wantRevisions end in "=" if they are the observed objects themselves.
-	wantRevisions []string
-	want, told    string
-	keep          string
-	resync        float64
-	err           string
+	wantRevisions             []string
+	wantImages, wantCondition string
+	wantKeep                  string
+	wantResync                float64
+	wantErr                   string
 }
 
 // TestRollout makes one pass in all combinations of scopes and methods.
@@ -59,16 +59,16 @@ func TestRollout(t *testing.T) {
 }
 
 func (c rolloutCase) run(t *testing.T, s scope, method string) {
-	w := c.world(t, s, method)
+	w := c.env(t, s, method)
 	o := w.observed()
 	before := w.observed()
-	d, err := w.decide(o)
+	d, err := w.desired(o)
 	if diff := cmp.Diff(before, o, cmpopts.IgnoreFields(o, "UpToDate")); diff != "" {
 		t.Errorf("what was observed was changed:\n%s", diff)
 	}
-	if c.err != "" {
-		if err == nil || !strings.Contains(err.Error(), c.err) {
-			t.Fatalf("%s\nwant error %q\ngot %v", c.reason, c.err, err)
+	if c.wantErr != "" {
+		if err == nil || !strings.Contains(err.Error(), c.wantErr) {
+			t.Fatalf("%s\nwant error %q\ngot %v", c.reason, c.wantErr, err)
 		}
 		return
 	}
@@ -76,16 +76,16 @@ func (c rolloutCase) run(t *testing.T, s scope, method string) {
 		t.Fatalf("%s: %v", c.reason, err)
 	}
 	got := rolloutCase{
-		want: images(d.Children), told: anywhere(told(d.Status)), keep: kept(d), resync: d.ResyncAfterSeconds,
-		wantRevisions: marked(o, d),
+		wantImages: images(d.Children), wantCondition: withoutScope(describeCondition(d.Status)), wantKeep: describeKeep(d), wantResync: d.ResyncAfterSeconds,
+		wantRevisions: describeDesiredRevisions(o, d),
 	}
-	want := rolloutCase{want: c.want, told: c.told, keep: c.keep, resync: c.resync, wantRevisions: c.wantRevisions}
+	want := rolloutCase{wantImages: c.wantImages, wantCondition: c.wantCondition, wantKeep: c.wantKeep, wantResync: c.wantResync, wantRevisions: c.wantRevisions}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rolloutCase{})); diff != "" {
 		t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 	}
 }
 
-func (c rolloutCase) world(t *testing.T, s scope, method string) *world {
+func (c rolloutCase) env(t *testing.T, s scope, method string) *env {
 	t.Helper()
 	names := "a b c"
 	if c.names != "" {
@@ -95,16 +95,16 @@ func (c rolloutCase) world(t *testing.T, s scope, method string) *world {
 	if c.strategy != "" {
 		strategy = "{method: " + method + ", " + c.strategy + "}"
 	}
-	w := newWorld(t, s, strategy, strings.Fields(names)...)
+	w := newEnv(t, s, strategy, strings.Fields(names)...)
 	for i, line := range c.revisions {
-		w.store(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
+		w.storeRevision(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
 	}
 	for _, word := range strings.Fields(c.children) {
-		w.add(t, s, word)
+		w.addChild(t, s, word)
 	}
-	w.turn("v2")
+	w.setImage("v2")
 	if c.image != "" {
-		w.turn(c.image)
+		w.setImage(c.image)
 	}
 	if c.edit != nil {
 		c.edit(w)
@@ -113,10 +113,10 @@ func (c rolloutCase) world(t *testing.T, s scope, method string) *world {
 }
 
 // store adds a ControllerRevision, as "v1: a b".
-func (w *world) store(t *testing.T, s scope, line string, age time.Duration) {
+func (w *env) storeRevision(t *testing.T, s scope, line string, age time.Duration) {
 	t.Helper()
 	image, ids, _ := strings.Cut(line, ":")
-	w.turn(image)
+	w.setImage(image)
 	v := New(w.config)
 	h, err := v.history(variant.Observed{Parent: w.parent})
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *world) store(t *testing.T, s scope, line string, age time.Duration) {
 	for _, name := range strings.Fields(ids) {
 		held = append(held, idOf(item(s, name), s.parent))
 	}
-	record, err := v.newRecord(w.parent, h.latest, held)
+	record, err := v.newRevisionObject(w.parent, h.updateRevision, held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +146,14 @@ func item(s scope, name string) *unstructured.Unstructured {
 }
 
 // add adds a child as the host has made it, as "a=v1".
-func (w *world) add(t *testing.T, s scope, word string) {
+func (w *env) addChild(t *testing.T, s scope, word string) {
 	t.Helper()
 	name, image, _ := strings.Cut(word, "=")
 	image, mark := image[:2], image[2:]
-	w.turn(image)
+	w.setImage(image)
 	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
 	v := New(w.config)
-	child := v.labelled(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
+	child := v.withUIDLabel(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
 	w.perform(w.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])
 	made := w.children[len(w.children)-1]
 	setReady(made, "True")
@@ -169,12 +169,12 @@ func (w *world) add(t *testing.T, s scope, word string) {
 
 // anywhere leaves out kinds and namespaces, which differ between scopes, and the
 // hash of a revision's name.
-func anywhere(message string) string {
+func withoutScope(message string) string {
 	message, _, _ = strings.Cut(strings.NewReplacer("Item prod/", "", "Node ", "").Replace(message), " sets.test.example-")
 	return message
 }
 
-func kept(d variant.Desired) string {
+func describeKeep(d variant.Desired) string {
 	var names []string
 	for key := range d.Keep {
 		names = append(names, key.Name)
@@ -184,8 +184,8 @@ func kept(d variant.Desired) string {
 }
 
 // marked are the desired revisions; those that stay as they are end in "=".
-func marked(o variant.Observed, d variant.Desired) []string {
-	lines := recorded(d.Revisions)
+func describeDesiredRevisions(o variant.Observed, d variant.Desired) []string {
+	lines := describeRevisions(d.Revisions)
 	for i, r := range d.Revisions {
 		if slices.Contains(o.Revisions, r) {
 			lines[i] += " ="
@@ -194,8 +194,8 @@ func marked(o variant.Observed, d variant.Desired) []string {
 	return lines
 }
 
-func failing(image string) func(w *world) {
-	return func(w *world) {
+func failing(image string) func(w *env) {
+	return func(w *env) {
 		answer := w.answer
 		w.answer = func(call variant.Call) (any, error) {
 			if valueAt(call.Request["parent"].(map[string]any), []string{"spec", "template", "image"}) == image {
@@ -206,8 +206,8 @@ func failing(image string) func(w *world) {
 	}
 }
 
-func answering(change func(body map[string]any, call variant.Call)) func(w *world) {
-	return func(w *world) {
+func answering(change func(body map[string]any, call variant.Call)) func(w *env) {
+	return func(w *env) {
 		answer := w.answer
 		w.answer = func(call variant.Call) (any, error) {
 			body, err := answer(call)
@@ -217,20 +217,20 @@ func answering(change func(body map[string]any, call variant.Call)) func(w *worl
 	}
 }
 
-func limitHistory(n int32) func(w *world) {
-	return func(w *world) { w.config.Spec.RevisionHistoryLimit = &n }
+func limitHistory(n int32) func(w *env) {
+	return func(w *env) { w.config.Spec.RevisionHistoryLimit = &n }
 }
 
 const (
-	onLatest = "True OnLatestRevision: latest ControllerRevision:"
-	updating = "False RolloutProgressing: updating "
-	waiting  = "False RolloutWaiting: "
-	overdue  = "False ProgressDeadlineExceeded: "
+	onLatest         = "True OnLatestRevision: latest ControllerRevision:"
+	updating         = "False RolloutProgressing: updating "
+	waiting          = "False RolloutWaiting: "
+	deadlineExceeded = "False ProgressDeadlineExceeded: "
 )
 
 func rolloutCases() map[string]rolloutCase {
 	all := map[string]rolloutCase{}
-	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), paceCases(), scaleCases(), reverseCases(), answerCases(), recordCases()} {
+	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases()} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {
 				panic(fmt.Sprintf("%s is there twice", name))

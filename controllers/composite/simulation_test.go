@@ -20,7 +20,7 @@ func TestRolloutSimulation(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%d", place, method, most), func(t *testing.T) {
 					for seed := range uint64(4) {
 						strategy := fmt.Sprintf(`{method: %s, statusChecks: {conditions: [{type: Ready, status: "True"}]}%s}`, method, limit)
-						simulate(t, newWorld(t, s, strategy, "a", "b", "c", "d", "e", "f"), most, seed)
+						simulate(t, newEnv(t, s, strategy, "a", "b", "c", "d", "e", "f"), most, seed)
 					}
 				})
 			}
@@ -30,14 +30,14 @@ func TestRolloutSimulation(t *testing.T) {
 
 // simulate turns the parent a few times in the middle of its rollouts and then
 // waits for the end.
-func simulate(t *testing.T, w *world, most int, seed uint64) {
+func simulate(t *testing.T, w *env, most int, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
-	for w.pass(t) > 0 {
-		w.settle()
+	for w.reconcile(t) > 0 {
+		w.becomeReady()
 	}
 	for _, image := range []string{"v2", "v3", "v2", "v1", "v4"} {
-		w.turn(image)
+		w.setImage(image)
 		for range random.IntN(30) {
 			step(t, w, random, most)
 		}
@@ -45,11 +45,11 @@ func simulate(t *testing.T, w *world, most int, seed uint64) {
 	for range 400 {
 		step(t, w, random, most)
 	}
-	finish(t, w)
+	expectFinished(t, w)
 }
 
 // step is a pass that is cut short, or something that others do.
-func step(t *testing.T, w *world, random *rand.Rand, most int) {
+func step(t *testing.T, w *env, random *rand.Rand, most int) {
 	t.Helper()
 	if random.IntN(2) == 0 {
 		child := w.children[random.IntN(len(w.children))]
@@ -61,7 +61,7 @@ func step(t *testing.T, w *world, random *rand.Rand, most int) {
 		return
 	}
 	o := w.observed()
-	d, err := w.decide(o)
+	d, err := w.desired(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,13 +71,13 @@ func step(t *testing.T, w *world, random *rand.Rand, most int) {
 	for _, write := range writes[:random.IntN(len(writes)+1)] {
 		write()
 	}
-	if down := downs(w); len(down) > most {
-		t.Fatalf("%s are down at once, and %d may be: %s %q", down, most, images(w.children), recorded(w.revisions))
+	if down := unavailableChildren(w); len(down) > most {
+		t.Fatalf("%s are down at once, and %d may be: %s %q", down, most, images(w.children), describeRevisions(w.revisions))
 	}
 }
 
 // downs are the children that are missing, going or not well.
-func downs(w *world) []string {
+func unavailableChildren(w *env) []string {
 	var down []string
 	for _, name := range valueAt(w.parent.Object, []string{"spec", "names"}).([]any) {
 		well := false
@@ -95,13 +95,13 @@ func downs(w *world) []string {
 }
 
 // finish makes sure that the rollout is over and that nothing is left to write.
-func finish(t *testing.T, w *world) {
+func expectFinished(t *testing.T, w *env) {
 	t.Helper()
 	for range 3 {
-		w.settle()
-		w.pass(t)
+		w.becomeReady()
+		w.reconcile(t)
 	}
-	if n := w.pass(t); n != 0 {
+	if n := w.reconcile(t); n != 0 {
 		t.Errorf("a pass after the end writes %d times", n)
 	}
 	image := valueAt(w.parent.Object, []string{"spec", "template", "image"})
@@ -110,7 +110,7 @@ func finish(t *testing.T, w *world) {
 			t.Errorf("%s is at %v, want %v", apply.KeyOf(child), got, image)
 		}
 	}
-	if got := told(w.parent.Object["status"].(map[string]any)); !strings.HasPrefix(got, "True OnLatestRevision") {
+	if got := describeCondition(w.parent.Object["status"].(map[string]any)); !strings.HasPrefix(got, "True OnLatestRevision") {
 		t.Errorf("in the end the condition is %q", got)
 	}
 }
@@ -121,20 +121,20 @@ func finish(t *testing.T, w *world) {
 func TestPausedSimulation(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	for seed := range uint64(50) {
-		w := newWorld(t, bothInNamespace, "{method: RollingRecreate, paused: true}", names[:3]...)
+		w := newEnv(t, bothInNamespace, "{method: RollingRecreate, paused: true}", names[:3]...)
 		random := rand.New(rand.NewPCG(seed, 2))
-		for w.pass(t) > 0 {
-			w.settle()
+		for w.reconcile(t) > 0 {
+			w.becomeReady()
 		}
-		w.turn("v2")
+		w.setImage("v2")
 		for range 60 {
 			if random.IntN(4) == 0 {
 				others := names[1:]
 				random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-				w.want(names[:1+random.IntN(len(names))]...)
+				w.setNames(names[:1+random.IntN(len(names))]...)
 			}
 			o := w.observed()
-			d, err := w.decide(o)
+			d, err := w.desired(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,17 +145,17 @@ func TestPausedSimulation(t *testing.T) {
 				write()
 			}
 			if random.IntN(2) == 0 {
-				w.settle()
+				w.becomeReady()
 			}
 			if got := images(w.children); strings.Contains(got, "v2") {
-				t.Fatalf("seed %d: while paused, the children are %s: %q", seed, got, recorded(w.revisions))
+				t.Fatalf("seed %d: while paused, the children are %s: %q", seed, got, describeRevisions(w.revisions))
 			}
 		}
 		w.config.Spec.ChildResources[0].UpdateStrategy.Paused = nil
 		for range 40 {
-			w.pass(t)
-			w.settle()
+			w.reconcile(t)
+			w.becomeReady()
 		}
-		finish(t, w)
+		expectFinished(t, w)
 	}
 }

@@ -7,25 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withUpdated puts the condition into a status, where status and its conditions
-// are not the hook's any more. An entry of the hook's own stays as it is, and the
-// rollout goes on regardless. One that the hook has taken over from the parent is
-// no such entry: its reason shows that it is the host's.
+// setUpdatedCondition sets the condition in a status, which is a copy of the hook's. A
+// condition Updated of the hook itself stays as it is, unless the hook copied it from the
+// parent, which its reason shows.
 //
-// The time changes only with the status. since is the time to give where the
-// parent tells of no rollout so far.
-func withUpdated(status map[string]any, told condition, before map[string]any, since, now time.Time) {
+// The transition time changes only with the status of the condition. It is since if the
+// parent has no such condition yet.
+func setUpdatedCondition(status map[string]any, updated condition, before map[string]any, since, now time.Time) {
 	given, isList := status["conditions"].([]any)
 	if !isList && status["conditions"] != nil {
-		return // What the hook has there are not conditions as Kubernetes knows them.
+		return // The hook's conditions are not a list.
 	}
-	entry := told.entry(before, since, now)
+	entry := updated.entry(before, since, now)
 	conditions := slices.Clone(given)
 	at := slices.IndexFunc(conditions, isUpdated)
 	switch {
 	case at < 0:
 		conditions = append(conditions, entry)
-	case ours(conditions[at].(map[string]any)):
+	case isHostCondition(conditions[at].(map[string]any)):
 		conditions[at] = entry
 	default:
 		return
@@ -38,34 +37,34 @@ func isUpdated(condition any) bool {
 	return ok && fields["type"] == conditionUpdated
 }
 
-// ours says whether the host has written a condition.
-func ours(condition map[string]any) bool {
+// isHostCondition reports whether the host wrote a condition.
+func isHostCondition(condition map[string]any) bool {
 	reason, _ := condition["reason"].(string)
 	return slices.Contains([]string{reasonOnLatest, reasonProgressing, reasonWaiting, reasonDeadlineExceeded}, reason)
 }
 
-// entry is the condition as it stands in a status. One that was there without a
-// time, as metacontroller writes it, stays without until its status changes.
+// entry returns the condition in the form of a status. If it was there without a transition
+// time, as metacontroller writes it, it gets one when its status changes.
 func (c condition) entry(before map[string]any, since, now time.Time) map[string]any {
 	entry := map[string]any{"type": conditionUpdated, "status": c.status, "reason": c.reason, "message": c.message}
 	switch {
 	case before == nil:
-		entry["lastTransitionTime"] = stamp(since)
+		entry["lastTransitionTime"] = formatTime(since)
 	case before["status"] != c.status:
-		entry["lastTransitionTime"] = stamp(now)
+		entry["lastTransitionTime"] = formatTime(now)
 	case before["lastTransitionTime"] != nil:
 		entry["lastTransitionTime"] = before["lastTransitionTime"]
 	}
 	return entry
 }
 
-// updatedBefore is the host's condition on the parent as observed, or nil.
-func updatedBefore(p *unstructured.Unstructured) map[string]any {
+// observedCondition returns the host's condition on the observed parent, or nil.
+func observedCondition(p *unstructured.Unstructured) map[string]any {
 	conditions, _ := valueAt(p.Object, []string{"status", "conditions"}).([]any)
-	if condition := conditionOf(conditions, conditionUpdated); condition != nil && ours(condition) {
+	if condition := conditionOf(conditions, conditionUpdated); condition != nil && isHostCondition(condition) {
 		return condition
 	}
 	return nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// rollingStrategies are the update strategies of the kinds whose method is a
-// rolling one. Of several rules for one resource the last counts.
+// rollingStrategies returns the update strategies of the kinds with a rolling method. Of several
+// rules for one resource the last one counts.
 func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy {
 	strategies := map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy{}
 	for _, child := range config.Children {
@@ -17,7 +17,7 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 		for i := range config.Spec.ChildResources {
 			rule := &config.Spec.ChildResources[i]
 			switch {
-			case !names(rule, child):
+			case !matchesRule(rule, child):
 			case rule.UpdateMethod().Rolling():
 				strategies[kind] = rule.UpdateStrategy
 			default:
@@ -28,25 +28,24 @@ func rollingStrategies(config Config) map[schema.GroupKind]*v1alpha1.ChildUpdate
 	return strategies
 }
 
-func names(rule *v1alpha1.CompositeChildRule, child variant.ChildRule) bool {
+func matchesRule(rule *v1alpha1.CompositeChildRule, child variant.ChildRule) bool {
 	return rule.APIVersion == child.GroupVersion().String() && rule.Resource == child.GroupVersionResource.Resource
 }
 
-// unavailable is how many children may be in the middle of an update before no
-// more of this strategy's are moved, of so many wanted ones.
-func unavailable(s *v1alpha1.ChildUpdateStrategy, wanted int) int {
+// maxUnavailable returns the number of children that may be unavailable, of so many desired
+// ones.
+func maxUnavailable(s *v1alpha1.ChildUpdateStrategy, desired int) int {
 	if s.MaxUnavailable == nil {
 		return 1
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxUnavailable, wanted, false)
+	n, err := intstr.GetScaledValueFromIntOrPercent(s.MaxUnavailable, desired, false)
 	if err != nil {
 		return 1
 	}
 	return max(n, 1)
 }
 
-// partition is how many of the wanted children, from the one that is reached last,
-// keep their revision.
+// partition returns how many children keep their revision: those that would be updated last.
 func partition(s *v1alpha1.ChildUpdateStrategy) int {
 	if s.Partition == nil {
 		return 0

@@ -8,51 +8,49 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-const troubleStale = "is not updated yet"
+const reasonNotUpdated = "is not updated yet"
 
-// assess finds out whether a member is well. In the middle of an update is who
-// is not there, or not as its revision wants it, and who is of the latest
-// revision and not well again. Who is ill and is to keep an old revision counts
-// as well: nobody waits for what nothing is done about.
-func (m *child) assess(latest *revision) {
-	m.reason = m.missingReason(m.holder == latest)
-	m.middle = m.reason != ""
-	if m.reason == "" && !m.unmade && (m.holder == latest || heldBack(m) == "") {
-		m.reason = m.unhealthyReason()
-		m.middle = m.reason != "" && m.holder == latest
+// assess sets updating and unavailableReason. A child is being updated while it is missing or
+// not as its revision wants it, and while it is of the update revision and unhealthy. The
+// health of a child that is held in an old revision does not count: nothing will repair it.
+func (c *rollingChild) assess(update *revision) {
+	c.unavailableReason = c.missingReason(c.revision == update)
+	c.updating = c.unavailableReason != ""
+	if c.unavailableReason == "" && !c.withheld && (c.revision == update || c.holdReason() == "") {
+		c.unavailableReason = c.unhealthyReason()
+		c.updating = c.unavailableReason != "" && c.revision == update
 	}
 }
 
-// absence says, as a predicate, what keeps the member from being as its revision
-// wants it, or nothing.
-func (m *child) missingReason(latest bool) string {
+// missingReason returns, as a predicate, why the child is not as its revision wants it, or "".
+func (c *rollingChild) missingReason(update bool) string {
 	switch {
-	case m.unmade:
+	case c.withheld:
 		return ""
-	case m.observed == nil:
+	case c.observed == nil:
 		return "is missing"
-	case m.observed.GetDeletionTimestamp() != nil:
+	case c.observed.GetDeletionTimestamp() != nil:
 		return "is being deleted"
-	case latest && !m.fresh, !latest && m.old != nil && !m.kept:
-		return troubleStale
+	case update && !c.isUpdated, !update && c.currentVersion != nil && !c.isCurrent:
+		return reasonNotUpdated
 	default:
 		return ""
 	}
 }
 
-// illness says what is wrong with a member that is there (section 3.9 of the
-// specification), or nothing.
-func (m *child) unhealthyReason() string {
-	if m.strategy.Method == v1alpha1.ChildUpdateRollingInPlace {
-		if observed, generation := observedGeneration(m.observed), m.observed.GetGeneration(); observed < generation {
+// unhealthyReason returns why an existing child is unhealthy (section 3.9 of the
+// specification), or "".
+func (c *rollingChild) unhealthyReason() string {
+	if c.strategy.Method == v1alpha1.ChildUpdateRollingInPlace {
+		if observed, generation := observedGeneration(c.observed), c.observed.GetGeneration(); observed < generation {
 			return fmt.Sprintf("has status.observedGeneration %d of %d", observed, generation)
 		}
 	}
-	return failedCheck(m.strategy.StatusChecks.Conditions, m.observed)
+	return failedCheck(c.strategy.StatusChecks.Conditions, c.observed)
 }
 
-// observedGeneration is the generation that the child's status is about. A child
-// that does not tell is taken to be up to date.
+// observedGeneration returns the child's status.observedGeneration, or its generation if it
+// has none.
 func observedGeneration(child *unstructured.Unstructured) int64 {
 	switch value := valueAt(child.Object, []string{"status", "observedGeneration"}).(type) {
 	case int64:
@@ -64,7 +62,7 @@ func observedGeneration(child *unstructured.Unstructured) int64 {
 	}
 }
 
-// failedCheck says which status check fails, or nothing.
+// failedCheck returns why the first status check fails, or "".
 func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Unstructured) string {
 	conditions, _ := valueAt(child.Object, []string{"status", "conditions"}).([]any)
 	for _, check := range checks {
@@ -72,16 +70,16 @@ func failedCheck(checks []v1alpha1.StatusConditionCheck, child *unstructured.Uns
 		switch {
 		case condition == nil:
 			return fmt.Sprintf("has no condition %s yet", check.Type)
-		case !fits(check.Status, condition["status"]):
+		case !matches(check.Status, condition["status"]):
 			return fmt.Sprintf("has condition %s with status %v in place of %s", check.Type, condition["status"], *check.Status)
-		case !fits(check.Reason, condition["reason"]):
+		case !matches(check.Reason, condition["reason"]):
 			return fmt.Sprintf("has condition %s with reason %v in place of %s", check.Type, condition["reason"], *check.Reason)
 		}
 	}
 	return ""
 }
 
-// conditionOf finds a condition by its type, or gives nil.
+// conditionOf returns the condition of a type, or nil.
 func conditionOf(conditions []any, kind string) map[string]any {
 	for _, condition := range conditions {
 		if fields, ok := condition.(map[string]any); ok && fields["type"] == kind {
@@ -91,4 +89,4 @@ func conditionOf(conditions []any, kind string) map[string]any {
 	return nil
 }
 
-func fits(wanted *string, value any) bool { return wanted == nil || value == *wanted }
+func matches(wanted *string, value any) bool { return wanted == nil || value == *wanted }

@@ -1,6 +1,6 @@
-// Package decorator is what makes a DecoratorController: which objects it
-// decorates, which of their children are its attachments, what its hooks are
-// asked, and what the answers mean.
+// Package decorator implements the variant for DecoratorControllers: which objects a
+// definition decorates, which of their children are its attachments, what its hooks are
+// sent, and how their responses are read.
 package decorator
 
 import (
@@ -12,86 +12,72 @@ import (
 
 // Config is a DecoratorController and its resources.
 type Config struct {
-	// Definition is the object as hooks are shown it.
+	// Definition is the object as requests carry it.
 	Definition map[string]any
 	Spec       v1alpha1.DecoratorControllerSpec
 	// Attachments are the resolved rules of the spec.
 	Attachments []variant.ChildRule
 }
 
-// Variant is the decorator's part of a reconcile. It keeps no state.
+// Variant is the decorator's part of a reconcile. It is stateless.
 type Variant struct {
 	definition     map[string]any
-	name           string
+	mark           variant.Mark
 	attachments    *variant.Placement
-	sync, finalize *hook
+	sync, finalize *variant.Hook
 }
 
-// hook is how one hook of the definition is asked and read.
-type hook struct {
-	name     string
-	relative bool
-	response variant.ResponseRules
-}
-
-// New makes the variant of one definition.
+// New returns the variant of one definition.
 func New(config Config) *Variant {
 	hooks := v1alpha1.DecoratorHooks{}
 	if config.Spec.Hooks != nil {
 		hooks = *config.Spec.Hooks
 	}
-	attaches := len(config.Attachments) > 0
 	definition := unstructured.Unstructured{Object: config.Definition}
+	newHook := func(name v1alpha1.HookName, given *v1alpha1.Hook) *variant.Hook {
+		return variant.NewHook(name, given, len(config.Attachments) > 0,
+			"labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized")
+	}
 	return &Variant{
 		definition:  config.Definition,
-		name:        definition.GetName(),
+		mark:        variant.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: definition.GetName()},
 		attachments: variant.NewPlacement("attachments", config.Attachments),
-		sync:        newHook(v1alpha1.SyncHook, hooks.Sync, attaches),
-		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, attaches),
+		sync:        newHook(v1alpha1.SyncHook, hooks.Sync),
+		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize),
 	}
 }
 
-// newHook gives nil for a hook that the definition does not have.
-func newHook(name v1alpha1.HookName, given *v1alpha1.Hook, attaches bool) *hook {
-	if given == nil {
-		return nil
-	}
-	return &hook{
-		name:     string(name),
-		relative: given.WireVersion() == v1alpha1.HookV1,
-		response: variant.RulesFor(given, attaches, "labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized"),
-	}
-}
-
-// asked is the hook that a pass asks, or nil where the definition has none: one
-// that has a finalize hook alone leaves living objects as they are.
-func (v *Variant) asked(observed variant.Observed) *hook {
+// hookFor returns the hook to call, or nil if the definition does not have it: one that has
+// only a finalize hook leaves objects alone until they are deleted or no longer match.
+func (v *Variant) hookFor(observed variant.Observed) *variant.Hook {
 	if observed.Finalizing {
 		return v.finalize
 	}
 	return v.sync
 }
 
-// Claim tells attachments by their owner and the marker (section 3.4 of the
-// specification). A decorator neither adopts nor releases.
+// Claim identifies attachments by their owner and the mark: other definitions may make
+// attachments for the same object (section 3.4 of the specification). A decorator neither
+// adopts nor releases.
 func (v *Variant) Claim(*unstructured.Unstructured) (variant.Claim, error) {
-	return variant.Claim{Marked: v.marks, Mark: variant.Mark{Annotation: v1alpha1.DecoratorAnnotation, Name: v.name}}, nil
+	return variant.Claim{Marked: v.mark.IsOn, Mark: v.mark}, nil
 }
 
-// Calls asks the sync hook, or the finalize hook (section 2.3 of the specification).
+// Calls returns the call of the sync hook, or of the finalize hook (section 2.3 of the
+// specification).
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
-	hook := v.asked(observed)
+	hook := v.hookFor(observed)
 	if hook == nil {
 		return nil, nil
 	}
 	namespace := observed.Parent.GetNamespace()
 	return []variant.Call{{
-		Hook: hook.name,
+		Hook: hook.Name,
 		Request: map[string]any{
 			"controller":  v.definition,
 			"object":      observed.Parent.Object,
-			"attachments": variant.Grouped(observed.Children, v.attachments.Kinds(), namespace, hook.relative),
-			"related":     variant.Grouped(observed.Related, observed.RelatedKinds, namespace, hook.relative),
+			"attachments": variant.Grouped(observed.Children, v.attachments.Kinds(), namespace, hook.Relative),
+			"related":     variant.Grouped(observed.Related, observed.RelatedKinds, namespace, hook.Relative),
 			"finalizing":  observed.Finalizing,
 		},
 	}}, nil

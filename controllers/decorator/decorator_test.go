@@ -93,7 +93,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// described tells of a call which keys its groups have.
+// described returns the keys of the groups of a call.
 func described(t *testing.T, calls []variant.Call, observed variant.Observed) map[string]any {
 	t.Helper()
 	if len(calls) == 0 {

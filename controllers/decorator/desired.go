@@ -10,16 +10,16 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// Desired reads the answer (section 2.3 of the specification). Where no hook was
-// asked everything stays as it is.
+// Desired reads the response (section 2.3 of the specification). If no hook was called,
+// everything stays as it is.
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
-	hook := v.asked(observed)
+	hook := v.hookFor(observed)
 	if hook == nil {
 		return variant.Desired{Keep: keepAll(observed.Children)}, nil
 	}
-	response := variant.ReadResponse(answers[0], hook.response)
+	response := variant.ReadResponse(answers[0], hook.Response)
 	desired := variant.Desired{
-		Children:           v.attachments.Objects(response, observed.Parent, v.mark),
+		Children:           v.attachments.Objects(response, observed.Parent, v.mark.Finish),
 		Labels:             entries(response, "labels"),
 		Annotations:        entries(response, "annotations"),
 		Status:             response.Map("status"),
@@ -37,8 +37,8 @@ func keepAll(children []*unstructured.Unstructured) map[apply.Key]bool {
 	return keep
 }
 
-// entries reads the labels or annotations that an object is to have; null
-// removes one, and what is not listed is left alone.
+// entries reads the labels or annotations to set on the object. Null removes one; those that
+// are not listed are left alone.
 func entries(response *variant.Response, field string) map[string]*string {
 	given := response.Map(field)
 	if len(given) == 0 {

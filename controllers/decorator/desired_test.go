@@ -210,14 +210,14 @@ func TestDesired(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(parse(t, tc.want), shown(desired)); diff != "" {
+			if diff := cmp.Diff(parse(t, tc.want), summarized(desired)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestDesiredWithoutAnAnswer(t *testing.T) {
+func TestDesiredWithoutResponse(t *testing.T) {
 	child := object(t, `{apiVersion: v1, kind: Service, metadata: {name: a, namespace: prod}}`)
 	observed := variant.Observed{Parent: object(t, namespacedTarget), Children: []*unstructured.Unstructured{child}}
 	finalizing := observed
@@ -256,8 +256,8 @@ func either(given, otherwise string) string {
 	return given
 }
 
-// shown gives what is desired in the form of the cases, without what is not set.
-func shown(desired variant.Desired) map[string]any {
+// summarized returns the fields of a desired state that are set.
+func summarized(desired variant.Desired) map[string]any {
 	fields := map[string]any{}
 	for _, attachment := range desired.Children {
 		list, _ := fields["attachments"].([]any)

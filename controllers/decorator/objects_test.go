@@ -23,7 +23,7 @@ const (
 	clusterTarget    = `{apiVersion: v1, kind: Node, metadata: {name: n1, uid: u1}}`
 )
 
-// parse reads YAML the way in which the API server's JSON is read.
+// parse reads YAML as the API server's JSON is read.
 func parse(t *testing.T, text string) map[string]any {
 	t.Helper()
 	fields := map[string]any{}
@@ -47,7 +47,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: parse(t, text)}
 }
 
-// variant makes the variant of the decorator svc with the hooks that are given as YAML.
+// newVariant returns the variant of the decorator svc with the hooks that are given as YAML.
 func newVariant(t *testing.T, hooks string, attachments ...discovery.Resource) *Variant {
 	t.Helper()
 	config := Config{Definition: parse(t, `{kind: DecoratorController, metadata: {name: svc}}`)}

@@ -11,25 +11,25 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// Targets are the objects of one resource that a definition decorates: those
-// that any of the rules for it selects. metacontroller heeds the last rule alone
+// Targets selects the objects of one resource that a definition decorates: those that
+// match any of its rules for the resource. metacontroller uses only the last rule
 // (section 1.2 of the specification).
 type Targets struct {
 	v1alpha1.ResourceRule
-	// Field is the path of the first of the rules.
+	// Field is the path of the first rule.
 	Field string
 	rules []targetRule
 }
 
-// targetRule is one rule; both selectors have to match.
+// targetRule is one rule. Both selectors have to match.
 type targetRule struct {
 	labels, annotations labels.Selector
 	ignoreStatus        bool
 }
 
-// NewTargets compiles the rules of a definition's spec.resources. It gives one
-// element for each resource, in the order in which they are first named. A
-// resource that is named in several versions is watched in the first of them.
+// NewTargets compiles the rules of a definition's spec.resources. It returns one element
+// for each resource, in the order of their first rules. A resource that is listed in several
+// versions is watched in the first one.
 func NewTargets(rules []v1alpha1.DecoratorTargetRule) ([]*Targets, error) {
 	var all []*Targets
 	byResource := map[string]*Targets{}
@@ -51,7 +51,7 @@ func NewTargets(rules []v1alpha1.DecoratorTargetRule) ([]*Targets, error) {
 	return all, nil
 }
 
-// Selects says whether the definition decorates an object.
+// Selects reports whether the definition decorates an object.
 func (t *Targets) Selects(object *unstructured.Unstructured) bool {
 	for i := range t.rules {
 		if t.rules[i].selects(object) {
@@ -61,8 +61,8 @@ func (t *Targets) Selects(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// IgnoresStatus says whether all the rules that select an object, and
-// there is one at least, have ignoreStatusChanges (section 1.2 of the specification).
+// IgnoresStatus reports whether at least one rule selects the object and all that do have
+// ignoreStatusChanges (section 1.2 of the specification).
 func (t *Targets) IgnoresStatus(object *unstructured.Unstructured) bool {
 	selected := false
 	for i := range t.rules {
@@ -82,8 +82,8 @@ func (r *targetRule) selects(object *unstructured.Unstructured) bool {
 		(r.annotations.Empty() || r.annotations.Matches(labels.Set(object.GetAnnotations())))
 }
 
-// newTargetRule compiles one rule. Annotations are evaluated with the machinery
-// of label selectors (section 1.2 of the specification).
+// newTargetRule compiles one rule. Annotations are matched by a label selector
+// (section 1.2 of the specification).
 func newTargetRule(rule v1alpha1.DecoratorTargetRule) (targetRule, error) {
 	byLabels, err := selectorOf("labelSelector", rule.LabelSelector)
 	if err != nil {
@@ -101,7 +101,7 @@ func newTargetRule(rule v1alpha1.DecoratorTargetRule) (targetRule, error) {
 	return targetRule{labels: byLabels, annotations: byAnnotations, ignoreStatus: ignore}, nil
 }
 
-// selectorOf compiles a selector; an absent one selects everything.
+// selectorOf compiles a selector. An absent one selects everything.
 func selectorOf(field string, given *metav1.LabelSelector) (labels.Selector, error) {
 	if given == nil {
 		return labels.Everything(), nil
@@ -113,7 +113,7 @@ func selectorOf(field string, given *metav1.LabelSelector) (labels.Selector, err
 	return selector, nil
 }
 
-// unversioned gives "deployments.apps", or "pods." for the core group.
+// unversioned returns "deployments.apps", or "pods." for the core group.
 func unversioned(rule v1alpha1.ResourceRule) string {
 	group, _, found := strings.Cut(rule.APIVersion, "/")
 	if !found {

@@ -21,22 +21,22 @@ import (
 // abandoned looks for the finalizers of definitions that were deleted while no host ran,
 // which nobody else would take off. A definition that exists keeps its finalizers,
 // whichever host it is for and whether or not it can run.
-type abandoned struct {
+type finalizerSearch struct {
 	// find gives the resource of a kind of definition.
 	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
 	log        logr.Logger
 	// defined are the finalizers of the definitions that are known to exist.
 	defined map[string]bool
-	taken   int
+	removed int
 }
 
 const (
 	// searchPause is between two pages of objects that are looked through.
-	searchPause = 100 * time.Millisecond
+	pageInterval = 100 * time.Millisecond
 	// searches is how often what could not be looked through is tried, searchAgain apart.
-	searches    = 3
-	searchAgain = time.Minute
+	maxSearches      = 3
+	searchRetryDelay = time.Minute
 )
 
 // searchable reports whether objects of a resource may be parents for long. Events are
@@ -57,11 +57,11 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 		}
 	}
 	env := r.config.Environment
-	a := &abandoned{
+	a := &finalizerSearch{
 		find: r.config.Discovery.Find, log: env.Log.WithName("finalizers"), defined: map[string]bool{},
 		finalizers: parent.Finalizers{
 			Client: env.Metadata, Parallel: env.Writes,
-			Pause: func(ctx context.Context) error { return r.sleep(ctx, searchPause) },
+			Pause: func(ctx context.Context) error { return r.sleep(ctx, pageInterval) },
 		},
 	}
 	left, err := r.config.Discovery.Patchable()
@@ -70,21 +70,21 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 	}
 	left = slices.DeleteFunc(left, func(resource schema.GroupVersionResource) bool { return !searchable(resource) })
 	all, forbidden := len(left), []string(nil)
-	for range searches {
+	for range maxSearches {
 		var refused []string
 		left, refused = a.search(ctx, left)
 		forbidden = append(forbidden, refused...)
-		if len(left) == 0 || r.sleep(ctx, searchAgain) != nil {
+		if len(left) == 0 || r.sleep(ctx, searchRetryDelay) != nil {
 			break
 		}
 	}
-	a.log.Info("finalizers of definitions that are gone have been looked for", "resources", all-len(left)-len(forbidden), "takenOff", a.taken,
+	a.log.Info("finalizers of definitions that are gone have been looked for", "resources", all-len(left)-len(forbidden), "takenOff", a.removed,
 		"forbidden", forbidden)
 }
 
 // search looks through resources, and gives those that could not be looked through, and
 // the names of those that may not be.
-func (a *abandoned) search(
+func (a *finalizerSearch) search(
 	ctx context.Context, resources []schema.GroupVersionResource,
 ) (left []schema.GroupVersionResource, forbidden []string) {
 	for _, resource := range resources {
@@ -104,7 +104,7 @@ func (a *abandoned) search(
 }
 
 // searchOne looks through one resource.
-func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
+func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
 	names, err := a.finalizers.Names(ctx, resource)
 	if err != nil {
 		return err
@@ -120,9 +120,11 @@ func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionR
 	}
 	// A definition may be made again meanwhile, so that they are asked for before each page.
 	finalizers := a.finalizers
-	finalizers.Pause = func(ctx context.Context) error { return errors.Join(a.finalizers.Pause(ctx), a.lookAll(ctx, doubtful)) }
-	taken, err := finalizers.TakeOff(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
-	if a.taken += taken; taken > 0 {
+	finalizers.Pause = func(ctx context.Context) error {
+		return errors.Join(a.finalizers.Pause(ctx), a.listDefinitions(ctx, doubtful))
+	}
+	taken, err := finalizers.Remove(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
+	if a.removed += taken; taken > 0 {
 		a.log.Info("finalizers of definitions that are gone were taken off", "resource", resource.GroupResource().String(), "objects", taken)
 	}
 	return err
@@ -130,7 +132,7 @@ func (a *abandoned) searchOne(ctx context.Context, resource schema.GroupVersionR
 
 // lookAll asks the API server which definitions there are of the kinds of finalizers. If a
 // kind is not served, nothing is known of them.
-func (a *abandoned) lookAll(ctx context.Context, finalizers map[string]string) error {
+func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
 		found, err := a.find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // archiveOf says where the scripts of a plan are kept across restarts. They are the
 // definition's, not the ConfigMaps': those may be deleted, and the scripts go on.
-func (r *Reconciler) archiveOf(p *Plan, spec scripts.Spec) *archive.Place {
-	return &archive.Place{
+func (r *Reconciler) archiveOf(p *Plan, spec scripts.Spec) *archive.Location {
+	return &archive.Location{
 		Namespace: archiveNamespace(spec.Sources, r.config.Namespace),
 		Owner: metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: p.kind, Name: p.name, UID: p.uid, Controller: ptr.To(true),

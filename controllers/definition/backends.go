@@ -76,10 +76,10 @@ func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook,
 		return nil, err
 	}
 	webhook := named.Hook.Webhook
-	endpoint := &engines.Endpoint{URL: webhook.Address(), RefuseDoubled: strict(named.Hook), Etag: etagOf(webhook)}
+	endpoint := &engines.Endpoint{URL: webhook.Address(), RefuseDoubled: rejectsDuplicates(named.Hook), Etag: etagOf(webhook)}
 	given, field := credentials.For(webhook, fmt.Sprintf("spec.hooks.%s.webhook", named.Name), p.Settings.EndpointConfigs)
 	if given != nil {
-		kept, err := r.keep(h, given, field, changed)
+		kept, err := r.openCredentials(h, given, field, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -90,23 +90,23 @@ func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook,
 }
 
 // keep keeps the credentials of a field, once for all webhooks that have them.
-func (r *Reconciler) keep(h *hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
+func (r *Reconciler) openCredentials(h *hooks, given *v1alpha1.Credentials, field string, changed func()) (*boundCredentials, error) {
 	if r.config.Credentials == nil {
 		return nil, errors.New("webhook: this host keeps no credentials")
 	}
-	for _, kept := range h.held {
+	for _, kept := range h.credentials {
 		if kept.field == field {
 			return kept, nil
 		}
 	}
 	kept := &boundCredentials{Bundle: r.config.Credentials.Open(given, changed), field: field}
-	h.held = append(h.held, kept)
+	h.credentials = append(h.credentials, kept)
 	return kept, nil
 }
 
 // strict says whether a field that an answer has twice is refused: each webhook
 // is read as it says itself, whether it serves or not.
-func strict(hook *v1alpha1.Hook) bool {
+func rejectsDuplicates(hook *v1alpha1.Hook) bool {
 	alone := v1alpha1.Hook{Version: hook.Version, Webhook: hook.Webhook}
 	return alone.ResponseMode() == v1alpha1.ResponseStrict
 }
@@ -126,7 +126,7 @@ func etagOf(webhook *v1alpha1.Webhook) *engines.Etag {
 
 // credentialsReady says whether every webhook that serves can be called.
 func (h *hooks) credentialsReady() bool {
-	for _, kept := range h.held {
+	for _, kept := range h.credentials {
 		if ready, _ := kept.State(); kept.needed && !ready {
 			return false
 		}
@@ -137,7 +137,7 @@ func (h *hooks) credentialsReady() bool {
 // credentialProblems says what is wrong with credentials, or nothing.
 func (h *hooks) credentialProblems() string {
 	var problems []error
-	for _, kept := range h.held {
+	for _, kept := range h.credentials {
 		if _, problem := kept.State(); problem != nil {
 			problems = append(problems, fmt.Errorf("%s.%w", kept.field, problem))
 		}
@@ -151,7 +151,7 @@ func (h *hooks) credentialProblems() string {
 // rotation changes whenever credentials do in a way that may help a call which failed.
 func (h *hooks) rotation() int {
 	sum := 0
-	for _, kept := range h.held {
+	for _, kept := range h.credentials {
 		sum += kept.Rotations()
 	}
 	return sum

@@ -16,13 +16,18 @@ import (
 )
 
 // saying is a program that answers what it is, or fails if it says "limit".
-type saying string
+type saying struct {
+	engines.ProgramBase
+	text string
+}
+
+func says(text string) saying { return saying{text: text} }
 
 func (s saying) Run(context.Context, engines.Call) (engines.Response, error) {
-	if s == "limit" {
+	if s.text == "limit" {
 		return engines.Response{}, &engines.Error{Kind: engines.Exhausted, Message: "over a limit"}
 	}
-	return engines.Response{Body: string(s)}, nil
+	return engines.Response{Body: s.text}, nil
 }
 
 // TestTwoBackends shows which of the two answers, and how long it may take.
@@ -35,23 +40,23 @@ func TestTwoBackends(t *testing.T) {
 		want             string // "" means that the hook can't be called
 		timeout          time.Duration
 	}{
-		"fallback":                    {"the script serves", webhook, "", saying("script"), "script", 12 * time.Second},
+		"fallback":                    {"the script serves", webhook, "", says("script"), "script", 12 * time.Second},
 		"fallback, not loaded":        {"the webhook serves until it has", webhook, "", nil, "webhook", 12 * time.Second},
-		"fallback, over a limit":      {"the webhook answers that call", webhook, "", saying("limit"), "webhook", 12 * time.Second},
-		"script in the shadow":        {"the webhook serves", "", script, saying("script"), "webhook", 10 * time.Second},
+		"fallback, over a limit":      {"the webhook answers that call", webhook, "", says("limit"), "webhook", 12 * time.Second},
+		"script in the shadow":        {"the webhook serves", "", script, says("script"), "webhook", 10 * time.Second},
 		"unloaded in the shadow":      {"the webhook needs no script", "", script, nil, "webhook", 10 * time.Second},
-		"webhook in the shadow":       {"the script serves", "", webhook, saying("script"), "script", 2 * time.Second},
+		"webhook in the shadow":       {"the script serves", "", webhook, says("script"), "script", 2 * time.Second},
 		"shadow, not loaded":          {"there is nobody to ask", "", webhook, nil, "", 2 * time.Second},
-		"both":                        {"the script serves", webhook, webhook, saying("script"), "script", 12 * time.Second},
+		"both":                        {"the script serves", webhook, webhook, says("script"), "script", 12 * time.Second},
 		"both, not loaded":            {"the webhook steps in and is not asked twice", webhook, webhook, nil, "webhook", 12 * time.Second},
-		"both, script over a limit":   {"the webhook steps in and is not asked twice", webhook, webhook, saying("limit"), "webhook", 12 * time.Second},
-		"shadow, script at its limit": {"the failure is the script's answer", "", webhook, saying("limit"), "over a limit", 2 * time.Second},
+		"both, script over a limit":   {"the webhook steps in and is not asked twice", webhook, webhook, says("limit"), "webhook", 12 * time.Second},
+		"shadow, script at its limit": {"the failure is the script's answer", "", webhook, says("limit"), "over a limit", 2 * time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			hook := &v1alpha1.Hook{Script: &v1alpha1.Script{}, Webhook: &v1alpha1.Webhook{}, Fallback: c.fallback, Shadow: c.shadow}
-			h := &hooks{webhooks: map[string]engines.Program{"sync": saying("webhook")}, failovers: failovers{
+			h := &hooks{webhooks: map[string]engines.Program{"sync": says("webhook")}, failovers: failovers{
 				definition: "d", combiner: failover.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
 			}}
 			loaded := map[string]engines.Program{}

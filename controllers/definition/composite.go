@@ -38,7 +38,7 @@ func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := shownToHooks(object)
+	shown := withEmptyStatus(object)
 	behaviour := composite.New(composite.Config{
 		Definition: shown, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
 	})

@@ -25,14 +25,14 @@ type hooks struct {
 	tree     *scripts.Tree // nil without scripts
 	timeouts map[string]time.Duration
 	// waits says that some hook has nothing but a script to answer it.
-	waits     bool
-	failovers failovers
-	held      []*boundCredentials
-	merged    atomic.Pointer[merged]
+	needsScripts   bool
+	failovers      failovers
+	credentials    []*boundCredentials
+	cachedPrograms atomic.Pointer[revisionPrograms]
 }
 
 // merged is both for one revision of the scripts.
-type merged struct {
+type revisionPrograms struct {
 	revision *scripts.Revision
 	programs parent.Programs
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, 
 		h.timeouts[name] = callTimeout(named.Hook)
 		if named.Hook.Script != nil {
 			spec.Hooks[name], err = scriptOf(named.Hook.Script)
-			h.waits = h.waits || named.Hook.Serving() == v1alpha1.ScriptBackend && named.Hook.Fallback == ""
+			h.needsScripts = h.needsScripts || named.Hook.Serving() == v1alpha1.ScriptBackend && named.Hook.Fallback == ""
 		}
 		if named.Hook.Webhook != nil && err == nil {
 			h.webhooks[name], err = r.compileWebhook(h, p, named, changed)
@@ -83,7 +83,7 @@ func (h *hooks) programs() parent.Programs {
 		return parent.Programs{ByHook: h.webhooks}
 	}
 	revision := h.tree.Current()
-	if m := h.merged.Load(); m != nil && m.revision == revision {
+	if m := h.cachedPrograms.Load(); m != nil && m.revision == revision {
 		return m.programs
 	}
 	var all parent.Programs
@@ -92,7 +92,7 @@ func (h *hooks) programs() parent.Programs {
 	} else {
 		all.Revision, all.ByHook = revision.ID, h.byHook(revision.Programs)
 	}
-	h.merged.Store(&merged{revision: revision, programs: all})
+	h.cachedPrograms.Store(&revisionPrograms{revision: revision, programs: all})
 	return all
 }
 
@@ -112,10 +112,8 @@ func restingOf(scripts map[string]engines.Program, both map[string]*v1alpha1.Hoo
 		if hook := both[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
 			continue
 		}
-		if r, ok := program.(engines.Rester); ok {
-			if why := r.Resting(); why != nil {
-				problems = append(problems, name+" hook: "+why.Error())
-			}
+		if why := program.CircuitOpen(); why != nil {
+			problems = append(problems, name+" hook: "+why.Error())
 		}
 	}
 	slices.Sort(problems)
@@ -133,12 +131,12 @@ func (h *hooks) revision() string {
 // loaded says whether every hook can be called. Scripts that need not serve are
 // waited for until it is known whether they load.
 func (h *hooks) loaded() bool {
-	scripts := h.tree == nil || h.tree.Current() != nil || !h.waits && len(h.tree.State().Problems) > 0
+	scripts := h.tree == nil || h.tree.Current() != nil || !h.needsScripts && len(h.tree.State().Problems) > 0
 	return scripts && h.credentialsReady()
 }
 
 func (h *hooks) close() {
-	for _, kept := range h.held {
+	for _, kept := range h.credentials {
 		kept.Close()
 	}
 	if h.tree != nil {

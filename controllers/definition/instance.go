@@ -14,7 +14,7 @@ import (
 
 // tellAfter is how long after a parent came or went, or a script began to rest, the
 // definition's status is brought up to date, so that a thousand of them cost one write.
-const tellAfter = time.Second
+const statusDebounce = time.Second
 
 // instance is one plan, built: caches open, hooks loading, ready to run.
 type instance struct {
@@ -22,7 +22,7 @@ type instance struct {
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
-	with       inputs // that all parents were last synced with
+	lastInputs inputs // that all parents were last synced with
 	synced     atomic.Bool
 	changed    func()
 	log        logr.Logger
@@ -58,7 +58,7 @@ func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}
-	config.Changed = func() { r.queue.EnqueueAfter(key, tellAfter) }
+	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	reconciler, err := parent.New(config, r.config.Environment)
 	if err != nil {
 		h.close()
@@ -91,7 +91,7 @@ func (i *instance) run(ctx context.Context) {
 }
 
 // unreadable says which of the instance's resources can't be read, or nil.
-func (i *instance) unreadable() error {
+func (i *instance) readError() error {
 	if i.reconciler == nil {
 		return nil
 	}

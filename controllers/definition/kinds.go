@@ -46,7 +46,7 @@ func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for kind, resource := range definitionKinds {
-		r.follow(kind, resource)
+		r.syncCache(kind, resource)
 	}
 	r.enqueueAll()
 }
@@ -69,7 +69,7 @@ func (r *Reconciler) enqueueAll() {
 }
 
 // follow opens or closes the cache of one kind of definition.
-func (r *Reconciler) follow(kind, resource string) {
+func (r *Reconciler) syncCache(kind, resource string) {
 	found, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), resource)
 	cache := r.kinds[kind]
 	switch {

@@ -39,7 +39,7 @@ func (p Planner) mapping(object *unstructured.Unstructured) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := shownToHooks(object)
+	shown := withEmptyStatus(object)
 	return &Plan{
 		Hooks: hooks, Settings: spec.DefinitionSettings,
 		Config: parent.Config{

@@ -76,7 +76,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	if err := plan.backed(); err != nil {
+	if err := plan.checkBackends(); err != nil {
 		return nil, refusalOf(err)
 	}
 	plan.uid = object.GetUID()
@@ -128,7 +128,7 @@ func (p *Plan) resources() []discovery.Resource {
 
 // backed says which hook has nothing that could answer it. The CRD refuses such
 // a definition; it may have been stored before.
-func (p *Plan) backed() error {
+func (p *Plan) checkBackends() error {
 	for _, named := range p.Hooks {
 		if named.Hook.Webhook == nil && named.Hook.Script == nil {
 			return fmt.Errorf("spec.hooks.%s: needs a webhook or a script; to turn it off, leave the whole hook out", named.Name)
@@ -187,7 +187,7 @@ func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *pa
 
 // shownToHooks is the definition as requests carry it: with an empty status, so
 // that what the host tells about a definition is not an input of its hooks.
-func shownToHooks(object *unstructured.Unstructured) map[string]any {
+func withEmptyStatus(object *unstructured.Unstructured) map[string]any {
 	shown := maps.Clone(object.Object)
 	shown["status"] = map[string]any{}
 	return shown

@@ -26,12 +26,12 @@ type Reconciler struct {
 
 	mu     sync.Mutex
 	kinds  map[string]*informer.Handle // by kind, those that the API server has
-	hosted map[controller.Key]*runtimeState
+	states map[controller.Key]*runtimeState
 }
 
 // lookAgain is how often a definition is looked at though nothing happened: that
 // a resource can no longer be read, say, is told by no event.
-const lookAgain = 15 * time.Second
+const recheckInterval = 15 * time.Second
 
 // New makes the reconciler and the control loop that it works in.
 func New(config Config) *Reconciler {
@@ -44,7 +44,7 @@ func New(config Config) *Reconciler {
 		},
 		status: parent.NewStatusWriter(config.Environment.Client, config.Environment.Schemas, config.Environment.Clock),
 		kinds:  map[string]*informer.Handle{},
-		hosted: map[controller.Key]*runtimeState{},
+		states: map[controller.Key]*runtimeState{},
 	}
 	r.queue = controller.New(controller.Config{
 		Name: "definition", Reconciler: r, Workers: 4, Clock: config.Environment.Clock,
@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
-	h := r.hostedFor(key)
+	h := r.stateFor(key)
 	h.object = object
 	// 2. Resolve what it asks for. What is refused changes nothing that runs.
 	plan, refusal := r.planner.Plan(object)
@@ -81,19 +81,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if refusal == nil {
 		refusal = r.prepare(h, plan)
 	} else {
-		r.refused(key, h)
+		r.onRefused(key, h)
 	}
 	r.advance(key, object, h)
 	if h.running != nil {
 		h.running.reconciler.ResourcesChanged()
 		h.running.reconciler.Expire()
 	}
-	retired := r.retire(ctx, h)
+	retired := r.closeRetiring(ctx, h)
 	// 4. Tell, in the status and by events.
-	view := r.view(h, refusal)
-	r.tell(object, h, view)
-	if wait := h.untold(object, view.settled(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+	view := r.newStatusView(h, refusal)
+	r.sendEvents(object, h, view)
+	if wait := h.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
-	return controller.Result{RequeueAfter: lookAgain}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
+	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) release(ctx context.Context, h *runtimeState) error {
 	if h.object == nil {
 		return nil
 	}
-	name, rules := holds(h.object)
+	name, rules := finalizerOf(h.object)
 	config := parent.Config{Definition: h.object.GetKind() + " " + h.object.GetName(), Finalizing: parent.Finalizing{Name: name}}
 	for _, rule := range rules {
 		if resource, err := r.planner.Find(rule.APIVersion, rule.Resource); err == nil {
@@ -34,21 +34,21 @@ func (r *Reconciler) release(ctx context.Context, h *runtimeState) error {
 
 // holds gives the finalizer of a definition that has a finalize hook, and the
 // resources whose objects may carry it.
-func holds(object *unstructured.Unstructured) (finalizer string, rules []v1alpha1.ResourceRule) {
+func finalizerOf(object *unstructured.Unstructured) (finalizer string, rules []v1alpha1.ResourceRule) {
 	var hooks []v1alpha1.NamedHook
 	switch object.GetKind() {
 	case v1alpha1.CompositeControllerKind:
-		d := decoded[v1alpha1.CompositeController](object)
+		d := decode[v1alpha1.CompositeController](object)
 		finalizer, hooks = d.Finalizer(), d.Spec.Hooks.Defined()
 		rules = []v1alpha1.ResourceRule{d.Spec.ParentResource.ResourceRule}
 	case v1alpha1.DecoratorControllerKind:
-		d := decoded[v1alpha1.DecoratorController](object)
+		d := decode[v1alpha1.DecoratorController](object)
 		finalizer, hooks = d.Finalizer(), d.Spec.Hooks.Defined()
 		for _, rule := range d.Spec.Resources {
 			rules = append(rules, rule.ResourceRule)
 		}
 	case v1alpha1.MapControllerKind:
-		d := decoded[v1alpha1.MapController](object)
+		d := decode[v1alpha1.MapController](object)
 		finalizer, hooks = d.Finalizer(), d.Spec.Hooks.Defined()
 		rules = []v1alpha1.ResourceRule{d.Spec.ParentResource.ResourceRule}
 	}
@@ -61,7 +61,7 @@ func holds(object *unstructured.Unstructured) (finalizer string, rules []v1alpha
 }
 
 // decoded gives an empty definition for one that can't be read, which has never run.
-func decoded[T any](object *unstructured.Unstructured) *T {
+func decode[T any](object *unstructured.Unstructured) *T {
 	definition := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
 		return new(T)

@@ -13,7 +13,7 @@ type rester struct {
 	left int
 }
 
-func (r *rester) Resting() *engines.Error {
+func (r *rester) CircuitOpen() *engines.Error {
 	if r.left--; r.left < 0 {
 		return nil
 	}

@@ -16,11 +16,11 @@ import (
 type retiring struct {
 	instance *instance
 	// left says of which kinds they are.
-	left func(schema.GroupKind) bool
+	released func(schema.GroupKind) bool
 }
 
 // replaced gives what is left to do of an instance that next replaces. It may be nil.
-func replaced(previous, next *instance) []retiring {
+func newRetiring(previous, next *instance) []retiring {
 	if previous == nil {
 		return nil
 	}
@@ -32,25 +32,25 @@ func replaced(previous, next *instance) []retiring {
 
 // retire lets go of the parents of former instances. What could not be done stays
 // to be done by the next pass.
-func (r *Reconciler) retire(ctx context.Context, h *runtimeState) error {
+func (r *Reconciler) closeRetiring(ctx context.Context, h *runtimeState) error {
 	var errs []error
 	var left []retiring
-	for _, f := range h.former {
-		if err := f.instance.reconciler.Release(ctx, f.left); err != nil {
+	for _, f := range h.retiring {
+		if err := f.instance.reconciler.Release(ctx, f.released); err != nil {
 			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
 			left = append(left, f)
 			continue
 		}
 		f.instance.close()
 	}
-	h.former = left
+	h.retiring = left
 	return errors.Join(errs...)
 }
 
 // dismiss closes former instances, whatever they hold.
-func (h *runtimeState) dismiss() {
-	for _, f := range h.former {
+func (h *runtimeState) abandonRetiring() {
+	for _, f := range h.retiring {
 		f.instance.close()
 	}
-	h.former = nil
+	h.retiring = nil
 }

@@ -19,14 +19,14 @@ type runtimeState struct {
 	running *instance // syncs parents
 	next    *instance // is of a newer spec, and waits for its scripts
 	// former have been replaced and still hold parents that are to be let go.
-	former []retiring
+	retiring []retiring
 	// removed warns of resources that the spec before the running one had.
-	removed []warning
+	removedWarnings []warning
 	// told is what the last events said, so that each thing is said once.
-	told lastEvents
+	lastEvents lastEvents
 	// seen is the spec that was seen last, and since when it was first seen.
-	seen  spec
-	since time.Time
+	specVersion specVersion
+	specSeenAt  time.Time
 	// status is what this host last had to tell, or nil. It is on the object, unless the
 	// schema has no room for it.
 	status *v1alpha1.DefinitionStatus
@@ -34,20 +34,20 @@ type runtimeState struct {
 	object *unstructured.Unstructured
 }
 
-func (r *Reconciler) hostedFor(key controller.Key) *runtimeState {
+func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.hosted[key]
+	h := r.states[key]
 	if h == nil {
 		h = &runtimeState{}
-		r.hosted[key] = h
+		r.states[key] = h
 	}
 	return h
 }
 
 // refused drops what was being prepared for a spec that is now refused, and
 // stops what runs if its own resources are no longer there.
-func (r *Reconciler) refused(key controller.Key, h *runtimeState) {
+func (r *Reconciler) onRefused(key controller.Key, h *runtimeState) {
 	h.next.close()
 	h.next = nil
 	if h.running == nil {
@@ -88,12 +88,12 @@ func (r *Reconciler) prepare(h *runtimeState, p *Plan) *Refusal {
 // runs, or its schemas, have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *runtimeState) {
 	if h.next.ready() {
-		h.noteRemoved()
-		h.former = append(h.former, replaced(h.running, h.next)...)
+		h.setRemovedWarnings()
+		h.retiring = append(h.retiring, newRetiring(h.running, h.next)...)
 		h.running, h.next = h.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		h.running.with = h.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), h.running.with.revision)
+		h.running.lastInputs = h.running.inputs()
+		r.config.ScriptMetrics.Serves(key.String(), h.running.lastInputs.revision)
 		r.config.Host.Start(key.String(), h.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
 		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
@@ -102,10 +102,10 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		return
 	}
 	now := h.running.inputs()
-	if now == h.running.with {
+	if now == h.running.lastInputs {
 		return
 	}
-	h.running.with = now
+	h.running.lastInputs = now
 	r.config.ScriptMetrics.Serves(key.String(), now.revision)
 	h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
 }
@@ -115,7 +115,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 // as nobody else would take them off.
 func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *unstructured.Unstructured) error {
 	r.mu.Lock()
-	h := r.hosted[key]
+	h := r.states[key]
 	r.mu.Unlock()
 	if h == nil {
 		return nil
@@ -124,11 +124,11 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	h.next = nil
 	r.config.Host.Stop(key.String())
 	if object == nil {
-		if err := errors.Join(r.retire(ctx, h), r.release(ctx, h)); err != nil {
+		if err := errors.Join(r.closeRetiring(ctx, h), r.release(ctx, h)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
-	h.dismiss()
+	h.abandonRetiring()
 	r.stop(key, h)
 	if object != nil {
 		if err := r.writeNotHosted(ctx, object, h); err != nil {
@@ -136,7 +136,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 		}
 	}
 	r.mu.Lock()
-	delete(r.hosted, key)
+	delete(r.states, key)
 	r.mu.Unlock()
 	r.status.Forget(key)
 	r.config.Metrics.Forget(loopName(key))

@@ -12,14 +12,14 @@ import (
 
 // tellOfScripts sends what is new of the scripts to the definition, and to those of
 // their ConfigMaps that it is about: whoever edits one need not see definitions. It gives whether there was anything to tell.
-func (r *Reconciler) tellOfScripts(object *unstructured.Unstructured, v statusView, before, now lastEvents) (news bool) {
+func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statusView, before, now lastEvents) (news bool) {
 	who := object.GetKind() + " " + object.GetName() + ": "
 	if now.problems != "" && now.problems != before.problems {
 		news = true
 		reason := v.problems.Problems[0].Reason()
 		r.event(object, corev1.EventTypeWarning, reason, now.problems)
 		for _, source := range v.objects {
-			if about := concerning(v.problems.Problems, source.NamespacedName); about != "" {
+			if about := problemsOf(v.problems.Problems, source.NamespacedName); about != "" {
 				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, who+about)
 			}
 		}
@@ -39,7 +39,7 @@ func (r *Reconciler) tellOfScripts(object *unstructured.Unstructured, v statusVi
 }
 
 // concerning gives the problems of one ConfigMap and those that may be any source's.
-func concerning(problems []scripts.Problem, source types.NamespacedName) string {
+func problemsOf(problems []scripts.Problem, source types.NamespacedName) string {
 	var lines []string
 	for _, p := range problems {
 		if p.Origin.ConfigMap == source {

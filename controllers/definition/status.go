@@ -36,7 +36,7 @@ type lastEvents struct {
 }
 
 // view looks at what runs and what waits.
-func (r *Reconciler) view(h *runtimeState, refusal *Refusal) statusView {
+func (r *Reconciler) newStatusView(h *runtimeState, refusal *Refusal) statusView {
 	v := statusView{idle: h.running == nil}
 	newest := h.next
 	if newest == nil {
@@ -77,7 +77,7 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 		c.Reason, c.Message = "NoScripts", "no hook is a script"
 	case len(state.Problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, state.Problems[0].Reason(), state.Message()
-		c.Message += inPlace(state)
+		c.Message += fallbackMessage(state)
 	case state.Loaded == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	default:
@@ -86,32 +86,32 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 			c.Message += ", with warnings\n" + state.Warnings
 		}
 	}
-	if state.NotKept != "" {
-		c.Message += "\nit would not outlive a restart of the host: " + state.NotKept
+	if state.NotArchived != "" {
+		c.Message += "\nit would not outlive a restart of the host: " + state.NotArchived
 	}
 	return c
 }
 
 // inPlace says what serves in place of scripts that don't load.
-func inPlace(state scripts.State) string {
+func fallbackMessage(state scripts.State) string {
 	switch {
-	case state.From != "":
-		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.From
+	case state.RestoredFrom != "":
+		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.RestoredFrom
 	case state.Loaded != "":
 		return "\nrevision " + state.Loaded + " goes on serving"
-	case state.NoEarlier != "":
-		return "\nnone serves in its place: " + state.NoEarlier
+	case state.NotRestored != "":
+		return "\nnone serves in its place: " + state.NotRestored
 	}
 	return ""
 }
 
 // credentialsNotReady is the reason of the condition Ready, and of an event, if
 // credentials of webhooks are not there.
-const credentialsNotReady = "CredentialsNotReady"
+const reasonCredentialsNotReady = "CredentialsNotReady"
 
 // scriptResting is the reason of the condition Ready, and of an event, while a script is
 // not called for what it did to its workers.
-const scriptResting = "ScriptResting"
+const reasonScriptResting = "ScriptResting"
 
 // readyCondition says whether parents are synced as the spec says.
 func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
@@ -120,7 +120,7 @@ func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	case h.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: see the condition Accepted"
 	case h.running == nil && h.next != nil && !h.next.hooks.credentialsReady():
-		c.Reason, c.Message = credentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
+		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
 	case h.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
 	case refusal != nil || h.next != nil:
@@ -129,19 +129,19 @@ func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		if v.credentials != "" {
 			c.Message += "\n" + v.credentials
 		}
-	case h.running.unreadable() != nil:
-		c.Reason, c.Message = "ResourceUnreadable", h.running.unreadable().Error()
+	case h.running.readError() != nil:
+		c.Reason, c.Message = "ResourceUnreadable", h.running.readError().Error()
 	case !h.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
 	case v.resting != "":
-		c.Reason, c.Message = scriptResting, v.resting
+		c.Reason, c.Message = reasonScriptResting, v.resting
 	case v.credentials != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, credentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonCredentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
 		if len(v.warnings) > 0 {
-			c.Message += "\n" + linesOf(v.warnings)
+			c.Message += "\n" + messagesOf(v.warnings)
 		}
 	case len(v.warnings) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].reason, linesOf(v.warnings)
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v.warnings[0].reason, messagesOf(v.warnings)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Running", "parents are synced"
 	}
@@ -149,8 +149,8 @@ func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 }
 
 // tell sends an event for everything that is new since the last ones.
-func (r *Reconciler) tell(object *unstructured.Unstructured, h *runtimeState, v statusView) {
-	before := h.told
+func (r *Reconciler) sendEvents(object *unstructured.Unstructured, h *runtimeState, v statusView) {
+	before := h.lastEvents
 	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
@@ -158,17 +158,17 @@ func (r *Reconciler) tell(object *unstructured.Unstructured, h *runtimeState, v 
 	if now.accepted != "" && now.accepted != before.accepted {
 		r.event(object, corev1.EventTypeWarning, "CreateError", now.accepted)
 	}
-	if r.tellOfScripts(object, v, before, now) || before.revision == "" {
+	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
-	h.told = now
+	h.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
-		r.event(object, corev1.EventTypeWarning, credentialsNotReady, now.credentials)
+		r.event(object, corev1.EventTypeWarning, reasonCredentialsNotReady, now.credentials)
 	}
 	if now.resting != "" && now.resting != before.resting {
-		r.event(object, corev1.EventTypeWarning, scriptResting, now.resting)
+		r.event(object, corev1.EventTypeWarning, reasonScriptResting, now.resting)
 	}
-	r.tellWarnings(object, before.warnings, now.warnings)
+	r.sendWarningEvents(object, before.warnings, now.warnings)
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {

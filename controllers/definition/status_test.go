@@ -50,19 +50,19 @@ func TestScriptsCondition(t *testing.T) {
 		},
 		"ReadBack": {
 			reason: "What was read back at the start is told with where it was kept.",
-			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", From: "ns/composite-c-abc", Problems: []scripts.Problem{problem}},
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", RestoredFrom: "ns/composite-c-abc", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
 				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nrevision abc goes on serving, from ControllerRevision ns/composite-c-abc"},
 		},
 		"NothingToReadBack": {
 			reason: "Why nothing serves is told too.",
-			newest: withTree, state: scripts.State{Desired: "def", NoEarlier: "no such revision is kept", Problems: []scripts.Problem{problem}},
+			newest: withTree, state: scripts.State{Desired: "def", NotRestored: "no such revision is kept", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
 				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nnone serves in its place: no such revision is kept"},
 		},
 		"NotKept": {
 			reason: "What would be lost at a restart is told while it serves.",
-			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotKept: "forbidden"},
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotArchived: "forbidden"},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves\nit would not outlive a restart of the host: forbidden"},
 		},
 		"Warnings": {

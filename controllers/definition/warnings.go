@@ -32,13 +32,13 @@ func (h *runtimeState) warnings() []warning {
 	if h.running.reconciler != nil {
 		held = h.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), h.removed, h.running.plan.warnings())
+	return slices.Concat(unfinalized(held), h.removedWarnings, h.running.plan.warnings())
 }
 
 // warnings are those that the spec and its resources give reason for.
 func (p *Plan) warnings() []warning {
 	var all []warning
-	if text := p.withoutStatus(); text != "" {
+	if text := p.missingStatusSubresource(); text != "" {
 		all = append(all, warning{reasonNoStatusSubresource, text})
 	}
 	for _, rule := range p.unchecked {
@@ -52,7 +52,7 @@ func (p *Plan) warnings() []warning {
 // withoutStatus names the parent resource whose status can't be written, in the
 // words that metacontroller's users look for (section 3.2 of the specification).
 // A decorator need not have anything to say there.
-func (p *Plan) withoutStatus() string {
+func (p *Plan) missingStatusSubresource() string {
 	if p.kind == v1alpha1.DecoratorControllerKind {
 		return ""
 	}
@@ -65,7 +65,7 @@ func (p *Plan) withoutStatus() string {
 }
 
 // mostNamed is how many objects a warning names.
-const mostNamed = 3
+const maxNamed = 3
 
 // unfinalized warns of parents that the finalize hook has held for long.
 func unfinalized(held []controller.Key) []warning {
@@ -73,11 +73,11 @@ func unfinalized(held []controller.Key) []warning {
 		return nil
 	}
 	var names []string
-	for _, key := range held[:min(len(held), mostNamed)] {
+	for _, key := range held[:min(len(held), maxNamed)] {
 		names = append(names, key.String())
 	}
 	more := ""
-	if n := len(held) - mostNamed; n > 0 {
+	if n := len(held) - maxNamed; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return []warning{{variant.ReasonNotFinalized,
@@ -85,14 +85,14 @@ func unfinalized(held []controller.Key) []warning {
 }
 
 // counts tells how many objects an instance looks after.
-type counts interface {
+type objectCounts interface {
 	ParentsOf(kind schema.GroupKind) int
 	ChildrenOf(kind schema.GroupKind) int
 }
 
 // removedResources warns of what next no longer looks after, though there are objects
 // that previous did: nobody will update or delete them.
-func removedResources(previous, next *Plan, left counts) []warning {
+func removedResources(previous, next *Plan, left objectCounts) []warning {
 	var all []warning
 	for _, rule := range previous.Config.Parents {
 		kind := rule.Kind.GroupKind()
@@ -139,18 +139,18 @@ var (
 // noteRemoved keeps what the next instance, which is about to take over, leaves behind
 // of what runs. It is told until another spec takes over: how much of it is left later,
 // nobody watches.
-func (h *runtimeState) noteRemoved() {
+func (h *runtimeState) setRemovedWarnings() {
 	switch {
 	case h.running == nil:
-		h.removed = nil
+		h.removedWarnings = nil
 	case h.running.plan.uid != h.next.plan.uid || h.running.plan.generation != h.next.plan.generation:
-		h.removed = removedResources(h.running.plan, h.next.plan, h.running.reconciler)
+		h.removedWarnings = removedResources(h.running.plan, h.next.plan, h.running.reconciler)
 	}
 }
 
 // tellWarnings sends an event for each warning that is new. What is told on parents is
 // not told here too.
-func (r *Reconciler) tellWarnings(object *unstructured.Unstructured, before, now []warning) {
+func (r *Reconciler) sendWarningEvents(object *unstructured.Unstructured, before, now []warning) {
 	for _, w := range now {
 		if w.reason != variant.ReasonNotFinalized && !slices.Contains(before, w) {
 			r.event(object, corev1.EventTypeWarning, w.reason, w.message)
@@ -159,7 +159,7 @@ func (r *Reconciler) tellWarnings(object *unstructured.Unstructured, before, now
 }
 
 // linesOf are the messages of warnings, one in a line.
-func linesOf(warnings []warning) string {
+func messagesOf(warnings []warning) string {
 	var lines []string
 	for _, w := range warnings {
 		lines = append(lines, w.message)

@@ -79,7 +79,7 @@ func TestUnfinalizedWarning(t *testing.T) {
 	kind := schema.GroupVersionKind{Kind: "Thing"}
 	var held []controller.Key
 	for n, want := range []string{"", "Thing a/0", "Thing a/0, Thing a/1", "Thing a/0, Thing a/1, Thing a/2", "Thing a/0, Thing a/1, Thing a/2 and 1 more"} {
-		got := linesOf(unfinalized(held))
+		got := messagesOf(unfinalized(held))
 		if (want == "") != (got == "") || !strings.HasSuffix(got, want) {
 			t.Errorf("%d parents: %q, want it to end in %q", n, got, want)
 		}
@@ -125,7 +125,7 @@ func TestTellWarnings(t *testing.T) {
 	held := warning{variant.ReasonNotFinalized, "is told on the parents"}
 	var before []warning
 	for _, now := range [][]warning{{checks}, {checks}, {held, checks, status}, {status}, nil, {status}} {
-		r.tellWarnings(nil, before, now)
+		r.sendWarningEvents(nil, before, now)
 		before = now
 	}
 	close(events.Events)

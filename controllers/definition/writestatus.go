@@ -13,7 +13,7 @@ import (
 )
 
 // notHosted is the reason of the condition Ready after the host has let go of a definition.
-const notHosted = "NotHosted"
+const reasonNotHosted = "NotHosted"
 
 // writeStatus writes what has changed of the definition's status.
 func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, h *runtimeState, v statusView) error {
@@ -59,7 +59,7 @@ func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstru
 // writeNotHosted tells on a definition that this host has let go of it, unless another
 // has told something since. What that one tells later replaces it.
 func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, h *runtimeState) error {
-	status, told := h.statusWhenLetGo(object, r.config.Target.String())
+	status, told := h.notHostedStatus(object, r.config.Target.String())
 	if !told {
 		return nil
 	}
@@ -68,14 +68,14 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 
 // statusWhenLetGo returns the status of a definition whose labels the selector no longer
 // matches, and reports whether it is to be written: the last condition Ready is this host's.
-func (h *runtimeState) statusWhenLetGo(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
+func (h *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
 	status := storedStatus(object)
 	if h.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(h.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
 	}
 	status.Parents = nil
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: notHosted, ObservedGeneration: object.GetGeneration(),
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonNotHosted, ObservedGeneration: object.GetGeneration(),
 		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: no parent is synced unless another host takes it on", selector),
 	})
 	return status, true

@@ -3,38 +3,27 @@ package mapping
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-const (
-	mapHook       = string(v1alpha1.MapHookName)
-	tombstoneHook = string(v1alpha1.TombstoneHook)
-	finalizeHook  = string(v1alpha1.FinalizeHook)
-)
-
-// asked is the hook that a group is a matter of, or "" where nobody is asked:
-// without a tombstone hook the outputs of an input that is gone are deleted.
-func (v *Variant) asked(g *group) string {
-	switch {
-	case g.input != nil:
-		return mapHook
-	case v.tombstone != nil:
-		return tombstoneHook
-	default:
-		return ""
+// hookFor returns the hook to call about a group. It is nil for the outputs of an input that
+// is gone if there is no tombstone hook: then they are deleted.
+func (v *Variant) hookFor(g *group) *variant.Hook {
+	if g.input != nil {
+		return v.mapped
 	}
+	return v.tombstone
 }
 
-// calls asks about every group by itself (section 9 of the specification).
-// Beyond the proposal the hooks are shown the related objects.
+// calls returns one call for each group (section 9 of the specification). Unlike in the
+// proposal, requests have the related objects.
 func (v *Variant) calls(observed variant.Observed) []variant.Call {
-	pass := v.stampsOf(observed)
+	common := v.commonFingerprints(observed)
 	related := v.related(observed)
 	var calls []variant.Call
 	for _, g := range groups(observed) {
-		hook := v.asked(g)
-		if hook == "" {
+		hook := v.hookFor(g)
+		if hook == nil {
 			continue
 		}
 		request := v.request(observed.Parent, related)
@@ -43,21 +32,21 @@ func (v *Variant) calls(observed variant.Observed) []variant.Call {
 		if g.input != nil {
 			request["input"] = g.input.Object
 		}
-		calls = append(calls, variant.Call{Hook: hook, Subject: string(g.key), Request: request, Stamps: pass.with(g)})
+		calls = append(calls, variant.Call{Hook: hook.Name, Subject: string(g.key), Request: request, Stamps: common.with(g)})
 	}
 	return calls
 }
 
-// finalizeCall asks about a parent that is to be let go. As with a composite,
-// there is one question about all outputs at once. It is always asked anew.
+// finalizeCall returns the one call about all outputs of a parent that is being finalized.
+// Its answer is never reused.
 func (v *Variant) finalizeCall(observed variant.Observed) variant.Call {
 	request := v.request(observed.Parent, v.related(observed))
 	request["outputs"] = variant.Grouped(observed.Children, v.outputs.Kinds(), observed.Parent.GetNamespace(), false)
 	request["finalizing"] = true
-	return variant.Call{Hook: finalizeHook, Request: request}
+	return variant.Call{Hook: v.finalize.Name, Request: request}
 }
 
-// request is what all requests have.
+// request returns the fields that all requests have.
 func (v *Variant) request(p *unstructured.Unstructured, related map[string]any) map[string]any {
 	return map[string]any{"controller": v.definition.Object, "parent": p.Object, "related": related}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// scene is what is observed, in short: inputs as "Pod prod/a", outputs as
+// observation is what is observed, in short: inputs as "Pod prod/a", outputs as
 // "Pod prod/a of /ConfigMap/prod/x".
-type scene struct {
+type observation struct {
 	Parent          string
 	Inputs, Outputs []string
 	Related         []string
 	Finalizing      bool
 }
 
-func (s scene) observed(t testing.TB, v *Variant) variant.Observed {
+func (s observation) observed(t testing.TB, v *Variant) variant.Observed {
 	t.Helper()
 	observed := variant.Observed{Parent: object(t, s.Parent), Finalizing: s.Finalizing}
 	for _, text := range s.Inputs {
@@ -42,25 +42,25 @@ const deletingParent = `{apiVersion: example.com/v1, kind: Bucket, metadata: {na
 func TestCalls(t *testing.T) {
 	cases := map[string]struct {
 		reason, hooks string
-		scene         scene
+		observation   observation
 		want          []string
 	}{
-		"None":          {"Without inputs there is nothing to ask.", allHooks, scene{Parent: namespacedParent}, nil},
-		"EachInput":     {"Each input is a question of its own, in their order.", allHooks, scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b", "ConfigMap prod/a"}}, []string{"map /ConfigMap/prod/b", "map /ConfigMap/prod/a"}},
-		"OutputsOfEach": {"It is asked with its own outputs only.", allHooks, scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b", "Pod prod/z of /ConfigMap/prod/a"}}, []string{"map /ConfigMap/prod/a prod/x prod/z", "map /ConfigMap/prod/b prod/y"}},
-		"SameNames":     {"Inputs of two kinds are kept apart.", allHooks, scene{Parent: clusterParent, Inputs: []string{"ConfigMap prod/a", "Node a"}, Outputs: []string{"Pod prod/x of /Node//a"}}, []string{"map /ConfigMap/prod/a", "map /Node//a prod/x"}},
-		"Gone":          {"Of an input that is gone the tombstone hook is asked, after the others.", allHooks, scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b"}}, []string{"map /ConfigMap/prod/b prod/y", "tombstone /ConfigMap/prod/a prod/x"}},
-		"GoneTwo":       {"Each of them by itself, in the order of their outputs.", allHooks, scene{Parent: namespacedParent, Outputs: []string{"Pod prod/x of /ConfigMap/prod/b", "Pod prod/y of /ConfigMap/prod/a", "Pod prod/z of /ConfigMap/prod/b"}}, []string{"tombstone /ConfigMap/prod/b prod/x prod/z", "tombstone /ConfigMap/prod/a prod/y"}},
-		"GoneUnasked":   {"Without a tombstone hook nobody is asked.", `{map: {}}`, scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}, []string{"map /ConfigMap/prod/b"}},
-		"Finalizing":    {"A parent that is let go is asked about once, with all its outputs.", allHooks, scene{Parent: deletingParent, Finalizing: true, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b"}}, []string{"finalize  prod/x prod/y"}},
-		"OptOut":        {"So is one that is no longer selected.", allHooks, scene{Parent: namespacedParent, Finalizing: true, Inputs: []string{"ConfigMap prod/b"}}, []string{"finalize "}},
-		"Deleting":      {"Without a finalize hook a parent that is being deleted needs no questions.", `{map: {}, tombstone: {}}`, scene{Parent: deletingParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}, nil},
+		"None":            {"Without inputs there is nothing to ask.", allHooks, observation{Parent: namespacedParent}, nil},
+		"EachInput":       {"Each input is a question of its own, in their order.", allHooks, observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b", "ConfigMap prod/a"}}, []string{"map /ConfigMap/prod/b", "map /ConfigMap/prod/a"}},
+		"OutputsOfEach":   {"It is asked with its own outputs only.", allHooks, observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b", "Pod prod/z of /ConfigMap/prod/a"}}, []string{"map /ConfigMap/prod/a prod/x prod/z", "map /ConfigMap/prod/b prod/y"}},
+		"SameNames":       {"Inputs of two kinds are kept apart.", allHooks, observation{Parent: clusterParent, Inputs: []string{"ConfigMap prod/a", "Node a"}, Outputs: []string{"Pod prod/x of /Node//a"}}, []string{"map /ConfigMap/prod/a", "map /Node//a prod/x"}},
+		"Gone":            {"Of an input that is gone the tombstone hook is asked, after the others.", allHooks, observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b"}}, []string{"map /ConfigMap/prod/b prod/y", "tombstone /ConfigMap/prod/a prod/x"}},
+		"GoneTwo":         {"Each of them by itself, in the order of their outputs.", allHooks, observation{Parent: namespacedParent, Outputs: []string{"Pod prod/x of /ConfigMap/prod/b", "Pod prod/y of /ConfigMap/prod/a", "Pod prod/z of /ConfigMap/prod/b"}}, []string{"tombstone /ConfigMap/prod/b prod/x prod/z", "tombstone /ConfigMap/prod/a prod/y"}},
+		"GoneWithoutHook": {"Without a tombstone hook nobody is asked.", `{map: {}}`, observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}, []string{"map /ConfigMap/prod/b"}},
+		"Finalizing":      {"A parent that is let go is asked about once, with all its outputs.", allHooks, observation{Parent: deletingParent, Finalizing: true, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/b"}}, []string{"finalize  prod/x prod/y"}},
+		"OptOut":          {"So is one that is no longer selected.", allHooks, observation{Parent: namespacedParent, Finalizing: true, Inputs: []string{"ConfigMap prod/b"}}, []string{"finalize "}},
+		"Deleting":        {"Without a finalize hook a parent that is being deleted needs no questions.", `{map: {}, tombstone: {}}`, observation{Parent: deletingParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, tc.hooks, pods)
-			observed := tc.scene.observed(t, v)
-			before := tc.scene.observed(t, v)
+			observed := tc.observation.observed(t, v)
+			before := tc.observation.observed(t, v)
 			calls, err := v.Calls(observed)
 			if err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCalls(t *testing.T) {
 
 func TestRequests(t *testing.T) {
 	v := newVariant(t, allHooks, pods, roles)
-	observed := scene{
+	observed := observation{
 		Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Related: []string{"Node n1"},
 		Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/gone"},
 	}.observed(t, v)
@@ -138,11 +138,11 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestKeyFromAnyOutput sees to it that one output that lost its annotation does
+// TestKeyFromAnyOutput checks that one output that lost its annotation does
 // not cost a group its readable key.
 func TestKeyFromAnyOutput(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	observed := scene{Parent: namespacedParent, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/a"}}.observed(t, v)
+	observed := observation{Parent: namespacedParent, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/y of /ConfigMap/prod/a"}}.observed(t, v)
 	unstructured.RemoveNestedField(observed.Children[0].Object, "metadata", "annotations")
 	calls, err := v.Calls(observed)
 	if err != nil || len(calls) != 1 || calls[0].Subject != "/ConfigMap/prod/a" {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// total is the counter of objects. A condition of that name is not counted.
+// total is the counter of objects. A condition with this name is not counted.
 const total = "total"
 
 // countConditions adds an object to the counters of its conditions.
@@ -16,13 +16,13 @@ func countConditions(count map[string]int64, object *unstructured.Unstructured) 
 		if is {
 			count[name]++
 		} else {
-			count[name] += 0 // So that it is shown.
+			count[name] += 0 // The counter exists even at 0.
 		}
 	}
 }
 
-// conditionsOf tells which conditions an object has, by the names of their
-// counters, and whether they are True.
+// conditionsOf returns whether each condition of an object is True, by the names of their
+// counters.
 func conditionsOf(object *unstructured.Unstructured) map[string]bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
 	items, _ := value.([]any)
@@ -37,7 +37,7 @@ func conditionsOf(object *unstructured.Unstructured) map[string]bool {
 	return conditions
 }
 
-// lowerCamel gives podScheduled for PodScheduled, urlReady for URLReady and
+// lowerCamel returns podScheduled for PodScheduled, urlReady for URLReady and
 // exampleComReady for example.com/Ready.
 func lowerCamel(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

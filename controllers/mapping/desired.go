@@ -12,36 +12,36 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// settled makes one desired state of what became of each group. What is wrong
-// with one of them holds up none of the others.
-func (v *Variant) settled(observed variant.Observed, verdicts []*result) variant.Desired {
+// mergeResults makes one desired state of the results of all groups. A problem with one
+// group does not hold up the others.
+func (v *Variant) mergeResults(observed variant.Observed, results []*result) variant.Desired {
 	desired := variant.Desired{Keep: map[apply.Key]bool{}}
-	owners := ownersOf(verdicts)
-	for _, g := range verdicts {
-		if g.problem != nil {
-			desired.Problems = append(desired.Problems, g.problem)
+	owners := ownersOf(results)
+	for _, r := range results {
+		if r.problem != nil {
+			desired.Problems = append(desired.Problems, r.problem)
 		}
-		desired.InvalidAnswers = append(desired.InvalidAnswers, g.unfit...)
-		maps.Copy(desired.Keep, g.kept)
-		desired.ResyncAfterSeconds = sooner(desired.ResyncAfterSeconds, g.resync)
-		for _, output := range g.wanted {
-			if owner := owners[apply.KeyOf(output)]; owner == g {
+		desired.InvalidAnswers = append(desired.InvalidAnswers, r.invalidAnswers...)
+		maps.Copy(desired.Keep, r.kept)
+		desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, r.resync)
+		for _, output := range r.wanted {
+			if owner := owners[apply.KeyOf(output)]; owner == r {
 				desired.Children = append(desired.Children, output)
 			} else {
-				desired.Problems = append(desired.Problems, g.contested(output, owner))
+				desired.Problems = append(desired.Problems, r.conflict(output, owner))
 			}
 		}
 	}
-	v.keepLost(observed, &desired)
+	v.keepUnlabelled(observed, &desired)
 	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
 	return desired
 }
 
-// keepLost leaves alone the outputs of which nothing tells the input, and that no input
-// wants, and tells of them: they may be those of an input whose hook has failed.
-func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) {
+// keepUnlabelled keeps the outputs whose input is unknown and that no input wants, and
+// reports them: they may belong to an input whose hook has failed.
+func (v *Variant) keepUnlabelled(observed variant.Observed, desired *variant.Desired) {
 	wanted := keysOf(desired.Children)
-	for _, output := range lost(observed) {
+	for _, output := range unlabelled(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
 			desired.Problems = append(desired.Problems, variant.Lasting(fmt.Errorf("%s: %s has no label %s any more, so that nothing tells "+
@@ -50,41 +50,33 @@ func (v *Variant) keepLost(observed variant.Observed, desired *variant.Desired) 
 	}
 }
 
-// ownersOf decides to which group each output belongs: to the one that has it,
-// as long as it wants or keeps it, and otherwise to the first that wants it.
-func ownersOf(verdicts []*result) map[apply.Key]*result {
+// ownersOf returns the group that each output belongs to: the one that has it, if that one
+// still wants or keeps it, and otherwise the first that wants it.
+func ownersOf(results []*result) map[apply.Key]*result {
 	owners := map[apply.Key]*result{}
-	for _, g := range verdicts {
-		for key := range g.kept {
-			owners[key] = g
+	for _, r := range results {
+		for key := range r.kept {
+			owners[key] = r
 		}
-		has := keysOf(g.outputs)
-		for _, output := range g.wanted {
+		has := keysOf(r.outputs)
+		for _, output := range r.wanted {
 			if key := apply.KeyOf(output); has[key] {
-				owners[key] = g
+				owners[key] = r
 			}
 		}
 	}
-	for _, g := range verdicts {
-		for _, output := range g.wanted {
+	for _, r := range results {
+		for _, output := range r.wanted {
 			if key := apply.KeyOf(output); owners[key] == nil {
-				owners[key] = g
+				owners[key] = r
 			}
 		}
 	}
 	return owners
 }
 
-// contested says which two inputs want the same output.
-func (v *result) contested(output *unstructured.Unstructured, owner *result) error {
-	return v.group.problem(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
+// conflict returns the error of an input that wants the output of another one.
+func (r *result) conflict(output *unstructured.Unstructured, owner *result) error {
+	return r.group.wrap(&engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
 		"%s stays with input %s: name outputs such that no two inputs want the same one", apply.KeyOf(output), owner.key)})
-}
-
-// sooner gives the smaller of two times, of which 0 means never.
-func sooner(a, b float64) float64 {
-	if a <= 0 || b > 0 && b < a {
-		return max(b, 0)
-	}
-	return a
 }

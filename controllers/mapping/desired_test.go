@@ -208,7 +208,7 @@ func TestDesired(t *testing.T) {
 			reason: "Namespaces keep outputs apart.", cluster: true, inputs: []string{a, "ConfigMap test/a"}, observe: []string{"Pod prod/x of /ConfigMap/test/a"}, answers: []string{pod("x"), pod("x")},
 			want: outcome{Children: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod test/x of /ConfigMap/test/a"}},
 		},
-		"GoneUnasked": {
+		"GoneWithoutHook": {
 			reason: "Without a tombstone hook the outputs of an input that is gone go too.", hooks: `{map: {}}`, inputs: []string{b}, observe: []string{"Pod prod/x of /ConfigMap/prod/a"}, answers: []string{none},
 			want: outcome{},
 		},
@@ -276,7 +276,7 @@ func TestDesired(t *testing.T) {
 				tc.outputs = []discovery.Resource{pods}
 			}
 			v := newVariant(t, either(tc.hooks, allHooks), tc.outputs...)
-			s := scene{Parent: namespacedParent, Inputs: tc.inputs, Outputs: tc.observe}
+			s := observation{Parent: namespacedParent, Inputs: tc.inputs, Outputs: tc.observe}
 			if tc.cluster {
 				s.Parent = clusterParent
 			}
@@ -310,10 +310,10 @@ func either(given, otherwise string) string {
 	return given
 }
 
-// TestProblemKinds sees to it that the core can tell what kind of failure it was.
+// TestProblemKinds checks that the core can tell what kind of failure it was.
 func TestProblemKinds(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b", "ConfigMap prod/c"}}.observed(t, v)
+	observed := observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b", "ConfigMap prod/c"}}.observed(t, v)
 	desired, err := v.Desired(observed, answers(t, v, observed, []string{`boom`, pod("x"), pod("x")}))
 	if err != nil || len(desired.Problems) != 2 {
 		t.Fatalf("want two problems, got %v (%v)", desired.Problems, err)
@@ -326,11 +326,11 @@ func TestProblemKinds(t *testing.T) {
 	}
 }
 
-// TestDesiredDeleting sees to it that a parent that goes takes its outputs along
+// TestDesiredDeleting checks that a parent that goes takes its outputs along
 // by the garbage collector alone.
 func TestDesiredDeleting(t *testing.T) {
 	v := newVariant(t, `{map: {}}`, pods)
-	observed := scene{Parent: deletingParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
+	observed := observation{Parent: deletingParent, Inputs: []string{"ConfigMap prod/b"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
 	desired, err := v.Desired(observed, nil)
 	if err != nil {
 		t.Fatal(err)

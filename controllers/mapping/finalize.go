@@ -7,13 +7,13 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// finalized reads the finalize hook's answer, {outputs, status, resyncAfterSeconds,
-// finalized}. As with a composite, a failure is that of the whole pass. A status,
-// which the hook may leave out, is merged in like all that a map says of itself.
-func (v *Variant) finalized(observed variant.Observed, answer variant.Answer) (variant.Desired, error) {
-	response := variant.ReadResponse(answer, *v.finalize)
+// readFinalizeAnswer reads the response of the finalize hook, {outputs, status,
+// resyncAfterSeconds, finalized}. As with a composite, an error fails the whole reconcile.
+// The status is optional and merged into the parent's.
+func (v *Variant) readFinalizeAnswer(observed variant.Observed, answer variant.Answer) (variant.Desired, error) {
+	response := variant.ReadResponse(answer, v.finalize.Response)
 	desired := variant.Desired{
-		Children:           v.outputs.Objects(response, observed.Parent, v.marked(observed)),
+		Children:           v.outputs.Objects(response, observed.Parent, v.finishAll(observed)),
 		Status:             v.status(observed, response.Map("status"), true),
 		StatusMerged:       true,
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
@@ -22,10 +22,9 @@ func (v *Variant) finalized(observed variant.Observed, answer variant.Answer) (v
 	return desired, response.Err()
 }
 
-// marked leaves an output with the input that it was made of. One that the
-// finalize hook makes anew goes by the key of the parent itself, which is never
-// an input of its own.
-func (v *Variant) marked(observed variant.Observed) variant.FinishFunc {
+// finishAll returns a FinishFunc that keeps each output with its input. A new output of the
+// finalize hook has the key of the parent, which is never an input of itself.
+func (v *Variant) finishAll(observed variant.Observed) variant.FinishFunc {
 	keys := map[apply.Key]*group{}
 	for _, g := range groups(observed) {
 		for _, output := range g.outputs {
@@ -35,8 +34,8 @@ func (v *Variant) marked(observed variant.Observed) variant.FinishFunc {
 	own := keyOf(observed.Parent)
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if g := keys[apply.KeyOf(output)]; g != nil {
-			return v.mark(output, g.key, g.label), ""
+			return v.withMarks(output, g.key, g.label), ""
 		}
-		return v.mark(output, own, own.label()), ""
+		return v.withMarks(output, own, own.label()), ""
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-func TestFinalized(t *testing.T) {
+func TestFinalizeResponse(t *testing.T) {
 	cases := map[string]struct {
 		reason, answer string
 		want           outcome
@@ -44,7 +44,7 @@ func TestFinalized(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, allHooks, pods)
-			observed := scene{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
+			observed := observation{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
 			desired, err := v.Desired(observed, answers(t, v, observed, []string{tc.answer}))
 			if tc.err != "" {
 				if err == nil || err.Error() != tc.err {
@@ -71,7 +71,7 @@ func TestFinalizedStatus(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, allHooks, pods)
-			observed := scene{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
+			observed := observation{Parent: deletingParent, Finalizing: true, Outputs: []string{"Pod prod/x of /ConfigMap/prod/gone"}}.observed(t, v)
 			observed.Parent.Object["status"] = parse(t, `{inputs: {configmaps: {total: 3}}, outputs: {pods: {total: 2}}, other: 1}`)
 			var body any
 			decode(t, tc.answer, &body)

@@ -11,14 +11,13 @@ import (
 type group struct {
 	key   mapKey
 	label string
-	// input is nil if it is gone, or no longer selected: then its outputs are
-	// what the proposal calls detached.
+	// input is nil if it is gone or no longer selected. The proposal calls its outputs detached.
 	input   *unstructured.Unstructured
 	outputs []*unstructured.Unstructured
 }
 
-// groups gives the inputs in their order, then what is left of inputs that are
-// gone, in the order of their first outputs.
+// groups returns the groups of all inputs in their order, then those of inputs that are gone,
+// in the order of their first outputs.
 func groups(observed variant.Observed) []*group {
 	var all []*group
 	byLabel := map[string]*group{}
@@ -33,22 +32,22 @@ func groups(observed variant.Observed) []*group {
 	}
 	for _, output := range observed.Children {
 		if labelOf(output) == "" {
-			continue // See lost.
+			continue // See unlabelled.
 		}
 		g := byLabel[labelOf(output)]
 		if g == nil {
-			g = add(&group{key: keyOn(output), label: labelOf(output)})
+			g = add(&group{key: keyFrom(output), label: labelOf(output)})
 		}
 		g.outputs = append(g.outputs, output)
 		if string(g.key) == g.label {
-			g.key = keyOn(output) // The first had lost its annotation; this one may not have.
+			g.key = keyFrom(output) // The first has lost its annotation; this one may still have it.
 		}
 	}
 	return all
 }
 
-// lost gives the outputs of which nothing tells which input they were made of.
-func lost(observed variant.Observed) []*unstructured.Unstructured {
+// unlabelled returns the outputs whose input is unknown.
+func unlabelled(observed variant.Observed) []*unstructured.Unstructured {
 	var outputs []*unstructured.Unstructured
 	for _, output := range observed.Children {
 		if labelOf(output) == "" {
@@ -58,7 +57,7 @@ func lost(observed variant.Observed) []*unstructured.Unstructured {
 	return outputs
 }
 
-// keysOf gives the identities of objects, as a set.
+// keysOf returns the keys of objects as a set.
 func keysOf(objects []*unstructured.Unstructured) map[apply.Key]bool {
 	keys := make(map[apply.Key]bool, len(objects))
 	for _, object := range objects {

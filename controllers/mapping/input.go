@@ -12,9 +12,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// InputRules compiles a definition's spec.inputResources. Of found, which has one
-// element for each, no more than the resource needs to be set. What the rules
-// select they select on top of the parent's own selector, see SelectorOf.
+// InputRules compiles a definition's spec.inputResources. found has one element for each;
+// only its resource needs to be set. An object must match both its rule and the parent's
+// selector, see SelectorOf.
 func InputRules(given []v1alpha1.MapInputRule, found []variant.InputRule) ([]variant.InputRule, error) {
 	rules := make([]variant.InputRule, len(given))
 	first := map[schema.GroupKind]int{}
@@ -34,7 +34,7 @@ func InputRules(given []v1alpha1.MapInputRule, found []variant.InputRule) ([]var
 	return rules, nil
 }
 
-// inputSelector is what one rule selects.
+// inputSelector is the selectors of one rule.
 type inputSelector struct {
 	labels     labels.Selector
 	namespaces labels.Selector // nil if the rule has none
@@ -54,10 +54,10 @@ func newInputSelector(given v1alpha1.MapInputRule, rule variant.InputRule) (*inp
 	return s, nil
 }
 
-// selects says whether the rule selects an object for a parent. A parent in a
-// namespace stays there; for one in none the rule may select namespaces. What the
-// parent owns is no input of it, so that no map feeds on its outputs (section 9 of
-// the specification), and neither is the parent itself.
+// selects reports whether an object is an input of a parent. Inputs of a namespaced parent
+// are in its own namespace; for a cluster-scoped one the rule may select namespaces. The
+// parent itself is no input, nor is an object that it owns, so that a map does not consume
+// its own outputs (section 9 of the specification).
 func (s *inputSelector) selects(p, object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
 	home, namespace := p.GetNamespace(), object.GetNamespace()
 	switch {
@@ -72,7 +72,7 @@ func (s *inputSelector) selects(p, object *unstructured.Unstructured, labelsOf f
 	return object.GetUID() != p.GetUID() && (owner == nil || owner.UID != p.GetUID())
 }
 
-// compile leaves the selector as it is where none is given.
+// compile replaces the selector, unless given is nil.
 func compile(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
 	if given == nil {
 		return nil

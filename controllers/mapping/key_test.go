@@ -52,7 +52,7 @@ func TestKeysDiffer(t *testing.T) {
 	}
 }
 
-func TestKeyOn(t *testing.T) {
+func TestKeyFrom(t *testing.T) {
 	label := mapKey("/ConfigMap/prod/a").label()
 	cases := map[string]struct{ reason, output, want, namespace string }{
 		"Both":    {"The annotation is the readable form of the label.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ` + label + `}, annotations: {metacontroller.k8s.io/map-key: /ConfigMap/prod/a}}}`, "/ConfigMap/prod/a", "prod"},
@@ -61,7 +61,7 @@ func TestKeyOn(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			key := keyOn(object(t, tc.output))
+			key := keyFrom(object(t, tc.output))
 			if string(key) != tc.want || key.namespace() != tc.namespace {
 				t.Errorf("%s\nkey %q in namespace %q, want %q in %q", tc.reason, key, key.namespace(), tc.want, tc.namespace)
 			}
@@ -95,13 +95,13 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-func TestMark(t *testing.T) {
+func TestWithMarks(t *testing.T) {
 	key := mapKey("/Node//n1")
 	given := object(t, `{kind: Pod, metadata: {name: a, labels: {app: web, metacontroller.k8s.io/map-key: stale}, annotations: {gone: null}}, spec: {x: 1}}`)
 	before := given.DeepCopy()
 	want := parse(t, `{kind: Pod, metadata: {name: a, labels: {app: web, metacontroller.k8s.io/map-key: `+key.label()+`},
 		annotations: {gone: null, metacontroller.k8s.io/map-key: /Node//n1, metacontroller.k8s.io/map-controller: copies}}, spec: {x: 1}}`)
-	if diff := cmp.Diff(want, newVariant(t, allHooks).mark(given, key, key.label()).Object); diff != "" {
+	if diff := cmp.Diff(want, newVariant(t, allHooks).withMarks(given, key, key.label()).Object); diff != "" {
 		t.Errorf("an output has both forms of the map key and the definition's name\n-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(before, given); diff != "" {

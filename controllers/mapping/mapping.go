@@ -1,6 +1,6 @@
-// Package mapping is what makes a MapController: which objects are the inputs of
-// a parent, which of its children were made of which input, what the hooks are
-// asked about each, and what the answers mean together.
+// Package mapping implements the variant for MapControllers: which objects are the inputs of
+// a parent, which of its children were made of which input, what the hooks are sent about
+// each input, and how their responses make up one desired state.
 package mapping
 
 import (
@@ -9,11 +9,12 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 // Config is a MapController and its resources.
 type Config struct {
-	// Definition is the object as hooks are shown it.
+	// Definition is the object as requests carry it.
 	Definition map[string]any
 	Spec       v1alpha1.MapControllerSpec
 	// Inputs and Outputs are the resolved rules of the spec.
@@ -21,51 +22,47 @@ type Config struct {
 	Outputs []variant.ChildRule
 }
 
-// Variant is the map's part of a reconcile. It keeps no state.
+// Variant is the map's part of a reconcile. It is stateless.
 type Variant struct {
 	definition                  unstructured.Unstructured
+	mark                        variant.Mark
 	outputs                     *variant.Placement
-	mapped, tombstone, finalize *variant.ResponseRules
+	mapped, tombstone, finalize *variant.Hook
 	inputNames, outputNames     map[schema.GroupKind]string
 }
 
-// New makes the variant of one definition, which must have a map hook.
+// New returns the variant of one definition, which must have a map hook.
 func New(config Config) *Variant {
 	hooks := v1alpha1.MapHooks{}
 	if config.Spec.Hooks != nil {
 		hooks = *config.Spec.Hooks
 	}
-	makes := len(config.Outputs) > 0
+	newHook := func(name v1alpha1.HookName, given *v1alpha1.MapHook, fields ...string) *variant.Hook {
+		return variant.NewHook(name, given.Hook(), len(config.Outputs) > 0, fields...)
+	}
+	definition := unstructured.Unstructured{Object: config.Definition}
 	return &Variant{
-		definition:  unstructured.Unstructured{Object: config.Definition},
+		definition:  definition,
+		mark:        variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: definition.GetName()},
 		outputs:     variant.NewPlacement("outputs", config.Outputs),
-		mapped:      responseRules(hooks.Map, makes, "outputs", "resyncAfterSeconds"),
-		tombstone:   responseRules(hooks.Tombstone, makes, "outputs", "resyncAfterSeconds"),
-		finalize:    responseRules(hooks.Finalize, makes, "outputs", "status", "resyncAfterSeconds", "finalized"),
-		inputNames:  inputNames(config.Inputs),
-		outputNames: outputNames(config.Outputs),
+		mapped:      newHook(v1alpha1.MapHookName, hooks.Map, "outputs", "resyncAfterSeconds"),
+		tombstone:   newHook(v1alpha1.TombstoneHook, hooks.Tombstone, "outputs", "resyncAfterSeconds"),
+		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, "outputs", "status", "resyncAfterSeconds", "finalized"),
+		inputNames:  resourceNames(config.Inputs, func(r variant.InputRule) discovery.Resource { return r.Resource }),
+		outputNames: resourceNames(config.Outputs, func(r variant.ChildRule) discovery.Resource { return r.Resource }),
 	}
 }
 
-// responseRules gives nil for a hook that the definition does not have.
-func responseRules(given *v1alpha1.MapHook, makes bool, fields ...string) *variant.ResponseRules {
-	if given == nil {
-		return nil
-	}
-	rules := variant.RulesFor(given.Hook(), makes, fields...)
-	return &rules
-}
-
-// Claim tells outputs by their owner and the marks on them. A map neither adopts
-// nor releases.
+// Claim identifies outputs by their owner and the marks on them. A map neither adopts nor
+// releases.
 func (v *Variant) Claim(*unstructured.Unstructured) (variant.Claim, error) {
-	return variant.Claim{Marked: v.ownedBy, Mark: variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: v.definition.GetName()}}, nil
+	return variant.Claim{Marked: v.hasMarks, Mark: v.mark}, nil
 }
 
-// Calls asks the map hook about each input, and the tombstone hook about each
-// group of outputs whose input is gone; or the finalize hook about all of them.
-// For a parent that is being deleted without a finalize hook there is nothing to
-// ask: its outputs go with it.
+// Calls returns a call of the map hook for each input, and one of the tombstone hook for
+// each input that is gone and has outputs, or one of the finalize hook for all outputs.
+// It returns none for a parent that is being deleted if there is no finalize hook: garbage
+// collection deletes its outputs.
 func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	switch {
 	case observed.Finalizing && v.finalize != nil:
@@ -76,13 +73,13 @@ func (v *Variant) Calls(observed variant.Observed) ([]variant.Call, error) {
 	return v.calls(observed), nil
 }
 
-// Desired puts the answers together.
+// Desired makes one desired state of the answers.
 func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
 	switch {
 	case observed.Finalizing && v.finalize != nil:
-		return v.finalized(observed, answers[0])
+		return v.readFinalizeAnswer(observed, answers[0])
 	case observed.Finalizing || observed.Deleting():
 		return variant.Desired{Keep: keysOf(observed.Children), Status: v.status(observed, nil, true), StatusMerged: true}, nil
 	}
-	return v.settled(observed, v.results(observed, answers)), nil
+	return v.mergeResults(observed, v.results(observed, answers)), nil
 }

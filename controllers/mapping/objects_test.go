@@ -85,7 +85,7 @@ func named(text string) *unstructured.Unstructured {
 // output makes an output of "Pod prod/a of /ConfigMap/prod/x".
 func output(v *Variant, text string) *unstructured.Unstructured {
 	name, key, _ := strings.Cut(text, " of ")
-	return v.mark(named(name), mapKey(key), mapKey(key).label())
+	return v.withMarks(named(name), mapKey(key), mapKey(key).label())
 }
 
 // described is the reverse of output.
@@ -94,7 +94,7 @@ func described(o *unstructured.Unstructured) string {
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
 	}
-	return fmt.Sprintf("%s %s of %s", o.GetKind(), name, keyOn(o))
+	return fmt.Sprintf("%s %s of %s", o.GetKind(), name, keyFrom(o))
 }
 
 func all(objects []*unstructured.Unstructured, describe func(*unstructured.Unstructured) string) []string {
@@ -105,7 +105,7 @@ func all(objects []*unstructured.Unstructured, describe func(*unstructured.Unstr
 	return texts
 }
 
-// variant makes the variant of the map copies with the hooks that are given as YAML.
+// newVariant returns the variant of the map copies with the hooks that are given as YAML.
 func newVariant(t testing.TB, hooks string, outputs ...discovery.Resource) *Variant {
 	t.Helper()
 	config := Config{

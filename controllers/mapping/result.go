@@ -9,68 +9,67 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// verdict is what becomes of one group. What is neither wanted nor kept goes.
+// result is what the hook wants for one group. Outputs that are neither wanted nor kept are
+// deleted.
 type result struct {
 	*group
-	// wanted are the outputs that the input is to have, in the hook's order.
+	// wanted are the desired outputs of the input, in the order of the response.
 	wanted []*unstructured.Unstructured
 	// kept are outputs of the group that stay as they are.
 	kept   map[apply.Key]bool
 	resync float64
-	// problem is why nobody knows: then all of the group is kept.
+	// problem is why the result is unknown. Then all outputs of the group are kept.
 	problem error
-	// unfit is the call whose answer does not fit.
-	unfit []variant.Call
+	// invalidAnswers holds the call if its response is invalid.
+	invalidAnswers []variant.Call
 }
 
-// verdicts reads the answers, which are in the order of the groups that somebody
-// was asked about.
+// results reads the answers, which are in the order of the groups that a hook was called for.
 func (v *Variant) results(observed variant.Observed, answers []variant.Answer) []*result {
 	var all []*result
 	for _, g := range groups(observed) {
-		read := result{group: g}
-		if hook := v.asked(g); hook != "" {
-			read = v.read(hook, observed.Parent, g, answers[0])
+		r := &result{group: g}
+		if hook := v.hookFor(g); hook != nil {
+			r = v.readResponse(hook, observed.Parent, g, answers[0])
 			answers = answers[1:]
 		}
-		all = append(all, &read)
+		all = append(all, r)
 	}
 	return all
 }
 
-func (v *Variant) read(hook string, p *unstructured.Unstructured, g *group, answer variant.Answer) result {
-	rules, finish := v.mapped, v.wants(g)
-	if hook == tombstoneHook {
-		rules, finish = v.tombstone, keeps(g)
+func (v *Variant) readResponse(hook *variant.Hook, p *unstructured.Unstructured, g *group, answer variant.Answer) *result {
+	finish := v.finishFor(g)
+	if g.input == nil {
+		finish = onlySent(g)
 	}
-	response := variant.ReadResponse(answer, *rules)
+	response := variant.ReadResponse(answer, hook.Response)
 	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
-	read := result{group: g, resync: response.Seconds("resyncAfterSeconds")}
+	r := &result{group: g, resync: response.Seconds("resyncAfterSeconds")}
 	switch err := response.Err(); {
 	case err != nil:
-		unknown := result{group: g, kept: keysOf(g.outputs), problem: g.problem(err)}
+		r = &result{group: g, kept: keysOf(g.outputs), problem: g.wrap(err)}
 		if answer.Err == nil {
-			unknown.unfit = []variant.Call{answer.Call}
+			r.invalidAnswers = []variant.Call{answer.Call}
 		}
-		return unknown
-	case hook == tombstoneHook:
-		read.kept = keysOf(objects)
+	case g.input == nil:
+		r.kept = keysOf(objects)
 	default:
-		read.wanted = objects
+		r.wanted = objects
 	}
-	return read
+	return r
 }
 
-// wants marks the outputs of an input.
-func (v *Variant) wants(g *group) variant.FinishFunc {
+// finishFor returns the FinishFunc that marks the outputs of an input.
+func (v *Variant) finishFor(g *group) variant.FinishFunc {
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
-		return v.mark(output, g.key, g.label), ""
+		return v.withMarks(output, g.key, g.label), ""
 	}
 }
 
-// keeps refuses what was not sent: detached outputs can be kept or dropped, but
-// neither made nor edited (section 9 of the specification).
-func keeps(g *group) variant.FinishFunc {
+// onlySent returns a FinishFunc that rejects outputs that were not sent: a tombstone hook can
+// keep or drop outputs, but neither create nor change them (section 9 of the specification).
+func onlySent(g *group) variant.FinishFunc {
 	sent := keysOf(g.outputs)
 	return func(output *unstructured.Unstructured) (*unstructured.Unstructured, string) {
 		if key := apply.KeyOf(output); !sent[key] {
@@ -80,8 +79,8 @@ func keeps(g *group) variant.FinishFunc {
 	}
 }
 
-// problem says of which input something is wrong.
-func (g *group) problem(err error) error {
+// wrap returns the error with the input that it is about.
+func (g *group) wrap(err error) error {
 	if g.input == nil {
 		return fmt.Errorf("input %s, which is gone: %w", g.key, err)
 	}

@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// SelectorIndex names the index of parents by their selector for inputs. It is
-// not that of composites, for which an empty selector is none.
+// SelectorIndex names the index of parents by their selector for inputs. Composites have
+// another one, as for them an empty selector is an error.
 const SelectorIndex = "spec.selector or all"
 
-// SelectorOf gives a parent's spec.selector for inputs, of which absent, null and
-// empty mean everything (section 9 of the specification). An error says what is
-// wrong with the parent.
+// SelectorOf returns a parent's spec.selector for inputs. Absent, null and empty select
+// everything (section 9 of the specification). The error says what is wrong with the parent.
 func SelectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
 	selector := labels.Everything()
 	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")

@@ -5,15 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// status counts inputs and outputs, and merges that into what the parent's
-// status holds: other fields, and the counters of other resources, may be those
-// of another definition. While a parent is let go its inputs no longer count,
-// and what was last said of them stays. The generation is only said to have been
-// observed if all went well. A built-in parent has no fields for any of this, and its
-// generation is another controller's to tell: its status is what the hook names, or nil.
-func (v *Variant) status(observed variant.Observed, given map[string]any, well bool) map[string]any {
+// status merges the counts of inputs and outputs into the parent's status, whose other fields
+// and counters may belong to another definition. While a parent is being finalized or deleted
+// the counts of inputs stay as they are. observedGeneration is only set if ok. A built-in
+// parent has no fields for this, and its observedGeneration belongs to another controller:
+// its status is what the hook returned, or nil.
+func (v *Variant) status(observed variant.Observed, given map[string]any, ok bool) map[string]any {
 	if observed.BuiltIn {
 		return given
 	}
@@ -22,15 +22,15 @@ func (v *Variant) status(observed variant.Observed, given map[string]any, well b
 		status["inputs"] = variant.MergeFields(status["inputs"], counters(v.inputNames, observed.Inputs, false))
 	}
 	status["outputs"] = variant.MergeFields(status["outputs"], counters(v.outputNames, observed.Children, true))
-	if well {
+	if ok {
 		status["observedGeneration"] = observed.Parent.GetGeneration()
 	}
 	return status
 }
 
-// counters gives {total} for each name, and with conditions the number of
-// objects for which each condition is True. A condition is counted, be it at 0,
-// as long as any of the objects has it in whatever state.
+// counters returns {total} for each name, and with conditions also the number of objects
+// for which each condition is True. A condition has a counter if any of the objects has it,
+// even if it is True for none.
 func counters(names map[schema.GroupKind]string, objects []*unstructured.Unstructured, conditions bool) map[string]any {
 	counts := make(map[string]map[string]int64, len(names))
 	for _, name := range names {
@@ -39,18 +39,18 @@ func counters(names map[schema.GroupKind]string, objects []*unstructured.Unstruc
 	for _, object := range objects {
 		count := counts[names[object.GroupVersionKind().GroupKind()]]
 		if count == nil {
-			continue // Of no declared kind.
+			continue // Its kind is not declared.
 		}
 		count[total]++
 		if conditions {
 			countConditions(count, object)
 		}
 	}
-	return asJSON(counts)
+	return toJSON(counts)
 }
 
-// asJSON gives counters the types that JSON decodes to.
-func asJSON(counts map[string]map[string]int64) map[string]any {
+// toJSON converts counters to the types that JSON decodes to.
+func toJSON(counts map[string]map[string]int64) map[string]any {
 	result := make(map[string]any, len(counts))
 	for name, count := range counts {
 		fields := make(map[string]any, len(count))
@@ -62,10 +62,15 @@ func asJSON(counts map[string]map[string]int64) map[string]any {
 	return result
 }
 
-// resourceNames gives each kind the name that its counters stand under: the
-// plural of its resource, or plural.group where two groups have the same plural.
-// It depends on the definition alone, so that it does not change with the objects.
-func resourceNames(resources map[schema.GroupKind]schema.GroupResource) map[schema.GroupKind]string {
+// resourceNames returns the name of the counters of each kind: the plural of its resource, or
+// plural.group if two groups have the same plural. It depends only on the definition, so that
+// names don't change with the objects.
+func resourceNames[R any](rules []R, resourceOf func(R) discovery.Resource) map[schema.GroupKind]string {
+	resources := make(map[schema.GroupKind]schema.GroupResource, len(rules))
+	for _, rule := range rules {
+		r := resourceOf(rule)
+		resources[r.Kind.GroupKind()] = r.GroupResource()
+	}
 	sharing := map[string]int{}
 	for _, resource := range resources {
 		sharing[resource.Resource]++
@@ -78,20 +83,4 @@ func resourceNames(resources map[schema.GroupKind]schema.GroupResource) map[sche
 		}
 	}
 	return names
-}
-
-func inputNames(rules []variant.InputRule) map[schema.GroupKind]string {
-	resources := map[schema.GroupKind]schema.GroupResource{}
-	for _, rule := range rules {
-		resources[rule.Kind.GroupKind()] = rule.GroupResource()
-	}
-	return resourceNames(resources)
-}
-
-func outputNames(rules []variant.ChildRule) map[schema.GroupKind]string {
-	resources := map[schema.GroupKind]schema.GroupResource{}
-	for _, rule := range rules {
-		resources[rule.Kind.GroupKind()] = rule.GroupResource()
-	}
-	return resourceNames(resources)
 }

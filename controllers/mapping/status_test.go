@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
 func TestStatus(t *testing.T) {
@@ -15,7 +16,7 @@ func TestStatus(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		before  string   // the parent's status
-		inputs  []string // as in scene
+		inputs  []string // as in observation
 		outputs []string // statuses of pods
 		fail    bool
 		want    string
@@ -71,7 +72,7 @@ func TestStatus(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := newVariant(t, allHooks, pods)
-			observed := scene{Parent: namespacedParent, Inputs: tc.inputs}.observed(t, v)
+			observed := observation{Parent: namespacedParent, Inputs: tc.inputs}.observed(t, v)
 			observed.Parent.Object["status"] = parse(t, tc.before)
 			bodies := make([]string, len(tc.inputs))
 			for i := range bodies {
@@ -99,20 +100,20 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusOfUndeclared sees to it that what no rule names has no counter.
+// TestStatusOfUndeclared checks that what no rule names has no counter.
 func TestStatusOfUndeclared(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	observed := scene{Parent: namespacedParent, Outputs: []string{"ConfigMap prod/x of /Node//n"}}.observed(t, v)
+	observed := observation{Parent: namespacedParent, Outputs: []string{"ConfigMap prod/x of /Node//n"}}.observed(t, v)
 	want := parse(t, `{inputs: {configmaps: {total: 0}, nodes: {total: 0}}, outputs: {pods: {total: 0}}, observedGeneration: 4}`)
 	if diff := cmp.Diff(want, v.status(observed, nil, true)); diff != "" {
 		t.Errorf("a rule that was taken out counts no more\n-want +got:\n%s", diff)
 	}
 }
 
-// TestStatusSettles sees to it that a status, once written, is not written again.
-func TestStatusSettles(t *testing.T) {
+// TestStatusIsStable checks that a status, once written, is not written again.
+func TestStatusIsStable(t *testing.T) {
 	v := newVariant(t, allHooks, pods)
-	observed := scene{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
+	observed := observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}, Outputs: []string{"Pod prod/x of /ConfigMap/prod/a"}}.observed(t, v)
 	var last map[string]any
 	for range 2 {
 		desired, err := v.Desired(observed, answers(t, v, observed, []string{pod("x")}))
@@ -127,7 +128,7 @@ func TestStatusSettles(t *testing.T) {
 	}
 }
 
-// TestStatusOfTwo sees to it that two definitions with one parent settle too.
+// TestStatusOfTwo checks that two definitions with one parent reach a stable status too.
 func TestStatusOfTwo(t *testing.T) {
 	one, other := newVariant(t, allHooks, pods), newVariant(t, allHooks, configMaps)
 	observed := variant.Observed{Parent: object(t, namespacedParent)}
@@ -144,20 +145,19 @@ func TestStatusOfTwo(t *testing.T) {
 
 func TestResourceNames(t *testing.T) {
 	gk := func(group string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: "Service"} }
-	gr := func(group string) schema.GroupResource {
-		return schema.GroupResource{Group: group, Resource: "services"}
-	}
+	services := func(group string) discovery.Resource { return resource(group, "v1", "Service", "services", true) }
 	cases := map[string]struct {
-		reason string
-		given  map[schema.GroupKind]schema.GroupResource
-		want   map[schema.GroupKind]string
+		reason    string
+		resources []discovery.Resource
+		want      map[schema.GroupKind]string
 	}{
-		"Plural": {"The plural is enough.", map[schema.GroupKind]schema.GroupResource{gk("a.b"): gr("a.b")}, map[schema.GroupKind]string{gk("a.b"): "services"}},
-		"Shared": {"Unless two groups have the same.", map[schema.GroupKind]schema.GroupResource{gk("a.b"): gr("a.b"), gk(""): gr("")}, map[schema.GroupKind]string{gk("a.b"): "services.a.b", gk(""): "services"}},
+		"Plural": {"The plural is enough.", []discovery.Resource{services("a.b")}, map[schema.GroupKind]string{gk("a.b"): "services"}},
+		"Shared": {"Unless two groups have the same plural.", []discovery.Resource{services("a.b"), services("")},
+			map[schema.GroupKind]string{gk("a.b"): "services.a.b", gk(""): "services"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, resourceNames(tc.given)); diff != "" {
+			if diff := cmp.Diff(tc.want, resourceNames(tc.resources, func(r discovery.Resource) discovery.Resource { return r })); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

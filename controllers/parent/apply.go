@@ -18,15 +18,14 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// apply makes the observed children the desired ones. It is the only writer of
-// children.
+// apply makes the observed children the desired ones. It is the only writer of children.
 func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if !p.managesChildren(p.observed, desired) {
 		return nil
 	}
 	p.reportUnownedOutputs(desired)
 	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
-		if err := p.confirmAlive(ctx); err != nil {
+		if err := p.ensureAlive(ctx); err != nil {
 			return err
 		}
 	}
@@ -34,35 +33,34 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 		return err
 	}
 	p.desired = desired.Children
-	p.detector.begin(p.parent.GetUID())
+	p.detector.beginPass(p.parent.GetUID())
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
-		Observed: except(p.observed.Children, desired.Keep), Desired: except(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields, Memory: p.comparisons,
+		Observed: excluding(p.observed.Children, desired.Keep), Desired: excluding(desired.Children, desired.Keep),
+		ManagedFields: p.appliedFields, Memory: p.history.comparisons,
 	})
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownership(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	failed := p.execute(ctx, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
 	return joinErrors(append(p.unapplied, failed))
 }
 
-// rulesBySchema are the rules for children with what the API server tells about their
-// kinds now.
-func (r *Reconciler) rulesBySchema(ctx context.Context) []apply.Rule {
-	rules := slices.Clone(r.rules)
+// rulesBySchema returns the rules for children with the current schemas of their kinds.
+func (r *shared) rulesBySchema(ctx context.Context) []apply.Rule {
+	rules := slices.Clone(r.childRules)
 	for i := range rules {
 		rules[i].Schema = r.env.Schemas.For(ctx, rules[i].Kind)
 	}
 	return rules
 }
 
-// SchemaChanges returns how often the schemas of the definition's parents and children have
-// changed, as far as they are known. It costs no request.
-func (r *Reconciler) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
+// SchemaChanges returns how often the known schemas of the definition's parents and children
+// have changed. It costs no request.
+func (r *shared) SchemaChanges() uint64 { return r.env.Schemas.Changes(r.kinds...) }
 
-// except gives the objects that are not to be kept as they are.
-func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
+// excluding returns the objects that are not in keep.
+func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*unstructured.Unstructured {
 	if len(keep) == 0 {
 		return objects
 	}
@@ -75,30 +73,30 @@ func except(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []*un
 	return others
 }
 
-// execute writes changes and gives what went wrong with any of them. renew is
+// execute writes changes and returns the errors of those that failed. renew is
 // apply.Options.Renew.
 func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	p.wrote = true
-	changes, errs := p.placed(changes)
+	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
 	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
-		p.note(outcome)
+		p.noteOutcome(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
 	return joinErrors(errs)
 }
 
-// owner is the reference that makes the parent the controller of a child.
+// owner returns the controllerRef of the parent's children.
 func (p *pass) owner() metav1.OwnerReference {
 	return *metav1.NewControllerRef(p.parent, p.source.Kind)
 }
 
-// ownership are the adoptions and releases of children.
-func (p *pass) ownership() []apply.Change {
+// ownershipChanges returns the adoptions and releases of children.
+func (p *pass) ownershipChanges() []apply.Change {
 	var ownership []apply.Change
 	for _, object := range p.observed.Release {
 		ownership = append(ownership, apply.Release(object, p.owner(), p.resourceOf(object)))
@@ -109,9 +107,10 @@ func (p *pass) ownership() []apply.Change {
 	return ownership
 }
 
-// confirmAlive is the uncached look before adopting (section 3.4 of the
-// specification): a cache may not know yet that the parent is gone.
-func (p *pass) confirmAlive(ctx context.Context) error {
+// ensureAlive reads the parent from the API server before children are adopted (section 3.4 of
+// the specification). It returns ErrLater if the parent is gone, as the cache may not show that
+// yet.
+func (p *pass) ensureAlive(ctx context.Context) error {
 	live, err := p.env.Client.Resource(p.source.GroupVersionResource).Namespace(p.parent.GetNamespace()).Get(ctx, p.parent.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -124,15 +123,13 @@ func (p *pass) confirmAlive(ctx context.Context) error {
 	return nil
 }
 
-// diffLevel is how much has to be logged for the values that were changed. Those that
-// are known to be secret are hidden.
+// diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
 const diffLevel = 4
 
-// note remembers a write until the caches show it, and logs it.
-func (p *pass) note(outcome apply.Outcome) {
-	p.env.Metrics.wrote(p.config.Definition, outcome)
-	p.noopUpdates.note(outcome)
-	p.conflictBackoff.note(outcome)
+// noteOutcome records a write until the caches show it, and logs it.
+func (p *pass) noteOutcome(outcome apply.Outcome) {
+	p.env.Metrics.countWrite(p.config.Definition, outcome)
+	p.history.note(outcome)
 	change := outcome.Change
 	switch {
 	case outcome.Err != nil:
@@ -148,12 +145,12 @@ func (p *pass) note(outcome apply.Outcome) {
 	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 		"action", string(change.Action), "child", change.Key.String())
-	if log := p.env.Log.V(diffLevel); log.Enabled() && rewrites(change) {
+	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
 		for _, diff := range change.Diffs() {
 			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
 		}
 	}
-	p.watchForLoop(change)
+	p.detectHotLoop(change)
 	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:
 		p.pendingWrites.noteDeleted(owner, change.Observed)
@@ -163,8 +160,8 @@ func (p *pass) note(outcome apply.Outcome) {
 	}
 }
 
-// explain makes of a failed write an error that says what to do, and of one that
-// met a newer version a reason to come back.
+// explain returns the error of a failed write with a remedy, or ErrLater if the write met a
+// newer version.
 func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 	switch f := apply.Classify(outcome.Err); f {
 	case apply.FailureNone:
@@ -177,15 +174,15 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		return fieldConflictError(outcome)
 	case apply.FailureNamespaceMissing:
 		if outcome.Change.Action != apply.ActionCreate {
-			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // A Namespace itself is gone.
+			return fmt.Errorf("%w: %w", controller.ErrLater, outcome.Err) // The object that is gone is a Namespace.
 		}
-		return p.noNamespace(outcome.Change.Key, outcome.Err)
+		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
 		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
 	}
 }
 
-// explainExisting says whose the object is that stands in the way of a creation.
+// explainExisting returns why the object that blocks a creation cannot be adopted.
 func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	live, err := p.env.Client.Resource(change.Resource).Namespace(change.Key.Namespace).Get(ctx, change.Key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -201,44 +198,45 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	return err
 }
 
-// standsInTheWay says why an object that exists is not the parent's child, and whether
-// that passes by itself.
+// blockingObject returns why an existing object is not a child of the parent, and whether that
+// is temporary.
 func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, passes bool) {
 	owner := informer.ControllerOf(live)
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return "one of that name is still being deleted", true
-	case owner == nil && p.rule.Selector == nil:
+	case owner == nil && p.claim.Selector == nil:
 		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
 	case owner == nil:
 		return "exists, has no owner and its labels do not match the parent's selector: label it so that it is adopted, or delete it", false
-	case owner.UID == p.parent.GetUID() && p.rule.Marked != nil && !p.rule.Marked(live):
-		return p.unmarked(live), false
+	case owner.UID == p.parent.GetUID() && p.claim.Marked != nil && !p.claim.Marked(live):
+		return p.explainUnmarked(live), false
 	case owner.UID == p.parent.GetUID():
 		return "the cache does not show it yet", true
-	case p.isEarlier(owner):
+	case p.isPredecessor(owner):
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
-		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.named(owner)), false
+		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.describeOwner(owner)), false
 	}
 }
 
-// isEarlier reports whether an owner is of the parent's kind, in whatever version, and
-// name, so that it can only be one that was there before it.
-func (p *pass) isEarlier(owner *metav1.OwnerReference) bool {
-	return groupOf(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
+// isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is
+// an earlier object of that name.
+func (p *pass) isPredecessor(owner *metav1.OwnerReference) bool {
+	return apiGroup(owner) == p.source.Kind.Group && owner.Kind == p.source.Kind.Kind && owner.Name == p.parent.GetName()
 }
 
-// named names an owner, with its group where the kind alone might be taken for the parent's.
-func (p *pass) named(owner *metav1.OwnerReference) string {
-	if owner.Kind == p.source.Kind.Kind && groupOf(owner) != p.source.Kind.Group {
+// describeOwner returns the kind and name of an owner, with its group if the kind is also the
+// parent's.
+func (p *pass) describeOwner(owner *metav1.OwnerReference) string {
+	if owner.Kind == p.source.Kind.Kind && apiGroup(owner) != p.source.Kind.Group {
 		return fmt.Sprintf("%s %s of %s", owner.Kind, owner.Name, owner.APIVersion)
 	}
 	return owner.Kind + " " + owner.Name
 }
 
-// groupOf is the API group of an owner's kind.
-func groupOf(owner *metav1.OwnerReference) string {
+// apiGroup returns the API group of an owner's kind.
+func apiGroup(owner *metav1.OwnerReference) string {
 	group, _, found := strings.Cut(owner.APIVersion, "/")
 	if !found {
 		return ""
@@ -246,12 +244,12 @@ func groupOf(owner *metav1.OwnerReference) string {
 	return group
 }
 
-// resourceOf gives the endpoint of an observed object.
-func (r *Reconciler) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
+// resourceOf returns the resource of an observed object.
+func (r *shared) resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	for i := range r.children {
 		if r.children[i].Kind == object.GroupVersionKind() {
 			return r.children[i].GroupVersionResource
 		}
 	}
-	return schema.GroupVersionResource{} // Nothing is observed but children of declared kinds.
+	return schema.GroupVersionResource{} // Can not happen: all observed children are of declared kinds.
 }

@@ -29,7 +29,7 @@ func (r *Reconciler) openCaches() {
 	for _, rule := range r.config.Children {
 		r.kinds = append(r.kinds, rule.Kind)
 		r.children = append(r.children, childSource{ChildRule: rule, cache: r.env.Pool.Open(rule.GroupVersionResource)})
-		r.rules = append(r.rules, apply.Rule{
+		r.childRules = append(r.childRules, apply.Rule{
 			Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method,
 			Strategy: rule.Strategy, Force: rule.Force, Managers: r.config.Managers,
 		})
@@ -45,7 +45,7 @@ func (r *Reconciler) openCaches() {
 	}
 }
 
-// caches are all that are open, but for those of related objects.
+// caches returns all open caches except those of related objects.
 func (r *Reconciler) caches() []*informer.Handle {
 	var all []*informer.Handle
 	for _, source := range r.parents {
@@ -66,7 +66,7 @@ func (r *Reconciler) caches() []*informer.Handle {
 	return all
 }
 
-// Close lets go of the caches. No pass may be under way.
+// Close closes the caches. No pass may be running.
 func (r *Reconciler) Close() {
 	for _, cache := range r.caches() {
 		cache.Close()
@@ -77,7 +77,7 @@ func (r *Reconciler) Close() {
 	r.env.Registry.remove(r)
 }
 
-// WaitForSync returns when all caches are filled, and gives false if ctx ended before.
+// WaitForSync waits until all caches are synced. It returns false if ctx ends before.
 func (r *Reconciler) WaitForSync(ctx context.Context) bool {
 	for _, cache := range r.caches() {
 		if !cache.WaitForSync(ctx) {
@@ -87,7 +87,7 @@ func (r *Reconciler) WaitForSync(ctx context.Context) bool {
 	return true
 }
 
-// Err says why some resource can't be read at present, or nil.
+// Err returns why a resource cannot be read at present, or nil.
 func (r *Reconciler) Err() error {
 	for _, cache := range r.caches() {
 		if err := cache.Err(); err != nil {

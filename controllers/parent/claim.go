@@ -8,27 +8,26 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// claimed sorts candidates by what is to become of them.
-type claimed struct{ owned, adopt, release []*unstructured.Unstructured }
+// claimResult holds the candidates that are owned, to adopt and to release.
+type claimResult struct{ owned, adopt, release []*unstructured.Unstructured }
 
-// claimChildren decides which candidates are children of parent, by the rules
-// of section 3.4 of the specification: what is owned and matches is a child;
-// what is owned and does not match is released; what matches and has no owner is
-// adopted. A parent that is being deleted neither adopts nor releases, and
-// nothing adopts what is being deleted.
-func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimed {
-	var c claimed
+// claimChildren returns which candidates are children of parent, by the rules of section 3.4 of
+// the specification. It keeps what is owned and matches, releases what is owned and does not
+// match, and adopts what matches and has no owner. A parent that is being deleted neither adopts
+// nor releases. An object that is being deleted is not adopted.
+func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimResult {
+	var c claimResult
 	deleting := parent.GetDeletionTimestamp() != nil
 	for _, candidate := range candidates {
 		owner := informer.ControllerOf(candidate)
 		matches := claim.Selector == nil || claim.Selector.Matches(labels.Set(candidate.GetLabels()))
 		switch {
 		case candidate.GetUID() == parent.GetUID():
-			// Parents may be of a kind that children are of, and match themselves.
+			// A parent may be of a child's kind and match itself.
 		case owner != nil && owner.UID != parent.GetUID():
-			// It has changed hands since the candidates were looked up.
+			// Its owner has changed since the lookup.
 		case owner != nil && claim.Marked != nil && !claim.Marked(candidate):
-			// Another definition made it for the same parent.
+			// It is a child that another definition made for the parent.
 		case owner != nil && (matches || deleting):
 			c.owned = append(c.owned, candidate)
 		case owner != nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// contentOf hashes all of a parent but its status and what the API server counts.
-func contentOf(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
+// hashContent returns a hash of a parent without status, resourceVersion and generation.
+func hashContent(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	content := variant.WithMetadata(parent)

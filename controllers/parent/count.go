@@ -5,14 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Parents counts the objects that the definition looks after.
+// Parents returns the number of parents.
 func (r *Reconciler) Parents() int {
 	count := 0
 	r.eachParent(func(*parentSource, *unstructured.Unstructured) { count++ })
 	return count
 }
 
-// ParentsOf counts those of one kind.
+// ParentsOf returns the number of parents of one kind.
 func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
 	count := 0
 	r.eachParent(func(source *parentSource, _ *unstructured.Unstructured) {
@@ -23,8 +23,8 @@ func (r *Reconciler) ParentsOf(kind schema.GroupKind) int {
 	return count
 }
 
-// ChildrenOf counts the children of one kind that the definition's parents own and that
-// are not being deleted.
+// ChildrenOf returns the number of children of one kind that the definition's parents own. It
+// does not count those that are being deleted.
 func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 	count := 0
 	for i := range r.children {
@@ -35,7 +35,7 @@ func (r *Reconciler) ChildrenOf(kind schema.GroupKind) int {
 		r.eachParent(func(_ *parentSource, parent *unstructured.Unstructured) {
 			claim, err := r.config.Variant.Claim(parent)
 			if err != nil {
-				return // It manages no children.
+				return // An invalid parent manages no children.
 			}
 			for _, object := range claimChildren(parent, claim, child.cache.OwnedBy(parent.GetUID())).owned {
 				if object.GetDeletionTimestamp() == nil {

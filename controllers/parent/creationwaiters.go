@@ -7,32 +7,25 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// blocked holds the objects that stand in the way of a creation, so that whoever
-// waits is told when they change or go.
+// creationWaiters holds the parents that wait for an existing object to change or go,
+// because it blocks the creation of a child.
 type creationWaiters struct {
 	mu      sync.Mutex
-	parents map[apply.Key]map[controller.Key]bool
+	waiters waiters[apply.Key]
 }
 
-func newCreationWaiters() *creationWaiters {
-	return &creationWaiters{parents: map[apply.Key]map[controller.Key]bool{}}
-}
+func newCreationWaiters() *creationWaiters { return &creationWaiters{waiters: waiters[apply.Key]{}} }
 
 // add notes that parent waits for the object of that key.
-func (b *creationWaiters) add(object apply.Key, parent controller.Key) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.parents[object] == nil {
-		b.parents[object] = map[controller.Key]bool{}
-	}
-	b.parents[object][parent] = true
+func (c *creationWaiters) add(object apply.Key, parent controller.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiters.add(object, parent)
 }
 
-// take gives the parents that wait for an object, once.
-func (b *creationWaiters) take(object apply.Key) map[controller.Key]bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	waiting := b.parents[object]
-	delete(b.parents, object)
-	return waiting
+// take removes and returns the parents that wait for an object.
+func (c *creationWaiters) take(object apply.Key) map[controller.Key]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiters.take(object)
 }

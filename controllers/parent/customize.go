@@ -15,28 +15,28 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// customizeHook is the hook that asks for related objects.
+// customizeHook is the hook that selects related objects.
 const customizeHook = "customize"
 
-// Customize is how a definition's customize hook is asked.
+// Customize configures a definition's customize hook.
 type Customize struct {
-	// Definition is the object as hooks are shown it.
+	// Definition is the definition as hooks see it.
 	Definition map[string]any
-	// OwnNamespace keeps the rules of a namespaced parent to its own namespace,
-	// as version v1 of the hook does (section 1.5 of the specification).
+	// OwnNamespace limits the rules of a namespaced parent to its namespace, as version v1 of
+	// the hook does (section 1.5 of the specification).
 	OwnNamespace bool
-	// RefuseUnknown makes unknown fields of the response an error.
+	// RefuseUnknown rejects unknown fields of the response.
 	RefuseUnknown bool
-	// Unwrap is that of ResponseRules.
+	// Unwrap is that of variant.ResponseRules.
 	Unwrap string
-	// Find gives a resource by apiVersion and plural.
+	// Find returns the resource of an apiVersion and plural.
 	Find findFunc
 }
 
 type findFunc func(apiVersion, resource string) (discovery.Resource, error)
 
-// relatedRule is one rule of a customize answer: objects of a resource, by name
-// or by label, in one namespace, in those that a selector matches, or in all.
+// relatedRule is one rule of a customize answer: it selects objects of a resource by name or
+// label, in one namespace, in selected namespaces, or in all.
 type relatedRule struct {
 	resource   discovery.Resource
 	namespace  string // "" means any
@@ -45,7 +45,8 @@ type relatedRule struct {
 	namespaces labels.Selector // nil means by namespace alone
 }
 
-// matches says whether the rule asks for an object; labelsOf gives the labels of a namespace.
+// matches reports whether the rule selects an object. labelsOf returns the labels of a
+// namespace.
 func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
 	switch {
 	case r.resource.Kind != object.GroupVersionKind():
@@ -61,7 +62,7 @@ func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(n
 	}
 }
 
-// customize asks the hook which related objects it wants for a parent.
+// customize calls the hook for the related objects of a parent.
 func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	asked := relatedRequest{revision: p.programs.Revision}
 	c := p.config.Customize
@@ -76,7 +77,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
 	for i, fields := range response.Maps("relatedResources") {
-		rule, problem := c.rule(fields, p.parent, p.findRelated)
+		rule, problem := c.parseRule(fields, p.parent, p.findRelated)
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
@@ -86,8 +87,8 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	return asked, response.Err()
 }
 
-// relatedFields is a rule as it is written.
-type relatedFields struct {
+// relatedRuleFields is a rule as hooks write it.
+type relatedRuleFields struct {
 	APIVersion        string                `json:"apiVersion"`
 	Resource          string                `json:"resource"`
 	LabelSelector     *metav1.LabelSelector `json:"labelSelector"`
@@ -96,10 +97,10 @@ type relatedFields struct {
 	Names             []string              `json:"names"`
 }
 
-// rule reads one rule and checks it against the table of section 1.5 of the
-// specification. The second result is what is wrong, or "".
-func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
-	var f relatedFields
+// parseRule parses one rule and checks it (section 1.5 of the specification). The second result
+// is the problem, or "".
+func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstructured, find findFunc) (relatedRule, string) {
+	var f relatedRuleFields
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, &f, c.RefuseUnknown); err != nil {
 		return relatedRule{}, err.Error()
 	}
@@ -111,15 +112,15 @@ func (c *Customize) rule(fields map[string]any, parent *unstructured.Unstructure
 	if len(f.Names) > 0 {
 		rule.names = maps.Collect(each(f.Names))
 	}
-	if err := errors.Join(into(&rule.selector, "labelSelector", f.LabelSelector), into(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
+	if err := errors.Join(compileSelector(&rule.selector, "labelSelector", f.LabelSelector), compileSelector(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
 		return relatedRule{}, err.Error()
 	}
-	return c.scoped(rule, f, parent)
+	return c.restrictScope(rule, f, parent)
 }
 
-// scoped checks a rule's combination of fields, and keeps it to the parent's
-// namespace where the hook's version does.
-func (c *Customize) scoped(rule relatedRule, f relatedFields, parent *unstructured.Unstructured) (relatedRule, string) {
+// restrictScope checks a rule's combination of fields and limits it to the parent's namespace if
+// the hook's version does.
+func (c *Customize) restrictScope(rule relatedRule, f relatedRuleFields, parent *unstructured.Unstructured) (relatedRule, string) {
 	own := c.OwnNamespace && parent.GetNamespace() != "" && rule.resource.Namespaced
 	switch {
 	case rule.names != nil && (f.LabelSelector != nil || f.NamespaceSelector != nil):
@@ -140,8 +141,8 @@ func (c *Customize) scoped(rule relatedRule, f relatedFields, parent *unstructur
 	return rule, ""
 }
 
-// into compiles a selector, if it is given.
-func into(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
+// compileSelector compiles a selector if it is given.
+func compileSelector(selector *labels.Selector, field string, given *metav1.LabelSelector) error {
 	if given == nil {
 		return nil
 	}

@@ -10,39 +10,38 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// unstored remembers which fields of a status the API server was told not to store, so that
-// a definition tells of them once and not on each of its parents.
+// droppedFields remembers which dropped fields of a status were reported, so that a definition
+// reports each once and not on each parent.
 type droppedFields struct {
-	mu   sync.Mutex
-	told map[string]bool
+	mu       sync.Mutex
+	reported map[string]bool
 }
 
-func newDroppedFields() *droppedFields { return &droppedFields{told: map[string]bool{}} }
+func newDroppedFields() *droppedFields { return &droppedFields{reported: map[string]bool{}} }
 
-// mostUnstored is how many messages are told, lest a hook that makes up names has no end of them.
-const mostUnstored = 20
+// maxDroppedFields limits the number of reports, as a hook may invent field names without end.
+const maxDroppedFields = 20
 
-// first reports whether a message is new and to be told.
-func (u *droppedFields) first(message string) bool {
+// isFirst reports whether message is new and must be reported.
+func (u *droppedFields) isFirst(message string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.told[message] || len(u.told) == mostUnstored {
+	if u.reported[message] || len(u.reported) == maxDroppedFields {
 		return false
 	}
-	u.told[message] = true
+	u.reported[message] = true
 	return true
 }
 
-// observedGeneration is a field of a status that the host adds, and that a schema need not have.
-const observedGeneration = "observedGeneration"
+// observedGenerationField is added by this program and may be missing in a schema.
+const observedGenerationField = "observedGeneration"
 
-// tellUnstored tells on the parent which fields of the status that was just written the API
-// server has dropped.
+// reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	stored := statusOf(p.parent)
 	var lost []string
 	for _, name := range variant.SortedKeys(sent) {
-		if sent[name] != nil && stored[name] == nil && name != observedGeneration {
+		if sent[name] != nil && stored[name] == nil && name != observedGenerationField {
 			lost = append(lost, "status."+name)
 		}
 	}
@@ -54,7 +53,7 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 		remedy = "the kind has no such fields, let the hook leave them out"
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
-	if p.droppedFields.first(message) {
+	if p.droppedFields.isFirst(message) {
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonStatusNotStored, message)
 	}
 }

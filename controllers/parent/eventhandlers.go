@@ -17,21 +17,21 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// Queue takes the keys of parents that are to be looked at.
+// Queue takes the keys of parents to sync.
 type Queue interface {
 	Enqueue(key controller.Key)
 	EnqueueSoon(key controller.Key, gather time.Duration)
 	EnqueueAfter(key controller.Key, after time.Duration)
 }
 
-// gather is how long the events of children, inputs and related objects wait for
-// more of them, so that many that change together cost one pass.
-const gather = 10 * time.Millisecond
+// debounce is how long events of children, inputs and related objects are gathered, so that a
+// burst costs one pass.
+const debounce = 10 * time.Millisecond
 
-// Watch enqueues the parents that an event concerns, beginning with all there
-// are. It is called once, before the queue is worked on.
+// Watch enqueues all parents, and from then on those that an event affects. It is called once,
+// before the queue is processed.
 func (r *Reconciler) Watch(queue Queue) error {
-	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, gather) }
+	r.related.queue = func(key controller.Key) { queue.EnqueueSoon(key, debounce) }
 	r.namespaceWaiters.queue = queue
 	r.pendingWrites.unconfirmed = func(created *unstructured.Unstructured) { r.enqueueOwner(queue, created) }
 	r.env.Registry.add(r)
@@ -55,7 +55,7 @@ func (r *Reconciler) Watch(queue Queue) error {
 	return errors.Join(errs...)
 }
 
-// Resync enqueues all parents behind fresh events, one every interval.
+// Resync enqueues all parents behind fresh events, one per interval.
 func (r *Reconciler) Resync(queue Queue, interval time.Duration) {
 	var after time.Duration
 	for i := range r.parents {
@@ -77,7 +77,7 @@ func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 	return nil
 }
 
-// parentEvent enqueues a parent that is, or was, selected.
+// parentEvent enqueues a parent that is or was selected.
 func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
 	r.pendingWrites.observe(e)
 	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
@@ -91,8 +91,8 @@ func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.E
 	}
 }
 
-// onlyStatusChanged says that an update left alone all that ignoreStatusChanges
-// is about (section 3.3 of the specification).
+// onlyStatusChanged reports whether ignoreStatusChanges drops an update (section 3.3 of the
+// specification).
 func onlyStatusChanged(e informer.Event) bool {
 	return e.Old != nil && e.New != nil && e.Old.GetUID() == e.New.GetUID() && e.New.GetDeletionTimestamp() == nil &&
 		e.Old.GetGeneration() == e.New.GetGeneration() &&
@@ -100,21 +100,18 @@ func onlyStatusChanged(e informer.Event) bool {
 		maps.Equal(e.Old.GetAnnotations(), e.New.GetAnnotations())
 }
 
-// childEvent enqueues the owner of a child, before and after the event, and for
-// an orphan the parents that might adopt it. Objects that were there before the
-// watch concern nobody: their parents are enqueued by their own appearance.
+// childEvent enqueues the old and new owner of a child, and the parents that might adopt an
+// orphan. Replayed objects enqueue nothing: their parents are replayed too.
 func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	r.pendingWrites.observe(e)
 	if e.Replay {
 		return
 	}
 	if e.New == nil {
-		r.noopUpdates.forget(apply.KeyOf(e.Old))
-		r.comparisons.Forget(apply.KeyOf(e.Old))
-		r.conflictBackoff.forget(apply.KeyOf(e.Old))
+		r.history.forget(apply.KeyOf(e.Old))
 	}
 	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
-		queue.EnqueueSoon(key, gather)
+		queue.EnqueueSoon(key, debounce)
 	}
 	if e.Old != nil {
 		r.enqueueOwner(queue, e.Old)
@@ -128,14 +125,14 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	}
 }
 
-// enqueueOwner enqueues the parent that the object's controllerRef names, if it
-// is one of ours and still the same.
+// enqueueOwner enqueues the parent that the object's controllerRef names, if it is a parent of
+// the definition with the same UID.
 func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured) {
 	ref := informer.ControllerOf(object)
 	if ref == nil {
 		return
 	}
-	source := r.referred(ref)
+	source := r.referencedSource(ref)
 	if source == nil {
 		return
 	}
@@ -144,12 +141,12 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 		namespace = object.GetNamespace()
 	}
 	if parent := source.cache.Get(namespace, ref.Name); parent != nil && parent.GetUID() == ref.UID && r.isParent(source, parent) {
-		queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+		queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 	}
 }
 
-// referred gives the source of the kind that a reference names, in whatever version.
-func (r *Reconciler) referred(ref *metav1.OwnerReference) *parentSource {
+// referencedSource returns the source of the kind that ref names, in any version.
+func (r *Reconciler) referencedSource(ref *metav1.OwnerReference) *parentSource {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return nil
@@ -157,8 +154,8 @@ func (r *Reconciler) referred(ref *metav1.OwnerReference) *parentSource {
 	return r.parentSource(schema.GroupKind{Group: gv.Group, Kind: ref.Kind})
 }
 
-// enqueueAdopters enqueues the parents whose selector matches an orphan. They
-// are found by the index that indexParents made.
+// enqueueAdopters enqueues the parents whose selector matches an orphan. It finds them with the
+// index of indexParents.
 func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructured) {
 	if r.config.SelectorIndex == "" || len(r.config.Inputs) > 0 {
 		return
@@ -168,15 +165,15 @@ func (r *Reconciler) enqueueAdopters(queue Queue, orphan *unstructured.Unstructu
 		source := &r.parents[i]
 		for _, pair := range informer.PairsOf(set) {
 			for _, parent := range source.cache.ByIndex(r.config.SelectorIndex, pair) {
-				if r.mightAdopt(source, parent, orphan.GetNamespace(), set) {
-					queue.EnqueueSoon(keyOf(source.Kind, parent), gather)
+				if r.canAdopt(source, parent, orphan.GetNamespace(), set) {
+					queue.EnqueueSoon(keyOf(source.Kind, parent), debounce)
 				}
 			}
 		}
 	}
 }
 
-func (r *Reconciler) mightAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
+func (r *Reconciler) canAdopt(source *parentSource, parent *unstructured.Unstructured, namespace string, set labels.Set) bool {
 	if source.Namespaced && parent.GetNamespace() != namespace || !r.isParent(source, parent) {
 		return false
 	}
@@ -184,8 +181,8 @@ func (r *Reconciler) mightAdopt(source *parentSource, parent *unstructured.Unstr
 	return err == nil && selector.Matches(set)
 }
 
-// indexParents makes the index by which an orphan finds those who might adopt
-// it, and an input those who want it.
+// indexParents indexes parents by selector, so that orphans find their possible adopters, and
+// inputs their parents.
 func (r *Reconciler) indexParents() error {
 	if r.config.SelectorIndex == "" {
 		return nil
@@ -209,16 +206,16 @@ func keyOf(kind schema.GroupVersionKind, parent *unstructured.Unstructured) cont
 	return controller.Key{Kind: kind, Namespace: parent.GetNamespace(), Name: parent.GetName()}
 }
 
-// spread gives a time between nine tenths of period and period, always the same
-// for one UID, so that parents made together are not resynced together for ever.
-func spread(uid types.UID, period time.Duration) time.Duration {
+// jitter returns a delay between nine tenths of period and period. It is constant for a UID, so
+// that parents of the same age are not resynced at once.
+func jitter(uid types.UID, period time.Duration) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024
 }
 
-// namespaceEvent enqueues all parents when the labels of a namespace change, as
-// inputs may come or go with them.
+// namespaceEvent enqueues all parents when the labels of a namespace change, as their inputs may
+// change.
 func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
 	if !e.Replay && !maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
 		r.Resync(queue, 0)

@@ -10,8 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// report tells of a pass that failed, on the parent. A pass that will be made
-// again for a reason that passes by itself is nobody's business.
+// report emits an event for a failed pass. It emits none for an error that passes by itself.
 func (r *Reconciler) report(parent *unstructured.Unstructured, err error) {
 	if err == nil || errors.Is(err, controller.ErrLater) {
 		return

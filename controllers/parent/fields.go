@@ -8,9 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// appliedFields gives what is known of an observed child's managedFields, which is what
-// this host has applied.
-func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
+// appliedFields returns the entries of a child's managedFields that this program has applied.
+func (r *shared) appliedFields(child *unstructured.Unstructured) []any {
 	if fields := r.pendingWrites.fields(child); fields != nil {
 		return fields
 	}
@@ -21,11 +20,11 @@ func (r *Reconciler) appliedFields(child *unstructured.Unstructured) []any {
 	return r.children[at].cache.AppliedFields(child)
 }
 
-// upToDate says whether writing desired would leave an observed child as it is.
-func (p *pass) upToDate(observed, desired *unstructured.Unstructured) (bool, error) {
+// isUpToDate reports whether applying desired leaves observed unchanged.
+func (p *pass) isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
 	at := slices.IndexFunc(p.rules, func(rule apply.Rule) bool { return rule.Kind == desired.GroupVersionKind() })
 	if at < 0 {
-		return false, nil // There are no children of other kinds.
+		return false, nil // Can not happen: all children are of declared kinds.
 	}
 	return p.rules[at].UpToDate(observed, desired, p.owner(), p.appliedFields(observed))
 }

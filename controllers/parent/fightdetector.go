@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// undoneOften is how many times in undoneWithin what was written has to be found
-	// undone before it is left alone.
-	undoneOften  = 10
-	undoneWithin = time.Minute
-	// restAtFirst is how long it is left alone then; it doubles each time, up to restAtMost.
-	restAtFirst = time.Minute
-	restAtMost  = time.Hour
-	// fickleAfter is how many times in a fight something has to change to be taken for
-	// something that changes by itself, and not by an edit.
-	fickleAfter = 3
+	// A subject backs off once its writes were found undone fightThreshold times within
+	// fightWindow.
+	fightThreshold = 10
+	fightWindow    = time.Minute
+	// minFightBackoff is the first backoff. It doubles each time, up to maxFightBackoff.
+	minFightBackoff = time.Minute
+	maxFightBackoff = time.Hour
+	// volatileAfter is how often an input has to change during a fight to count as one that
+	// changes by itself and not by an edit.
+	volatileAfter = 3
 )
 
-// fightDetector notices that what is written to a child is undone, again and again,
-// and has it left alone for a while. It is told of the writes that the API server has
-// accepted. A field that the hook itself keeps changing is no fight: then what was
-// written is found as it was. Each write takes the same time, however many children there are.
+// fightDetector detects writes of children that are undone again and again, and has them back
+// off. It is notified of the writes that the API server has accepted. A hook that keeps changing
+// a field is no fight: each write finds the last one in place. The cost of a write does not
+// depend on the number of children.
 type fightDetector struct {
 	clock     clock.PassiveClock
 	mu        sync.Mutex
@@ -34,8 +34,8 @@ type fightDetector struct {
 	fights    map[fightSubject]*fight
 }
 
-// fightSubject is what is fought over: a field of a child, all its fields, whether it is
-// there, or, without a name, which children of its kind the parent has.
+// fightSubject is what is written: a field of a child, all its fields, its existence, or,
+// without a name, the set of children of its kind.
 type fightSubject struct {
 	parent types.UID
 	child  apply.Key
@@ -47,43 +47,43 @@ const (
 	anyField  = "*" // of a child
 )
 
-// rewriteHistory is how a subject was last written, and when that was found undone.
+// rewriteHistory is the last write of a subject, and when earlier ones were found undone.
 type rewriteHistory struct {
 	written apply.FieldDiff
-	known   bool // what it was written to
-	undone  []undoing
-	// pass counts the passes over a parent. Of a child that is there it is the one that
-	// created it, and by its circumstances; of a kind the last one with an undoing.
-	pass int
-	by   fightInputs
-	// recreate says that a child was deleted to be created anew.
+	known   bool // written is set
+	undos   []undo
+	// pass counts the passes over a parent. For a child that exists it is the pass that created
+	// it, with the inputs of then. For a kind it is the last pass with an undo.
+	pass   int
+	inputs fightInputs
+	// recreate is set while a deleted child is to be created again.
 	recreate bool
 }
 
-// undoing is one time that a write was found undone.
-type undoing struct {
-	at time.Time
-	by fightInputs
+// undo is one time that a write was found undone.
+type undo struct {
+	at     time.Time
+	inputs fightInputs
 }
 
-// fight is a subject that is left alone, or soon will be.
+// fight is a subject that is in backoff, or close to it.
 type fight struct {
-	next        time.Duration // how long the next backoff is
+	nextBackoff time.Duration // how long the next backoff is
 	until, last time.Time
-	by          fightInputs // when it was last left alone
-	fickle      [len(fightInputs{})]bool
-	told        time.Time // of a kind
+	inputs      fightInputs // at the start of the last backoff
+	volatile    [len(fightInputs{})]bool
+	reported    time.Time // for a kind
 }
 
-// hotLoop is a fight that is to be told: its fightSubject, how that was last written, and
-// how long it is left alone. Of a kind the difference is two names.
+// hotLoop is a fight to report: its subject, the last write and the backoff. For a kind the
+// difference consists of two names.
 type hotLoop struct {
 	fightSubject
 	apply.FieldDiff
-	rest time.Duration
+	backoff time.Duration
 }
 
-// Whether a child is there is written like a field.
+// The existence of a child is tracked like a field.
 var (
 	creation = apply.FieldDiff{To: "there"}
 	deletion = apply.FieldDiff{From: "there"}
@@ -91,12 +91,12 @@ var (
 
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
 	return &fightDetector{
-		clock: clock, histories: newGenerations[fightSubject, *rewriteHistory](undoneWithin, clock.Now()), fights: map[fightSubject]*fight{},
+		clock: clock, histories: newGenerations[fightSubject, *rewriteHistory](fightWindow, clock.Now()), fights: map[fightSubject]*fight{},
 	}
 }
 
-// backoff returns how long a subject is still left alone, or zero. An edit ends that:
-// a change of the circumstances, but for those that kept changing during the fight.
+// backoff returns the remaining backoff of a subject, or zero. It ends early if an input changes
+// that did not keep changing during the fight, as after an edit.
 func (d *fightDetector) backoff(s fightSubject, by func(fightSubject) fightInputs) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +105,7 @@ func (d *fightDetector) backoff(s fightSubject, by func(fightSubject) fightInput
 		return 0
 	}
 	for i, current := range by(s) {
-		if current != f.by[i] && !f.fickle[i] {
+		if current != f.inputs[i] && !f.volatile[i] {
 			f.until = now
 			return 0
 		}
@@ -113,24 +113,24 @@ func (d *fightDetector) backoff(s fightSubject, by func(fightSubject) fightInput
 	return f.until.Sub(now)
 }
 
-// near reports whether one more undoing may be one too many.
-func (d *fightDetector) near(s fightSubject) bool {
+// isNear reports whether the next undo may start a backoff.
+func (d *fightDetector) isNear(s fightSubject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.fights[s]
-	return f != nil && d.clock.Since(f.last) < undoneWithin
+	return f != nil && d.clock.Since(f.last) < fightWindow
 }
 
-// recreates reports whether a child is to be created because it was deleted for that.
-func (d *fightDetector) recreates(s fightSubject) bool {
+// isRecreating reports whether a child was deleted to be created again.
+func (d *fightDetector) isRecreating(s fightSubject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, ok := d.histories.get(s)
 	return ok && h.recreate
 }
 
-// begin notes that a pass over a parent is about to write children.
-func (d *fightDetector) begin(parent types.UID) {
+// beginPass must be called before a pass writes children of a parent.
+func (d *fightDetector) beginPass(parent types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if h, ok := d.histories.get(fightSubject{parent: parent}); ok {
@@ -138,39 +138,39 @@ func (d *fightDetector) begin(parent types.UID) {
 	}
 }
 
-// wrote notes how a field of a child was written. It returns a fight that is to be
-// told, or nil.
-func (d *fightDetector) wrote(s fightSubject, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+// noteUpdate records an update of a field. It returns a fight to report, or nil.
+func (d *fightDetector) noteUpdate(s fightSubject, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.note(s, d.history(s), diff, by)
+	return d.noteWrite(s, d.history(s), diff, by)
 }
 
-// created notes that a child was created: a fight, if somebody else keeps deleting it.
-func (d *fightDetector) created(s fightSubject, by func(fightSubject) fightInputs) *hotLoop {
+// noteCreate records the creation of a child. It returns a fight to report if another writer
+// keeps deleting the child.
+func (d *fightDetector) noteCreate(s fightSubject, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, passes := d.history(s), d.history(fightSubject{parent: s.parent})
 	passes.pass = max(passes.pass, 1)
-	h.pass, h.by, h.recreate = passes.pass, by(s), false
-	return d.note(s, h, creation, by)
+	h.pass, h.inputs, h.recreate = passes.pass, by(s), false
+	return d.noteWrite(s, h, creation, by)
 }
 
-// deleted notes that a child was deleted, perhaps to be created anew. It is a fight if
-// somebody else keeps creating it, and if pass after pass deletes what the one before
-// has created, though the hooks were given nothing new but children.
-func (d *fightDetector) deleted(s fightSubject, recreate bool, by func(fightSubject) fightInputs) *hotLoop {
+// noteDelete records the deletion of a child, perhaps to create it again. It returns a fight to
+// report if another writer keeps creating the child, or if pass after pass deletes what the one
+// before created although only children have changed.
+func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h, pass := d.history(s), d.history(fightSubject{parent: s.parent}).pass
-	made, madeBy := h.pass, h.by
+	made, madeBy := h.pass, h.inputs
 	h.pass, h.recreate = 0, recreate
 	if recreate {
 		h.written, h.known = deletion, true
 		return nil
 	}
-	loop := d.note(s, h, deletion, by)
-	if now := by(s); loop != nil || made == 0 || made+1 != pass || madeBy[given] != now[given] || madeBy[others] != now[others] {
+	loop := d.noteWrite(s, h, deletion, by)
+	if now := by(s); loop != nil || made == 0 || made+1 != pass || madeBy[specInput] != now[specInput] || madeBy[relatedInput] != now[relatedInput] {
 		return loop
 	}
 	name := s.child.String()
@@ -181,89 +181,90 @@ func (d *fightDetector) deleted(s fightSubject, recreate bool, by func(fightSubj
 		return nil
 	}
 	h.pass = pass
-	return d.count(s, h, by)
+	return d.countUndo(s, h, by)
 }
 
-// note counts a write as an undoing if the subject is not as it was last written.
-func (d *fightDetector) note(s fightSubject, h *rewriteHistory, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+// noteWrite counts an undo if the subject is not as it was last written.
+func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
 	before, known := h.written, h.known
 	h.written, h.known = diff, true
 	if !known || !diff.Undoes(before) {
 		return nil
 	}
-	return d.count(s, h, by)
+	return d.countUndo(s, h, by)
 }
 
-// count notes an undoing, and leaves the subject alone if it is one too many.
-func (d *fightDetector) count(s fightSubject, h *rewriteHistory, by func(fightSubject) fightInputs) *hotLoop {
+// countUndo records an undo, and starts a backoff at fightThreshold.
+func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by func(fightSubject) fightInputs) *hotLoop {
 	now := d.clock.Now()
-	for len(h.undone) > 0 && (now.Sub(h.undone[0].at) >= undoneWithin || len(h.undone) >= undoneOften) {
-		h.undone = h.undone[1:]
+	for len(h.undos) > 0 && (now.Sub(h.undos[0].at) >= fightWindow || len(h.undos) >= fightThreshold) {
+		h.undos = h.undos[1:]
 	}
 	whole := s
 	if s.field != existence {
 		whole.field = anyField
 	}
-	h.undone = append(h.undone, undoing{now, by(whole)})
-	if len(h.undone) < undoneOften-1 {
+	h.undos = append(h.undos, undo{now, by(whole)})
+	if len(h.undos) < fightThreshold-1 {
 		return nil
 	}
 	f := d.fight(whole, now)
-	if len(h.undone) < undoneOften || now.Before(f.until) {
+	if len(h.undos) < fightThreshold || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, FieldDiff: h.written, rest: f.next}
-	f.begin(now, h.undone)
+	loop := &hotLoop{fightSubject: s, FieldDiff: h.written, backoff: f.nextBackoff}
+	f.startBackoff(now, h.undos)
 	if s.field == existence && !d.firstOfKind(s, now) {
 		return nil
 	}
 	return loop
 }
 
-// fight returns the fight over a fightSubject, which begins to loom if there is none.
+// fight returns the fight over a subject, and adds one if there is none.
 func (d *fightDetector) fight(s fightSubject, now time.Time) *fight {
 	f := d.fights[s]
 	if f == nil {
-		f = &fight{next: restAtFirst}
+		f = &fight{nextBackoff: minFightBackoff}
 		d.fights[s] = f
 	}
 	f.last = now
 	return f
 }
 
-// begin leaves the subject alone from now on.
-func (f *fight) begin(now time.Time, undone []undoing) {
-	f.until, f.next = now.Add(f.next), min(2*f.next, restAtMost)
-	f.by = undone[len(undone)-1].by
-	for i := range f.fickle {
+// startBackoff starts a backoff and finds the inputs that changed by themselves during the
+// fight.
+func (f *fight) startBackoff(now time.Time, undone []undo) {
+	f.until, f.nextBackoff = now.Add(f.nextBackoff), min(2*f.nextBackoff, maxFightBackoff)
+	f.inputs = undone[len(undone)-1].inputs
+	for i := range f.volatile {
 		changes := 0
 		for k := 1; k < len(undone); k++ {
-			if undone[k].by[i] != undone[k-1].by[i] {
+			if undone[k].inputs[i] != undone[k-1].inputs[i] {
 				changes++
 			}
 		}
-		f.fickle[i] = changes >= fickleAfter
+		f.volatile[i] = changes >= volatileAfter
 	}
 }
 
-// firstOfKind reports whether nothing was told lately of the children of that kind, so
-// that a parent with many children is told of once.
+// firstOfKind reports whether no fight over children of that kind was reported lately, so that a
+// parent with many children gets one event.
 func (d *fightDetector) firstOfKind(s fightSubject, now time.Time) bool {
 	f := d.fight(s.kind(), now)
-	first := f.told.IsZero() || now.Sub(f.told) >= undoneWithin
-	f.told = now
+	first := f.reported.IsZero() || now.Sub(f.reported) >= fightWindow
+	f.reported = now
 	return first
 }
 
-// kind returns the subject of all children of a child's kind.
+// kind returns the subject for all children of the child's kind.
 func (s fightSubject) kind() fightSubject {
 	return fightSubject{parent: s.parent, child: apply.Key{Kind: s.child.Kind}}
 }
 
-// history returns what is known of a fightSubject, and keeps it for another while.
+// history returns the history of a subject and prolongs its life.
 func (d *fightDetector) history(s fightSubject) *rewriteHistory {
 	now := d.clock.Now()
-	if d.histories.turn(now) {
+	if d.histories.rotate(now) {
 		d.forgetFights(now)
 	}
 	h, ok := d.histories.get(s)
@@ -274,19 +275,19 @@ func (d *fightDetector) history(s fightSubject) *rewriteHistory {
 	return h
 }
 
-// expire drops what is remembered of writes that are long ago, also if there are no more.
+// expire drops histories of writes that are long ago, also if no more follow.
 func (d *fightDetector) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.clock.Now(); d.histories.turn(now) {
+	if now := d.clock.Now(); d.histories.rotate(now) {
 		d.forgetFights(now)
 	}
 }
 
-// forgetFights drops those that ended long ago. There are few, and it is called seldom.
+// forgetFights drops fights that ended long ago. There are few, and it is called rarely.
 func (d *fightDetector) forgetFights(now time.Time) {
 	for s, f := range d.fights {
-		if quiet := now.Sub(f.last); quiet > 2*restAtMost || f.until.IsZero() && quiet > undoneWithin {
+		if quiet := now.Sub(f.last); quiet > 2*maxFightBackoff || f.until.IsZero() && quiet > fightWindow {
 			delete(d.fights, s)
 		}
 	}

@@ -49,22 +49,22 @@ func (r *ring) set(name string, diff apply.FieldDiff) bool {
 		return false
 	}
 	s.field = diff.Path
-	r.tell(r.wrote(s, diff, r.by))
+	r.tell(r.noteUpdate(s, diff, r.by))
 	return true
 }
 
 // pass makes a pass over the parent, which deletes and creates.
 func (r *ring) pass(deletes, creates []string) (written int) {
-	r.begin("p")
+	r.beginPass("p")
 	for _, name := range deletes {
 		if s := child(name); !r.held(s) && !r.held(s.kind()) {
-			r.tell(r.deleted(s, false, r.by))
+			r.tell(r.noteDelete(s, false, r.by))
 			written++
 		}
 	}
 	for _, name := range creates {
-		if s := child(name); r.recreates(s) || !r.held(s) && !r.held(s.kind()) {
-			r.tell(r.created(s, r.by))
+		if s := child(name); r.isRecreating(s) || !r.held(s) && !r.held(s.kind()) {
+			r.tell(r.noteCreate(s, r.by))
 			written++
 		}
 	}
@@ -72,10 +72,10 @@ func (r *ring) pass(deletes, creates []string) (written int) {
 	return written
 }
 
-var undo = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
+var undoOf = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
 
 func TestFightOverAField(t *testing.T) {
-	always := func(int) apply.FieldDiff { return undo }
+	always := func(int) apply.FieldDiff { return undoOf }
 	cases := map[string]struct {
 		reason string
 		write  func(n int) apply.FieldDiff
@@ -85,7 +85,7 @@ func TestFightOverAField(t *testing.T) {
 	}{
 		"Undone":   {"A field that is set back after every write is left alone after the tenth time.", always, time.Second, 11, true},
 		"OneFewer": {"One time fewer is still tolerated.", always, time.Second, 10, false},
-		"Seldom":   {"A field that is set back now and then is no loop.", always, undoneWithin / 5, 100, false},
+		"Seldom":   {"A field that is set back now and then is no loop.", always, fightWindow / 5, 100, false},
 		"Counter": {"A hook that changes a field all the time is no loop: what was written is found as it was.",
 			func(n int) apply.FieldDiff {
 				return apply.FieldDiff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
@@ -120,17 +120,17 @@ func TestFightOverAField(t *testing.T) {
 func TestBackoffGrows(t *testing.T) {
 	r := newRing(t)
 	for n, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
-		for r.set("c", undo) {
+		for r.set("c", undoOf) {
 		}
 		s := child("c")
 		s.field = anyField
-		if got := r.backoff(s, r.by); got != want || len(r.loops) != n+1 || r.loops[n].rest != want {
+		if got := r.backoff(s, r.by); got != want || len(r.loops) != n+1 || r.loops[n].backoff != want {
 			t.Errorf("left alone for %s, told %d times, want %s", got, len(r.loops), want)
 		}
 		r.wait(want)
 	}
-	r.wait(3 * restAtMost)
-	r.set("other", undo)
+	r.wait(3 * maxFightBackoff)
+	r.set("other", undoOf)
 	if len(r.fights) != 0 || r.histories.len() != 1 {
 		t.Errorf("%d fights and %d histories are remembered, want that of the last write", len(r.fights), r.histories.len())
 	}
@@ -146,22 +146,22 @@ func TestEditsEndABackoff(t *testing.T) {
 		most   int // writes
 		least  int
 	}{
-		"Wish":     {"What is desired of the child changes.", nil, func(r *ring, _ int) { r.now[wanted]++ }, 1, 12, 12},
-		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *ring, _ int) { r.now[given]++ }, 1, 12, 12},
-		"Marks":    {"The parent's labels or annotations change.", nil, func(r *ring, _ int) { r.now[annotated]++ }, 1, 12, 12},
-		"Related":  {"A related object changes.", nil, func(r *ring, _ int) { r.now[others]++ }, 1, 12, 12},
-		"Repaired": {"A wish that changes each time ends nothing, but the script that is repaired does.", func(r *ring, _ int) { r.now[wanted]++ }, func(r *ring, _ int) { r.now[given]++ }, 1, 12, 12},
+		"Wish":     {"What is desired of the child changes.", nil, func(r *ring, _ int) { r.now[desiredInput]++ }, 1, 12, 12},
+		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *ring, _ int) { r.now[specInput]++ }, 1, 12, 12},
+		"Marks":    {"The parent's labels or annotations change.", nil, func(r *ring, _ int) { r.now[metadataInput]++ }, 1, 12, 12},
+		"Related":  {"A related object changes.", nil, func(r *ring, _ int) { r.now[relatedInput]++ }, 1, 12, 12},
+		"Repaired": {"A wish that changes each time ends nothing, but the script that is repaired does.", func(r *ring, _ int) { r.now[desiredInput]++ }, func(r *ring, _ int) { r.now[specInput]++ }, 1, 12, 12},
 		"EachTime": {"A wish that changes each time, such as one with the time in it, does not evade the detector.",
-			func(r *ring, _ int) { r.now[wanted]++ }, func(r *ring, _ int) { r.now[wanted]++ }, 1000, 11, 11},
+			func(r *ring, _ int) { r.now[desiredInput]++ }, func(r *ring, _ int) { r.now[desiredInput]++ }, 1000, 11, 11},
 		"EachSecond": {"Nor does one that changes more slowly than the fight goes.",
-			nil, func(r *ring, _ int) { r.now[wanted]++ }, 1000, 11 + fickleAfter, 11},
+			nil, func(r *ring, _ int) { r.now[desiredInput]++ }, 1000, 11 + volatileAfter, 11},
 		"OwnAnnotation": {"Nor does one that writes the time to the parent as well.",
-			func(r *ring, _ int) { r.now[wanted]++; r.now[annotated]++ }, func(r *ring, _ int) { r.now[wanted]++; r.now[annotated]++ }, 1000, 11, 11},
+			func(r *ring, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, func(r *ring, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r, written := newRing(t), 0
-			for n := 0; r.set("c", undo); n++ {
+			for n := 0; r.set("c", undoOf); n++ {
 				if tc.during != nil {
 					tc.during(r, n)
 				}
@@ -169,7 +169,7 @@ func TestEditsEndABackoff(t *testing.T) {
 			}
 			for n := range tc.edits {
 				tc.edit(r, n)
-				if r.set("c", undo) {
+				if r.set("c", undoOf) {
 					written++
 				}
 				r.wait(time.Millisecond)
@@ -184,14 +184,14 @@ func TestEditsEndABackoff(t *testing.T) {
 // TestHonestEditAfterAFight: the other side has given in, and another field is edited.
 func TestHonestEditAfterAFight(t *testing.T) {
 	r := newRing(t)
-	for r.set("c", undo) {
+	for r.set("c", undoOf) {
 	}
-	r.now[wanted]++
+	r.now[desiredInput]++
 	for n := range 5 {
 		if !r.set("c", apply.FieldDiff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
 			t.Errorf("edit %d of another field is held up", n)
 		}
-		r.now[wanted]++
+		r.now[desiredInput]++
 	}
 	if len(r.loops) != 1 {
 		t.Errorf("%d loops were told, want the one that was", len(r.loops))
@@ -214,8 +214,8 @@ func TestFightOverChildren(t *testing.T) {
 		told   string
 	}{
 		"War": {"Somebody deletes what is created, and creates what is deleted.",
-			func(r *ring) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (undoneOften + 1), "ours"},
-		"WarOverMany": {"Over many children it is told once.", func(r *ring) int { return r.pass(nil, numbered("c-%d", 0, 50)) }, 50 * (undoneOften + 1), "c-0"},
+			func(r *ring) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (fightThreshold + 1), "ours"},
+		"WarOverMany": {"Over many children it is told once.", func(r *ring) int { return r.pass(nil, numbered("c-%d", 0, 50)) }, 50 * (fightThreshold + 1), "c-0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -233,10 +233,10 @@ func TestFightOverChildren(t *testing.T) {
 func TestChangingNames(t *testing.T) {
 	r, written := newRing(t), 0
 	for n := range 1000 {
-		r.now[wanted]++
+		r.now[desiredInput]++
 		written += r.pass([]string{fmt.Sprint("c-", n)}, []string{fmt.Sprint("c-", n+1)})
 	}
-	if most := 2*(undoneOften+1) + 1; written > most || len(r.loops) != 1 {
+	if most := 2*(fightThreshold+1) + 1; written > most || len(r.loops) != 1 {
 		t.Fatalf("%d writes, want at most %d, and %d loops, want 1", written, most, len(r.loops))
 	}
 	if loop := r.loops[0]; loop.From != "ConfigMap n/c-9" || loop.To != "ConfigMap n/c-10" || loop.child.Name != "" {
@@ -247,10 +247,10 @@ func TestChangingNames(t *testing.T) {
 	if r.held(other.kind()) {
 		t.Error("another parent is held up too")
 	}
-	if r.deleted(child("again"), true, r.by); r.pass(nil, []string{"again"}) != 1 {
+	if r.noteDelete(child("again"), true, r.by); r.pass(nil, []string{"again"}) != 1 {
 		t.Error("a child that was deleted to be created anew stays away")
 	}
-	if r.now[given]++; r.pass([]string{"c-11"}, []string{"c-12"}) != 2 {
+	if r.now[specInput]++; r.pass([]string{"c-11"}, []string{"c-12"}) != 2 {
 		t.Error("an edit of the script does not end it")
 	}
 }
@@ -261,7 +261,7 @@ func TestOwnOscillation(t *testing.T) {
 	for range 500 {
 		written += r.pass(nil, []string{"c"}) + r.pass([]string{"c"}, nil)
 	}
-	if most := 2 * (undoneOften + 1); written > most || len(r.loops) != 1 {
+	if most := 2 * (fightThreshold + 1); written > most || len(r.loops) != 1 {
 		t.Errorf("%d writes, want at most %d, and %d loops, want 1", written, most, len(r.loops))
 	}
 }
@@ -272,9 +272,9 @@ func TestHonestChurn(t *testing.T) {
 		play   func(r *ring, n int)
 	}{
 		"Scaling": {"Somebody scales the parent up and down.", func(r *ring, _ int) {
-			r.now[given]++
+			r.now[specInput]++
 			r.pass(nil, numbered("c-%d", 0, 20))
-			r.now[given]++
+			r.now[specInput]++
 			r.pass(numbered("c-%d", 0, 20), nil)
 		}},
 		"Jobs": {"Children that have finished are replaced by others: a pass has seen them at work.", func(r *ring, n int) {
@@ -286,13 +286,13 @@ func TestHonestChurn(t *testing.T) {
 			r.pass([]string{fmt.Sprint("job-", n-2)}, []string{fmt.Sprint("job-", n)})
 		}},
 		"Previews": {"Environments come and go with the inputs.", func(r *ring, n int) {
-			r.now[others]++
+			r.now[relatedInput]++
 			r.pass([]string{fmt.Sprint("preview-", n-1)}, []string{fmt.Sprint("preview-", n)})
 		}},
 		"Recreate": {"A rolling Recreate deletes and creates.", func(r *ring, n int) {
 			for i := range 20 {
-				r.begin("p")
-				r.tell(r.deleted(child(fmt.Sprint("c-", i)), true, r.by))
+				r.beginPass("p")
+				r.tell(r.noteDelete(child(fmt.Sprint("c-", i)), true, r.by))
 				r.pass(nil, []string{fmt.Sprint("c-", i)})
 			}
 		}},
@@ -324,10 +324,10 @@ func TestDetectorExpires(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	d := newFightDetector(clock)
 	for i := range 100 {
-		d.created(child(fmt.Sprint(i)), func(fightSubject) fightInputs { return fightInputs{} })
+		d.noteCreate(child(fmt.Sprint(i)), func(fightSubject) fightInputs { return fightInputs{} })
 	}
 	for range 3 {
-		clock.SetTime(clock.Now().Add(undoneWithin))
+		clock.SetTime(clock.Now().Add(fightWindow))
 		d.expire()
 	}
 	if left := d.histories.len(); left != 0 {
@@ -346,14 +346,14 @@ func BenchmarkFightDetector(b *testing.B) {
 			for i := range subjects {
 				subjects[i] = child(fmt.Sprint(i))
 				subjects[i].field = "data.text"
-				d.wrote(subjects[i], undo, by)
+				d.noteUpdate(subjects[i], undoOf, by)
 			}
 			b.ResetTimer()
 			for i := range b.N {
 				if i%1000 == 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
 				}
-				d.wrote(subjects[i%children], apply.FieldDiff{Path: "a", From: "ours", To: "ours"}, by)
+				d.noteUpdate(subjects[i%children], apply.FieldDiff{Path: "a", From: "ours", To: "ours"}, by)
 			}
 		})
 	}

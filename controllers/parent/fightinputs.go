@@ -11,28 +11,28 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// circumstances are hashes of what a fight over children may depend on, but for the
+// fightInputs are hashes of the input that a fight over children may depend on, without the
 // children themselves.
 type fightInputs [4]uint64
 
 const (
-	given     = iota // the parent, without metadata and status, and the scripts
-	annotated        // the parent's labels and annotations
-	others           // related objects and inputs
-	wanted           // what is desired of the subject
+	specInput     = iota // the scripts and the parent without metadata and status
+	metadataInput        // the parent's labels and annotations
+	relatedInput         // related objects and inputs
+	desiredInput         // what is desired of the subject
 )
 
-// circumstances returns those of a subject in this pass.
+// fightInputs returns the inputs of a subject in this pass.
 func (p *pass) fightInputs(s fightSubject) fightInputs {
 	now := p.commonInputs()
-	now[wanted] = p.hashWanted(s.child)
+	now[desiredInput] = p.hashDesired(s.child)
 	return now
 }
 
-// surroundings are the circumstances that all subjects have in common.
+// commonInputs returns the inputs that all subjects share.
 func (p *pass) commonInputs() fightInputs {
 	if p.common == nil {
-		p.common = &fightInputs{given: p.hashGiven(), annotated: p.hashMetadata(), others: p.hashOthers()}
+		p.common = &fightInputs{specInput: p.hashSpec(), metadataInput: p.hashMetadata(), relatedInput: p.hashRelated()}
 	}
 	return *p.common
 }
@@ -44,10 +44,10 @@ func (p *pass) hash(write func(h *maphash.Hash)) uint64 {
 	return h.Sum64()
 }
 
-func (p *pass) hashGiven() uint64 {
+func (p *pass) hashSpec() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		h.WriteString(p.programs.Revision)
-		fmt.Fprint(h, p.ending()) // That it is to end is an edit too.
+		fmt.Fprint(h, p.isTerminating()) // A deletion counts as an edit.
 		parent := p.observed.Parent.Object
 		for _, field := range variant.SortedKeys(parent) {
 			if field != "metadata" && field != "status" {
@@ -66,8 +66,8 @@ func (p *pass) hashMetadata() uint64 {
 	})
 }
 
-// hashOthers leaves out what the parent owns: it changes with the children.
-func (p *pass) hashOthers() uint64 {
+// hashRelated leaves out what the parent owns, as it changes with the children.
+func (p *pass) hashRelated() uint64 {
 	return p.hash(func(h *maphash.Hash) {
 		for _, objects := range [][]*unstructured.Unstructured{p.observed.Inputs, p.observed.Related} {
 			for _, object := range objects {
@@ -81,21 +81,22 @@ func (p *pass) hashOthers() uint64 {
 	})
 }
 
-// hashWanted is of what is desired of a child, or of which children of a kind are.
-func (p *pass) hashWanted(child apply.Key) uint64 {
-	if p.wanted == nil {
-		p.wanted = map[apply.Key]*unstructured.Unstructured{}
-		p.wantedNames = map[apply.Key]uint64{}
+// hashDesired returns the hash of a desired child, or of the names of all desired children of a
+// kind.
+func (p *pass) hashDesired(child apply.Key) uint64 {
+	if p.desiredByKey == nil {
+		p.desiredByKey = map[apply.Key]*unstructured.Unstructured{}
+		p.desiredNames = map[apply.Key]uint64{}
 		for _, object := range p.desired {
 			key := apply.KeyOf(object)
-			p.wanted[key] = object
-			// Added up, as they may come in any order.
-			p.wantedNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
+			p.desiredByKey[key] = object
+			// The sum does not depend on their order.
+			p.desiredNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}
-	switch object := p.wanted[child]; {
+	switch object := p.desiredByKey[child]; {
 	case child.Name == "":
-		return p.wantedNames[child]
+		return p.desiredNames[child]
 	case object == nil:
 		return 0
 	default:

@@ -11,36 +11,35 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// Finalizing is what a definition's finalizer is and does.
+// Finalizing configures a definition's finalizer.
 type Finalizing struct {
-	// Name is the finalizer's. Parents may carry it from a time when the
-	// definition had a finalize hook.
+	// Name is the finalizer. Parents may still have it after the finalize hook was removed from
+	// the definition.
 	Name string
-	// Enabled says that the definition has a finalize hook.
+	// Enabled is set if the definition has a finalize hook.
 	Enabled bool
-	// AppliesLast says that the children of the answer that says finalized are
-	// still applied to a parent that is being deleted (Appendix B of the
-	// specification: a decorator's are, a composite's are not).
+	// AppliesLast is set if the children of the answer with finalized are still applied to a
+	// parent that is being deleted. A decorator's are, a composite's are not (Appendix B of the
+	// specification).
 	AppliesLast bool
 }
 
-// errGone ends a pass over a parent that is no longer there, quietly.
+// errGone silently ends a pass over a parent that no longer exists.
 var errGone = errors.New("the parent is gone")
 
-// held says whether the parent carries the definition's finalizer.
-func (r *Reconciler) hasFinalizer(parent *unstructured.Unstructured) bool {
+// hasFinalizer reports whether the parent has the definition's finalizer.
+func (r *shared) hasFinalizer(parent *unstructured.Unstructured) bool {
 	return r.config.Finalizing.Name != "" && slices.Contains(parent.GetFinalizers(), r.config.Finalizing.Name)
 }
 
-// finalizing says that the finalize hook is asked about the parent (section 3.5
-// of the specification).
-func (r *Reconciler) finalizing(parent *unstructured.Unstructured, source *parentSource) bool {
+// shouldFinalize reports whether the finalize hook is called for the parent (section 3.5 of the
+// specification).
+func (r *shared) shouldFinalize(parent *unstructured.Unstructured, source *parentSource) bool {
 	return r.config.Finalizing.Enabled && (parent.GetDeletionTimestamp() != nil || !source.Selects(parent))
 }
 
-// syncFinalizer puts the finalizer on a parent, before anything is made for it,
-// or takes off one that a definition without a finalize hook has left. It gives
-// the parent as it is then.
+// syncFinalizer adds the finalizer before anything is created for a parent, or removes it if the
+// definition has no finalize hook any more. It returns the updated parent.
 func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
 	if r.finalizerPatch(parent, source) == nil {
 		return parent, nil
@@ -54,22 +53,21 @@ func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Uns
 	return updated, err
 }
 
-// finalizerPatch gives what is to be merged into a parent's metadata before anything is made for it, or nil.
-func (r *Reconciler) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
+// finalizerPatch returns the merge patch of the parent's metadata, or nil.
+func (r *shared) finalizerPatch(parent *unstructured.Unstructured, source *parentSource) map[string]any {
 	f, held := r.config.Finalizing, r.hasFinalizer(parent)
 	switch {
 	case f.Enabled && !held && parent.GetDeletionTimestamp() == nil && source.Selects(parent):
 		return map[string]any{"finalizers": append(parent.GetFinalizers(), f.Name)}
 	case !f.Enabled && held:
-		return map[string]any{"finalizers": without(parent.GetFinalizers(), f.Name)}
+		return map[string]any{"finalizers": withoutFinalizer(parent.GetFinalizers(), f.Name)}
 	default:
 		return nil
 	}
 }
 
-// manages says whether children are managed for the parent in this pass
-// (Appendix B of the specification).
-func (r *Reconciler) managesChildren(observed variant.Observed, desired variant.Desired) bool {
+// managesChildren reports whether this pass writes children (Appendix B of the specification).
+func (r *shared) managesChildren(observed variant.Observed, desired variant.Desired) bool {
 	f := r.config.Finalizing
 	switch {
 	case !observed.Deleting():
@@ -78,13 +76,13 @@ func (r *Reconciler) managesChildren(observed variant.Observed, desired variant.
 		return false
 	case slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerDeleteDependents),
 		slices.Contains(observed.Parent.GetFinalizers(), metav1.FinalizerOrphanDependents):
-		return false // The garbage collector is at work on them, as whoever deleted the parent wished.
+		return false // The deletion of the parent left them to the garbage collector.
 	default:
 		return !desired.Finalized || f.AppliesLast
 	}
 }
 
-func without(finalizers []string, name string) []string {
+func withoutFinalizer(finalizers []string, name string) []string {
 	kept := make([]string, 0, len(finalizers))
 	for _, f := range finalizers {
 		if f != name {

@@ -15,16 +15,15 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// A finalize hook that answers without finalized holds the parent. After
-// finalizePatience this is told, and again after twice the time, and so on up to
-// maxFinalizePause.
 const (
-	finalizePatience = time.Minute
+	// A finalize hook that answers without finalized holds the parent. This is reported after
+	// minFinalizePause, again after twice that time, and so on up to maxFinalizePause.
+	minFinalizePause = time.Minute
 	maxFinalizePause = time.Hour
 )
 
-// unfinalized keeps since when parents wait for their finalize hook. It is kept in
-// memory and begins anew with the process.
+// finalizeWaits holds the parents that wait for their finalize hook. Kept in memory; starts anew
+// with the process.
 type finalizeWaits struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
@@ -33,51 +32,51 @@ type finalizeWaits struct {
 
 // finalizeWait is the wait of one parent.
 type finalizeWait struct {
-	uid   types.UID
-	due   time.Time     // when it is told
-	pause time.Duration // before it is told again
-	told  bool
+	uid      types.UID
+	due      time.Time     // of the next report
+	pause    time.Duration // until the report after that
+	reported bool
 }
 
 func newFinalizeWaits(clock clock.PassiveClock) *finalizeWaits {
 	return &finalizeWaits{clock: clock, pending: map[controller.Key]*finalizeWait{}}
 }
 
-// note records that the hook has answered without finalized. It returns the time until
-// the parent has to be looked at again, and reports whether to tell now, for the first
-// time or not.
+// note records that the hook has answered without finalized. It returns the time until the
+// parent must be synced again, and reports whether to emit an event now, and whether that is the
+// first.
 func (u *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Duration, tell, first bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.clock.Now()
 	w := u.pending[key]
 	if w == nil || w.uid != uid {
-		w = &finalizeWait{uid: uid, due: now.Add(finalizePatience), pause: 2 * finalizePatience}
+		w = &finalizeWait{uid: uid, due: now.Add(minFinalizePause), pause: 2 * minFinalizePause}
 		u.pending[key] = w
 	}
 	if tell = !now.Before(w.due); tell {
-		first, w.told = !w.told, true
+		first, w.reported = !w.reported, true
 		w.due, w.pause = now.Add(w.pause), min(2*w.pause, maxFinalizePause)
 	}
 	return w.due.Sub(now), tell, first
 }
 
-// forget drops a parent that no longer waits, and reports whether its wait was told.
+// forget drops a parent that no longer waits. It reports whether its wait was reported.
 func (u *finalizeWaits) forget(key controller.Key) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	w := u.pending[key]
 	delete(u.pending, key)
-	return w != nil && w.told
+	return w != nil && w.reported
 }
 
-// told returns the parents whose wait was told, sorted.
-func (u *finalizeWaits) told() []controller.Key {
+// reported returns the parents whose wait was reported, sorted.
+func (u *finalizeWaits) reported() []controller.Key {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var keys []controller.Key
 	for key, w := range u.pending {
-		if w.told {
+		if w.reported {
 			keys = append(keys, key)
 		}
 	}
@@ -85,12 +84,11 @@ func (u *finalizeWaits) told() []controller.Key {
 	return keys
 }
 
-// Unfinalized returns the parents that a finalize hook has held for longer than
-// usual, sorted.
-func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.told() }
+// Unfinalized returns the parents that a finalize hook has held for more than a minute, sorted.
+func (r *Reconciler) Unfinalized() []controller.Key { return r.finalizeWaits.reported() }
 
-// awaitFinalized tells of a parent that its finalize hook holds for long, and has it
-// looked at when that is due: such a pass asks no hook if nothing has changed.
+// awaitFinalized reports a parent that its finalize hook holds for long, and has it synced when
+// the next report is due. Such a sync calls no hook if nothing has changed.
 func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	if !p.config.Finalizing.Enabled {
 		return result

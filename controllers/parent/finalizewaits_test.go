@@ -35,10 +35,10 @@ func TestUnfinalized(t *testing.T) {
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("told -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]controller.Key{key}, u.told()); diff != "" {
+	if diff := cmp.Diff([]controller.Key{key}, u.reported()); diff != "" {
 		t.Errorf("parents -want +got:\n%s", diff)
 	}
-	if after, tell, _ := u.note(key, "2"); tell || after != finalizePatience || len(u.told()) != 0 {
+	if after, tell, _ := u.note(key, "2"); tell || after != minFinalizePause || len(u.reported()) != 0 {
 		t.Errorf("another parent of that name is told at once (%v), or looked at after %s", tell, after)
 	}
 	if u.note(key, "2"); u.forget(key) || len(u.pending) != 0 {

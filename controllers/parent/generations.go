@@ -2,11 +2,11 @@ package parent
 
 import "time"
 
-// generations is a map that forgets what was not put again for one or two periods.
-// It forgets all of it at once, so that no operation walks through the entries.
+// generations is a map that forgets entries after one to two periods without a put. It drops a
+// whole generation at once, so that no operation iterates over the entries.
 type generations[K comparable, V any] struct {
 	period     time.Duration
-	since      time.Time // when young began
+	since      time.Time // start of young
 	young, old map[K]V
 }
 
@@ -14,9 +14,9 @@ func newGenerations[K comparable, V any](period time.Duration, now time.Time) *g
 	return &generations[K, V]{period: period, since: now, young: map[K]V{}}
 }
 
-// turn begins a new generation if the last one is a period old, and reports whether it
-// did. It is called before an operation that the time matters to.
-func (g *generations[K, V]) turn(now time.Time) bool {
+// rotate starts a new generation if the current one is a period old, and reports whether it did.
+// Callers that depend on the expiry call it first.
+func (g *generations[K, V]) rotate(now time.Time) bool {
 	age := now.Sub(g.since)
 	if age < g.period {
 		return false
@@ -40,5 +40,5 @@ func (g *generations[K, V]) get(key K) (V, bool) {
 // put sets the value of a key.
 func (g *generations[K, V]) put(key K, value V) { g.young[key] = value }
 
-// len returns how many values are remembered. One of both generations counts twice.
+// len returns the number of entries. An entry in both generations counts twice.
 func (g *generations[K, V]) len() int { return len(g.young) + len(g.old) }

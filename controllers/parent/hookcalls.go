@@ -13,19 +13,18 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// defaultTimeout bounds a call to a hook for which the definition says nothing.
+// defaultTimeout limits a call to a hook without a timeout in the definition.
 const defaultTimeout = 10 * time.Second
 
-// Programs are what answers the hooks of a definition, all of one revision.
+// Programs are the loaded programs of a definition, all of one revision.
 type Programs struct {
 	// Revision changes whenever a program does.
 	Revision string
 	ByHook   map[string]engines.Program
 }
 
-// ask puts the variant's questions to the hooks, side by side, and makes the
-// desired state of their answers.
-func (p *pass) ask(ctx context.Context) (variant.Desired, error) {
+// callHooks makes the variant's calls concurrently and returns the desired state.
+func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	calls, err := p.config.Variant.Calls(p.observed)
 	if err != nil {
 		return variant.Desired{}, err
@@ -40,41 +39,40 @@ func (p *pass) ask(ctx context.Context) (variant.Desired, error) {
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
-	p.passCache.keep(p.key, calls)
+	p.passCache.retainAnswers(p.key, calls)
 	desired, err := p.config.Variant.Desired(p.observed, answers)
-	p.passCache.invalidate(p.key, desired.InvalidAnswers)
+	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
 	return desired, err
 }
 
-// answer gives the answer to a call: an earlier one that still holds, or a new one.
+// answer returns the answer to a call: a cached one, or a new one.
 func (p *pass) answer(ctx context.Context, call variant.Call) variant.Answer {
 	now := p.env.Clock.Now()
-	if body, expires, ok := p.passCache.recall(p.key, call, p.programs.Revision, now); ok {
-		p.renewAt(expires)
+	if body, expires, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
+		p.noteExpiry(expires)
 		return variant.Answer{Call: call, Body: body}
 	}
 	response, err := p.call(ctx, call, now)
 	if err == nil {
 		expires := p.expiry(response, now)
-		p.passCache.note(p.key, call, p.programs.Revision, response, expires)
+		p.passCache.rememberAnswer(p.key, call, p.programs.Revision, response, expires)
 		if len(call.Stamps) > 0 {
-			p.renewAt(expires)
+			p.noteExpiry(expires)
 		}
 	}
 	return variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}
 }
 
-// renewAt notes when an answer that was used expires.
-func (p *pass) renewAt(expires time.Time) {
+// noteExpiry records when a used answer expires.
+func (p *pass) noteExpiry(expires time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !expires.IsZero() && (p.renew.IsZero() || expires.Before(p.renew)) {
-		p.renew = expires
+	if !expires.IsZero() && (p.answersUntil.IsZero() || expires.Before(p.answersUntil)) {
+		p.answersUntil = expires
 	}
 }
 
-// call runs the hook's program once. A panic in an engine is a failure of this
-// call alone.
+// call runs the hook's program once. A panic in an engine fails this call alone.
 func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (response engines.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -96,11 +94,11 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 	})
 	err = p.withTimeout(call.Hook, timeout, err)
-	p.env.Metrics.called(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
-	if r, ok := program.(engines.Rester); ok && err != nil && r.Resting() != nil {
+	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
+	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
 	}
-	if response.TimeDependent && call.Hook != customizeHook { // Its answer is asked for anew when it expires.
+	if response.TimeDependent && call.Hook != customizeHook { // Its answer has an expiry instead.
 		p.nondeterministic.Store(true)
 	}
 	for _, line := range response.Logs {
@@ -109,8 +107,8 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	return response, err
 }
 
-// told completes an engine's error by the time that the hook had, and puts the
-// script's stack into the log: an event has no room for it.
+// withTimeout adds the hook's timeout to an engine's error, and logs the script's stack, which
+// is too long for an event.
 func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error {
 	var e *engines.Error
 	if !errors.As(err, &e) {
@@ -125,8 +123,8 @@ func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error 
 	return fmt.Errorf("%w, which is %s: see timeout in spec.hooks.%s", err, timeout, hook)
 }
 
-// expiry is when an answer is no longer used again: when it asked for, and for
-// one that may differ by itself when its lifetime is over.
+// expiry returns when an answer can no longer be reused: after resyncAfterSeconds or its
+// lifetime, whichever is shorter, or zero for never.
 func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	var expires time.Time
 	sooner := func(d time.Duration) {
@@ -146,12 +144,12 @@ func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	return expires
 }
 
-// remoteLifetime is how long a server's answer is used again at the most, as metacontroller
-// has it (section 2.4 of the specification): no revision tells of a server that was replaced.
+// remoteLifetime limits the reuse of a server's answer, as in metacontroller (section 2.4 of the
+// specification): no revision shows that a server was replaced.
 const remoteLifetime = 20 * time.Minute
 
-// lifetime is how long an answer may be used again, or zero for one that does not change by
-// itself. Parents whose answers came together are given times that are up to a tenth apart.
+// lifetime returns how long an answer may be reused, or zero for one that does not change by
+// itself. It has a jitter by UID, so that answers of the same age do not expire at once.
 func (p *pass) lifetime(response engines.Response) time.Duration {
 	var most time.Duration
 	if response.Remote {
@@ -160,5 +158,5 @@ func (p *pass) lifetime(response engines.Response) time.Duration {
 	if response.TimeDependent {
 		most = earlier(most, p.config.ResyncPeriod)
 	}
-	return spread(p.parent.GetUID(), most)
+	return jitter(p.parent.GetUID(), most)
 }

@@ -33,7 +33,7 @@ func TestTold(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var log strings.Builder
-			p := &pass{Reconciler: &Reconciler{env: Environment{Log: funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{})}}}
+			p := &pass{shared: &shared{env: Environment{Log: funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{})}}}
 			err := p.withTimeout("sync", 2*time.Second, tc.err)
 			if err == nil != (tc.says == "") || err != nil && err.Error() != tc.says {
 				t.Errorf("%s\ntold %v, want %q", tc.reason, err, tc.says)
@@ -49,7 +49,10 @@ func TestTold(t *testing.T) {
 }
 
 // asked keeps the call that it is asked.
-type asked struct{ call engines.Call }
+type asked struct {
+	engines.ProgramBase
+	call engines.Call
+}
 
 func (a *asked) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	a.call = call
@@ -61,9 +64,9 @@ func (a *asked) Run(_ context.Context, call engines.Call) (engines.Response, err
 func TestCallTellsAll(t *testing.T) {
 	now, program := time.Unix(5, 0), &asked{}
 	p := &pass{
-		Reconciler: &Reconciler{config: Config{Definition: "MapController m"}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
-		parent:     &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}}},
-		programs:   Programs{ByHook: map[string]engines.Program{"map": program}},
+		shared:   &shared{config: Config{Definition: "MapController m"}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
+		parent:   &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}}},
+		programs: Programs{ByHook: map[string]engines.Program{"map": program}},
 	}
 	request := map[string]any{"mapKey": "k"}
 	if _, err := p.call(t.Context(), variant.Call{Hook: "map", Request: request, Subject: "k"}, now); err != nil {
@@ -76,13 +79,16 @@ func TestCallTellsAll(t *testing.T) {
 }
 
 // failing fails, and may rest from then on.
-type failing struct{ resting *engines.Error }
+type failing struct {
+	engines.ProgramBase
+	resting *engines.Error
+}
 
 func (failing) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{}, &engines.Error{Message: "boom"}
 }
 
-func (f failing) Resting() *engines.Error { return f.resting }
+func (f failing) CircuitOpen() *engines.Error { return f.resting }
 
 // TestRestIsTold checks that the definition hears of a script that is not called for a while.
 func TestRestIsTold(t *testing.T) {
@@ -90,9 +96,9 @@ func TestRestIsTold(t *testing.T) {
 	for told, program := range map[int]failing{0: {}, 1: {resting: &engines.Error{Message: "not called until then"}}} {
 		changes := 0
 		p := &pass{
-			Reconciler: &Reconciler{config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
-			parent:     &unstructured.Unstructured{Object: map[string]any{}},
-			programs:   Programs{ByHook: map[string]engines.Program{"sync": program}},
+			shared:   &shared{config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
+			parent:   &unstructured.Unstructured{Object: map[string]any{}},
+			programs: Programs{ByHook: map[string]engines.Program{"sync": program}},
 		}
 		if _, err := p.call(t.Context(), variant.Call{Hook: "sync"}, now); err == nil {
 			t.Error("the call does not fail")
@@ -125,7 +131,7 @@ func TestLifetime(t *testing.T) {
 			for n := range 1000 {
 				parent := &unstructured.Unstructured{Object: map[string]any{}}
 				parent.SetUID(types.UID(fmt.Sprintf("6f1a7c3e-%04d", n)))
-				p := &pass{Reconciler: &Reconciler{config: Config{ResyncPeriod: tc.period}}, parent: parent}
+				p := &pass{shared: &shared{config: Config{ResyncPeriod: tc.period}}, parent: parent}
 				got := p.lifetime(tc.response)
 				if got > tc.most || got < tc.most*9/10 {
 					t.Fatalf("lifetime %s, want from nine tenths of %s to all of it", got, tc.most)

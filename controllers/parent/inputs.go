@@ -14,8 +14,8 @@ type inputSource struct {
 	cache *informer.Handle
 }
 
-// inputs gives the inputs of the parent, by rule, namespace and name. What the
-// parent owns itself is none of them.
+// inputs returns the parent's inputs, by rule, namespace and name, without objects that the
+// parent owns.
 func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 	if len(p.inputSources) == 0 || p.observed.Finalizing || p.observed.Deleting() {
 		return nil, nil
@@ -44,15 +44,15 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// namespaceLabels gives the labels of a namespace, where a rule looks at them.
-func (r *Reconciler) namespaceLabels(namespace string) labels.Set {
+// namespaceLabels returns the labels of a namespace, or nil if no rule selects namespaces.
+func (r *shared) namespaceLabels(namespace string) labels.Set {
 	if r.namespaces == nil {
 		return nil
 	}
 	return labelsOf(r.namespaces.Get("", namespace))
 }
 
-// inputEvent enqueues the parents of which an object is, or was, an input.
+// inputEvent enqueues the parents of which an object is or was an input.
 func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Event) {
 	if e.Replay {
 		return
@@ -65,7 +65,7 @@ func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Eve
 			for _, pair := range informer.PairsOf(input.GetLabels()) {
 				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
 					if r.isParent(&r.parents[i], parent) && r.isInput(source, parent, input) {
-						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), gather)
+						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), debounce)
 					}
 				}
 			}

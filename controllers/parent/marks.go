@@ -14,12 +14,12 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// marks are the annotations of all kinds of definitions that mark what they make.
-var marks = []string{v1alpha1.DecoratorAnnotation, v1alpha1.MapAnnotation}
+// markAnnotations are the annotations by which definitions mark their children.
+var markAnnotations = []string{v1alpha1.DecoratorAnnotation, v1alpha1.MapAnnotation}
 
-// makerOf returns the mark on an object, or the zero Mark.
-func makerOf(object *unstructured.Unstructured) variant.Mark {
-	for _, annotation := range marks {
+// markOf returns the mark on an object, or the zero Mark.
+func markOf(object *unstructured.Unstructured) variant.Mark {
+	for _, annotation := range markAnnotations {
 		if name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", annotation); name != "" {
 			return variant.Mark{Annotation: annotation, Name: name}
 		}
@@ -27,9 +27,10 @@ func makerOf(object *unstructured.Unstructured) variant.Mark {
 	return variant.Mark{}
 }
 
-// appliedAs returns the mark that an object was last applied with, as far as it remembers.
-func appliedAs(object *unstructured.Unstructured) variant.Mark {
-	for _, annotation := range marks {
+// lastAppliedMark returns the mark in the last applied configuration of an object, or the zero
+// Mark.
+func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
+	for _, annotation := range markAnnotations {
 		if name := apply.LastAnnotation(object, annotation); name != "" {
 			return variant.Mark{Annotation: annotation, Name: name}
 		}
@@ -37,41 +38,41 @@ func appliedAs(object *unstructured.Unstructured) variant.Mark {
 	return variant.Mark{}
 }
 
-// remembering is the claim's rule for whom a child belongs to, which believes an object
-// that has lost its mark when it shows another trace of the definition that made it. So the
-// mark is put back, and no definition takes what another one made.
-func (r *Reconciler) markedBy(claim variant.Claim) func(child *unstructured.Unstructured) bool {
+// withLostMarks returns claim.Marked extended by children that have lost their mark but show
+// another trace of the definition that made them. So the mark is restored, and no definition
+// claims another one's children.
+func (r *shared) withLostMarks(claim variant.Claim) func(child *unstructured.Unstructured) bool {
 	switch {
 	case claim.Marked == nil:
 		return nil
 	case claim.Mark == variant.Mark{}:
 		return func(child *unstructured.Unstructured) bool {
-			return claim.Marked(child) && appliedAs(child) == variant.Mark{} && !r.appliedByMarking(child)
+			return claim.Marked(child) && lastAppliedMark(child) == variant.Mark{} && !r.appliedByMarking(child)
 		}
 	default:
 		return func(child *unstructured.Unstructured) bool {
-			return claim.Marked(child) || r.lostMark(claim.Mark, child)
+			return claim.Marked(child) || r.hasLostMark(claim.Mark, child)
 		}
 	}
 }
 
-// lostMark reports whether an object that has lost a part of its marks was made by the
-// definition of that mark: it has the annotation at least, or it has none, but was last
-// applied with it, or by this definition's manager alone.
-func (r *Reconciler) lostMark(mark variant.Mark, child *unstructured.Unstructured) bool {
-	if maker := makerOf(child); maker != (variant.Mark{}) {
+// hasLostMark reports whether an object that has lost a part of its marks was made by the
+// definition of mark. Either it still has the annotation, or it was last applied with it or by
+// this definition's manager alone.
+func (r *shared) hasLostMark(mark variant.Mark, child *unstructured.Unstructured) bool {
+	if maker := markOf(child); maker != (variant.Mark{}) {
 		return maker == mark
 	}
-	if last := appliedAs(child); last != (variant.Mark{}) {
+	if last := lastAppliedMark(child); last != (variant.Mark{}) {
 		return last == mark
 	}
 	own, others := apply.AppliedBy(child, r.config.Managers.Own)
 	return own && !others
 }
 
-// appliedByMarking reports whether another definition, of a kind that marks what it makes,
-// has applied the object on the server's side.
-func (r *Reconciler) appliedByMarking(child *unstructured.Unstructured) bool {
+// appliedByMarking reports whether a decorator or map other than this definition has applied the
+// object on the server side.
+func (r *shared) appliedByMarking(child *unstructured.Unstructured) bool {
 	if own, others := apply.AppliedBy(child, r.config.Managers.Own); own || !others {
 		return false
 	}
@@ -85,30 +86,31 @@ func (r *Reconciler) appliedByMarking(child *unstructured.Unstructured) bool {
 	return false
 }
 
-// unmarked says why an object that the parent owns is none of the definition's children.
-func (p *pass) unmarked(live *unstructured.Unstructured) string {
-	switch maker := makerOf(live); {
+// explainUnmarked returns why an object that the parent owns is not one of the definition's
+// children.
+func (p *pass) explainUnmarked(live *unstructured.Unstructured) string {
+	switch maker := markOf(live); {
 	case maker != variant.Mark{}:
 		return fmt.Sprintf("exists and another definition made it for the same parent, as its annotation %s: %s says: let the hook choose another name",
 			maker.Annotation, maker.Name)
-	case p.rule.Mark == variant.Mark{}, appliedAs(live) != variant.Mark{}:
+	case p.claim.Mark == variant.Mark{}, lastAppliedMark(live) != variant.Mark{}:
 		return "exists and another definition made it for the same parent: let the hook choose another name"
 	default:
 		return fmt.Sprintf("exists and belongs to the parent, but has no annotation %[1]s, so that nothing tells who made it: "+
 			"if this definition did, put the annotation back (%[1]s: %[2]s) or delete the object; otherwise let the hook choose another name",
-			p.rule.Mark.Annotation, p.rule.Mark.Name)
+			p.claim.Mark.Annotation, p.claim.Mark.Name)
 	}
 }
 
-// findStrays notes outputs of the parent that nothing tells of whose they are: a part of the
-// marks of a map is on them, but not which.
+// findUnownedOutputs records outputs of the parent whose map is unknown: they have a part of a
+// map's marks, but not its name.
 func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
-	if p.rule.Mark.Annotation != v1alpha1.MapAnnotation {
+	if p.claim.Mark.Annotation != v1alpha1.MapAnnotation {
 		return
 	}
 	for _, child := range candidates {
 		owner := informer.ControllerOf(child)
-		if owner == nil || owner.UID != p.parent.GetUID() || makerOf(child) != (variant.Mark{}) || appliedAs(child) != (variant.Mark{}) || p.rule.Marked(child) {
+		if owner == nil || owner.UID != p.parent.GetUID() || markOf(child) != (variant.Mark{}) || lastAppliedMark(child) != (variant.Mark{}) || p.claim.Marked(child) {
 			continue
 		}
 		label, _, _ := unstructured.NestedString(child.Object, "metadata", "labels", v1alpha1.MapKey)
@@ -119,8 +121,8 @@ func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	}
 }
 
-// tellStrays tells of them on the parent, but for those that are desired: that they can't be
-// created is told anyway. They are left as they are.
+// reportUnownedOutputs emits an event for each unowned output. A desired one is left out, as its
+// failed creation is reported anyway. The outputs are not changed.
 func (p *pass) reportUnownedOutputs(desired variant.Desired) {
 	for _, child := range p.unownedOutputs {
 		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {

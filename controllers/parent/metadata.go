@@ -16,9 +16,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// writeMetadata sets the labels and annotations that the hooks want on the
-// parent, and takes the finalizer off if the finalize hook is done with it. It
-// comes last: without the finalizer a parent that is being deleted is gone.
+// writeMetadata sets the desired labels and annotations of the parent, and removes the finalizer
+// if the finalize hook is done. It is the last write: without the finalizer a parent that is
+// being deleted is gone.
 func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error {
 	asked := p.parent
 	if len(p.metadataPatch(asked, desired)) == 0 {
@@ -37,22 +37,21 @@ func (p *pass) writeMetadata(ctx context.Context, desired variant.Desired) error
 	return nil
 }
 
-// metadataPatch gives what is to be merged into a parent's metadata for it to be as desired.
+// metadataPatch returns the merge patch of the parent's metadata.
 func (p *pass) metadataPatch(parent *unstructured.Unstructured, desired variant.Desired) map[string]any {
 	metadata := map[string]any{}
 	addDifference(metadata, "labels", parent.GetLabels(), desired.Labels)
 	addDifference(metadata, "annotations", parent.GetAnnotations(), desired.Annotations)
-	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.finalizing(parent, p.source) {
-		metadata["finalizers"] = without(parent.GetFinalizers(), p.config.Finalizing.Name)
+	if desired.Finalized && p.observed.Finalizing && p.hasFinalizer(parent) && p.shouldFinalize(parent, p.source) {
+		metadata["finalizers"] = withoutFinalizer(parent.GetFinalizers(), p.config.Finalizing.Name)
 	}
 	return metadata
 }
 
-// patchMetadata merges what wanted gives into the parent's metadata, if the parent is
-// still the version at hand. If it is not, it is read and wanted asked once more, so that
-// somebody who changes the parent often does not keep others from it. The parent may be
-// as it should be then.
-func (r *Reconciler) patchMetadata(
+// patchMetadata merges the result of wanted into the parent's metadata. After a conflict it
+// reads the parent and calls wanted once more, so that frequent writes of others do not block
+// it. It returns the parent unchanged if wanted returns nothing.
+func (r *shared) patchMetadata(
 	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
@@ -67,9 +66,9 @@ func (r *Reconciler) patchMetadata(
 	return r.mergeMetadata(ctx, live, source, wanted)
 }
 
-// mergeMetadata is patchMetadata for just the version at hand. A request that is under
-// way ends before the pass does, even if ctx ends: it may have been done.
-func (r *Reconciler) mergeMetadata(
+// mergeMetadata is patchMetadata without the retry. A request is not canceled when ctx ends, as
+// it may have succeeded.
+func (r *shared) mergeMetadata(
 	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
 	wanted func(parent *unstructured.Unstructured) (map[string]any, error),
 ) (*unstructured.Unstructured, error) {
@@ -96,16 +95,16 @@ func (r *Reconciler) mergeMetadata(
 	case apierrors.IsConflict(err):
 		return nil, fmt.Errorf("metadata: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, fmt.Errorf("ApplyFailed: metadata: %w", err)
+		return nil, applyFailed("metadata", err)
 	}
 	updated.SetManagedFields(nil)
 	r.pendingWrites.noteWritten(parent.GetUID(), updated, false)
 	return updated, nil
 }
 
-// live reads a parent that is no longer the version at hand. One that is being deleted
-// since is another matter, which the pass knows nothing of.
-func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
+// live reads a parent after a conflict. It returns an error if the parent is gone, or its
+// deletion has begun since: the pass does not know about that.
+func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
 	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).
 		Get(ctx, parent.GetName(), metav1.GetOptions{})
 	switch {
@@ -121,7 +120,7 @@ func (r *Reconciler) live(ctx context.Context, parent *unstructured.Unstructured
 	return live, nil
 }
 
-// sameSpec reports whether two versions of an object differ in nothing but metadata and status.
+// sameSpec reports whether two versions of an object differ only in metadata and status.
 func sameSpec(a, b *unstructured.Unstructured) bool {
 	rest := func(object *unstructured.Unstructured) map[string]any {
 		fields := maps.Clone(object.Object)
@@ -132,8 +131,8 @@ func sameSpec(a, b *unstructured.Unstructured) bool {
 	return a == b || apply.Equal(rest(a), rest(b))
 }
 
-// addDifference adds to a merge patch what has to change for current to have the
-// desired entries, of which nil ones are to be absent.
+// addDifference adds to a merge patch the changes from current to desired. A nil entry of
+// desired must be absent.
 func addDifference(patch map[string]any, field string, current map[string]string, desired map[string]*string) {
 	changes := map[string]any{}
 	for key, want := range desired {

@@ -9,14 +9,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Metrics are the figures of all hosted controllers of a process. A nil *Metrics counts nothing.
+// Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
 type Metrics struct {
 	calls    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	hotLoops *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics returns registered metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		calls: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -34,7 +34,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Forget drops the figures of a definition that is gone.
+// Forget drops the series of a removed definition.
 func (m *Metrics) Forget(definition string) {
 	if m == nil {
 		return
@@ -45,7 +45,7 @@ func (m *Metrics) Forget(definition string) {
 	m.hotLoops.DeletePartialMatch(labels)
 }
 
-func (m *Metrics) called(definition, hook string, took time.Duration, err error) {
+func (m *Metrics) observeCall(definition, hook string, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (m *Metrics) called(definition, hook string, took time.Duration, err error)
 	m.calls.WithLabelValues(definition, hook, outcome).Observe(took.Seconds())
 }
 
-func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
+func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
 	if m == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (m *Metrics) wrote(definition string, outcome apply.Outcome) {
 	m.writes.WithLabelValues(definition, string(outcome.Change.Action), result).Inc()
 }
 
-func (m *Metrics) hotLoop(definition string) {
+func (m *Metrics) countHotLoop(definition string) {
 	if m != nil {
 		m.hotLoops.WithLabelValues(definition).Inc()
 	}

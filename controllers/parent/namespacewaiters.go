@@ -13,24 +13,24 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// awaited holds the namespaces that parents wait for, because children could not be
-// created there. Namespaces are watched for as long as some parent waits, and no longer.
+// namespaceWaiters holds the parents that wait for namespaces in which children could not be
+// created. Namespaces are watched only while a parent waits.
 type namespaceWaiters struct {
-	pool     *informer.Pool
-	changing sync.Mutex // held while the watch begins or ends, which events may wait for
+	pool    *informer.Pool
+	watchMu sync.Mutex // held while the watch is started or stopped; not by events
 
 	mu      sync.Mutex
 	queue   Queue // set by Watch, before there is any pass
-	parents map[string]map[controller.Key]bool
+	parents waiters[string]
 	byKey   map[controller.Key]map[string]bool
-	cache   *informer.Handle // nil while nobody waits
+	cache   *informer.Handle // nil while no parent waits
 }
 
 func newNamespaceWaiters(pool *informer.Pool) *namespaceWaiters {
-	return &namespaceWaiters{pool: pool, parents: map[string]map[controller.Key]bool{}, byKey: map[controller.Key]map[string]bool{}}
+	return &namespaceWaiters{pool: pool, parents: waiters[string]{}, byKey: map[controller.Key]map[string]bool{}}
 }
 
-// set notes which namespaces a parent waits for, in place of those that it did.
+// set replaces the namespaces that a parent waits for.
 func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) error {
 	a.mu.Lock()
 	concerned := len(namespaces) > 0 || len(a.byKey[key]) > 0
@@ -38,8 +38,8 @@ func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) e
 	if !concerned {
 		return nil
 	}
-	a.changing.Lock()
-	defer a.changing.Unlock()
+	a.watchMu.Lock()
+	defer a.watchMu.Unlock()
 	opened, closed := a.replace(key, namespaces)
 	if closed != nil {
 		closed.Close()
@@ -50,17 +50,14 @@ func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) e
 	return nil
 }
 
-// replace is set but for what must not be done under the lock: to begin the watch of
-// opened, and to end that of closed.
+// replace updates the maps. It returns the caches that the caller must watch or close without
+// the lock.
 func (a *namespaceWaiters) replace(key controller.Key, namespaces map[string]bool) (opened, closed *informer.Handle) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(key)
 	for namespace := range namespaces {
-		if a.parents[namespace] == nil {
-			a.parents[namespace] = map[controller.Key]bool{}
-		}
-		a.parents[namespace][key] = true
+		a.parents.add(namespace, key)
 		a.byKey[key] = namespaces
 	}
 	switch wanted := len(a.byKey) > 0; {
@@ -73,9 +70,9 @@ func (a *namespaceWaiters) replace(key controller.Key, namespaces map[string]boo
 	return nil, closed
 }
 
-// forget drops a parent that is gone.
+// forget drops a deleted parent.
 func (a *namespaceWaiters) forget(key controller.Key) {
-	_ = a.set(key, nil) // Only the beginning of a watch can fail.
+	_ = a.set(key, nil) // Only starting a watch can fail.
 }
 
 func (a *namespaceWaiters) drop(key controller.Key) {
@@ -88,53 +85,53 @@ func (a *namespaceWaiters) drop(key controller.Key) {
 	delete(a.byKey, key)
 }
 
-// event wakes the parents that wait for a namespace when it comes, and when one that was
-// being deleted is gone. One that was there before the watch has come in the meantime.
+// event enqueues the waiting parents when a namespace is created, and when a terminating one is
+// gone. A replayed namespace counts as created: it came before the watch.
 func (a *namespaceWaiters) event(e informer.Event) {
-	if e.New != nil && !usable(e.New) || e.New != nil && e.Old != nil && usable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
+	if e.New != nil && !isUsable(e.New) || e.New != nil && e.Old != nil && isUsable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key := range a.parents[e.Object().GetName()] {
-		a.queue.EnqueueSoon(key, gather)
+		a.queue.EnqueueSoon(key, debounce)
 	}
 }
 
-// usable reports whether objects can be created in a namespace.
-func usable(namespace *unstructured.Unstructured) bool {
+// isUsable reports whether objects can be created in a namespace.
+func isUsable(namespace *unstructured.Unstructured) bool {
 	return namespace.GetDeletionTimestamp() == nil
 }
 
-// absent reports whether a namespace that a parent waits for is known to be unusable
-// still, so that there is no need to try.
-func (a *namespaceWaiters) absent(key controller.Key, namespace string) bool {
+// isUnusable reports whether a namespace that a parent waits for is known to be still unusable,
+// so that a creation would fail.
+func (a *namespaceWaiters) isUnusable(key controller.Key, namespace string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.byKey[key][namespace] || a.cache == nil || !a.cache.HasSynced() || a.cache.Err() != nil {
 		return false
 	}
 	found := a.cache.Get("", namespace)
-	return found == nil || !usable(found)
+	return found == nil || !isUsable(found)
 }
 
 // close ends the watch.
 func (a *namespaceWaiters) close() {
 	a.mu.Lock()
 	cache := a.cache
-	a.cache, a.parents, a.byKey = nil, map[string]map[controller.Key]bool{}, map[controller.Key]map[string]bool{}
+	a.cache, a.parents, a.byKey = nil, waiters[string]{}, map[controller.Key]map[string]bool{}
 	a.mu.Unlock()
 	if cache != nil {
 		cache.Close()
 	}
 }
 
-// placed drops the creations in namespaces that are known not to take them yet. What
-// was said of them holds still.
-func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error) {
+// filterByNamespace drops creations in namespaces that are known to be unusable. It returns an
+// error for each.
+func (p *pass) filterByNamespace(changes []apply.Change) (kept []apply.Change, errs []error) {
 	for _, change := range changes {
-		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.absent(p.key, change.Key.Namespace) {
-			errs = append(errs, p.noNamespace(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
+		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.isUnusable(p.key, change.Key.Namespace) {
+			errs = append(errs, p.namespaceMissing(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
 			continue
 		}
 		kept = append(kept, change)
@@ -142,14 +139,14 @@ func (p *pass) placed(changes []apply.Change) (kept []apply.Change, errs []error
 	return kept, errs
 }
 
-// noNamespace notes that the pass waits for a child's namespace, and says so. A parent
-// that goes with its own namespace can have no more children, which is no failure: it
-// would hold up its finalizer, and thereby the namespace.
-func (p *pass) noNamespace(child apply.Key, err error) error {
-	if p.awaits == nil {
-		p.awaits = map[string]bool{}
+// namespaceMissing records that the parent waits for the namespace of a child, and returns the
+// error. It returns nil for a parent that is deleted with its own namespace: a failure would
+// keep its finalizer, and so the namespace.
+func (p *pass) namespaceMissing(child apply.Key, err error) error {
+	if p.missingNamespaces == nil {
+		p.missingNamespaces = map[string]bool{}
 	}
-	p.awaits[child.Namespace] = true
+	p.missingNamespaces[child.Namespace] = true
 	if child.Namespace == p.parent.GetNamespace() {
 		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
 		return nil
@@ -158,12 +155,12 @@ func (p *pass) noNamespace(child apply.Key, err error) error {
 	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NamespaceMissing, err: err}
 }
 
-// await notes what the pass waits for, so that it is made again when that comes.
-func (p *pass) await(ctx context.Context) {
+// awaitNamespaces has the parent synced when a namespace comes that it waits for.
+func (p *pass) awaitNamespaces(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := p.namespaceWaiters.set(p.key, p.awaits); err != nil {
+	if err := p.namespaceWaiters.set(p.key, p.missingNamespaces); err != nil {
 		p.env.Log.Error(err, "namespaces can't be watched", "definition", p.config.Definition)
 	}
 }

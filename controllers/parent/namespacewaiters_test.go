@@ -90,17 +90,17 @@ func TestAwaited(t *testing.T) {
 	}
 	a.wait(t, "a", "late")
 	a.wait(t, "b", "other")
-	if !a.absent(controller.Key{Name: "a"}, "late") {
+	if !a.isUnusable(controller.Key{Name: "a"}, "late") {
 		t.Error("a namespace that is not there is tried")
 	}
-	if a.absent(controller.Key{Name: "a"}, "other") || a.absent(controller.Key{Name: "c"}, "late") {
+	if a.isUnusable(controller.Key{Name: "a"}, "other") || a.isUnusable(controller.Key{Name: "c"}, "late") {
 		t.Error("a namespace that the parent does not wait for yet is not tried")
 	}
 	if _, err := namespaces.Create(t.Context(), namespaceNamed("late", false), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	queue.expect(t, "a")
-	if a.absent(controller.Key{Name: "a"}, "late") {
+	if a.isUnusable(controller.Key{Name: "a"}, "late") {
 		t.Error("a namespace that has come is not tried")
 	}
 	if _, err := namespaces.Update(t.Context(), namespaceNamed("late", true), metav1.UpdateOptions{}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// find gives the newest known state of the parent that key names and the rule
-// that it falls under, or nil if there is no such parent any more.
+// find returns the newest known state of a parent and its source, or nil if there is no such
+// parent.
 func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *parentSource) {
 	source := r.parentSource(key.Kind.GroupKind())
 	if source == nil {
@@ -30,24 +30,24 @@ func (r *Reconciler) find(key controller.Key) (*unstructured.Unstructured, *pare
 	return newest, source
 }
 
-// concerns says whether the definition looks after an object: it selects it, or
-// has still to finalize it.
-func (r *Reconciler) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
+// isParent reports whether the definition manages an object: it selects the object, or still has
+// to finalize it.
+func (r *shared) isParent(source *parentSource, parent *unstructured.Unstructured) bool {
 	return source.Selects(parent) || r.hasFinalizer(parent)
 }
 
-// observe collects what the pass will see. It is the only reader of the caches.
+// observe collects the input of the pass. It is the only reader of the caches.
 func (p *pass) observe(ctx context.Context) error {
 	claim, err := p.config.Variant.Claim(p.parent)
 	if err != nil {
 		return variant.Lasting(err)
 	}
-	claim.Marked = p.markedBy(claim)
-	p.rule = claim
-	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.finalizing(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.upToDate}
+	claim.Marked = p.withLostMarks(claim)
+	p.claim = claim
+	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate}
 	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {
-		p.observed.Children = append(p.observed.Children, p.claim(&p.children[i], claim, created)...)
+		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
 	}
 	if p.revisions != nil {
 		p.observeRevisions(claim, created)
@@ -62,12 +62,12 @@ func (p *pass) observe(ctx context.Context) error {
 	return nil
 }
 
-// observeRelated collects what the customize hook asks for.
+// observeRelated collects the objects that the customize hook selects.
 func (p *pass) observeRelated(ctx context.Context) error {
 	if p.config.Customize == nil {
 		return nil
 	}
-	asked, known := p.related.known(p.key, p.parent, p.programs.Revision, p.observed.Now)
+	asked, known := p.related.lookup(p.key, p.parent, p.programs.Revision, p.observed.Now)
 	if !known {
 		var err error
 		if asked, err = p.customize(ctx); err != nil {
@@ -83,9 +83,9 @@ func (p *pass) observeRelated(ctx context.Context) error {
 	return err
 }
 
-// claim gives the objects of one resource that are the parent's, sorted, and
-// notes those that it is about to adopt and to release.
-func (p *pass) claim(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
+// claimKind returns the parent's children of one resource, sorted, and records those to adopt
+// and to release.
+func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	candidates := p.candidates(child, claim, created)
 	sortByName(candidates)
 	c := claimChildren(p.parent, claim, candidates)
@@ -97,8 +97,8 @@ func (p *pass) claim(child *childSource, claim variant.Claim, created []*unstruc
 	return mine
 }
 
-// candidates gives the objects of one resource that the parent owns or might
-// adopt, in their newest state.
+// candidates returns the objects of one resource that the parent owns or might adopt, in their
+// newest state.
 func (p *pass) candidates(child *childSource, claim variant.Claim, created []*unstructured.Unstructured) []*unstructured.Unstructured {
 	found := child.cache.OwnedBy(p.parent.GetUID())
 	if claim.Selector != nil {
@@ -114,7 +114,7 @@ func (p *pass) candidates(child *childSource, claim variant.Claim, created []*un
 		}
 	}
 	if p.source.Namespaced {
-		// The garbage collector takes an owner in one namespace for absent in another.
+		// The garbage collector does not find an owner in another namespace.
 		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != p.parent.GetNamespace() })
 	}
 	return found
@@ -137,8 +137,7 @@ func sortByKey(objects []*unstructured.Unstructured) {
 	})
 }
 
-// sortBy makes the key of each object only once: to look it up in an object takes
-// longer than to compare it.
+// sortBy computes the key of each object once, as that takes longer than a comparison.
 func sortBy[K any](objects []*unstructured.Unstructured, key func(*unstructured.Unstructured) K, compare func(a, b K) int) {
 	type keyed struct {
 		key    K

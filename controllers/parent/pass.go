@@ -16,80 +16,81 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// pass is one pass over one parent.
+// pass is one sync of one parent.
 type pass struct {
-	*Reconciler
+	*shared
 	key      controller.Key
 	source   *parentSource
-	parent   *unstructured.Unstructured // as it is now: newer after each write
+	parent   *unstructured.Unstructured // updated by each write
 	programs Programs
 
-	rule        variant.Claim // by which the parent owns children
+	// claim is the rule by which the parent owns children.
+	claim       variant.Claim
 	rules       []apply.Rule
 	observed    variant.Observed
 	fingerprint uint64
-	// adoptRevisions are those of observed.Revisions that have no owner yet.
+	// adoptRevisions are the orphans among observed.Revisions.
 	adoptRevisions []*unstructured.Unstructured
-	// revisionRule is by which the parent owns ControllerRevisions.
-	revisionRule variant.Claim
-	mu           sync.Mutex
-	// renew is when the first of the answers used expires, or zero.
-	renew time.Time
+	// revisionClaim is the rule by which the parent owns ControllerRevisions.
+	revisionClaim variant.Claim
+	mu            sync.Mutex
+	// answersUntil is when the first of the used answers expires, or zero.
+	answersUntil time.Time
 	// relatedUntil is when the customize hook's answer expires, or zero.
 	relatedUntil time.Time
-	// fickle is set once the outcome may differ another time though nothing
-	// that was observed does.
+	// nondeterministic is set if another pass over the same objects may have another result.
 	nondeterministic atomic.Bool
 	// wrote is set by the first write.
 	wrote bool
-	// rest is how long some child is still left alone, or zero.
-	rest time.Duration
-	// unapplied are why children were left as they are without asking again.
+	// shortestBackoff is the shortest time that a child or the status is still in backoff, or
+	// zero.
+	shortestBackoff time.Duration
+	// unapplied are the errors of changes that were skipped because of backoff.
 	unapplied []error
-	// failed are why writes of children failed, those included that nobody is told of.
+	// failed are the errors of all failed writes of children, also of those that are not
+	// reported.
 	failed []error
-	// strays are outputs of which nothing tells whose they are.
+	// unownedOutputs are outputs of an unknown map.
 	unownedOutputs []apply.Key
-	// awaits are the namespaces that children could not be created in.
-	awaits map[string]bool
-	// rivals are who last wrote children that are written again and again.
+	// missingNamespaces are those in which children could not be created.
+	missingNamespaces map[string]bool
+	// otherManagers are the last other writers of children that are rewritten again and again.
 	otherManagers map[apply.Key]string
-	// desired are the children that the hooks want; the others are made of it and of what
-	// was observed when they are first asked for.
-	desired     []*unstructured.Unstructured
-	common      *fightInputs
-	wanted      map[apply.Key]*unstructured.Unstructured
-	wantedNames map[apply.Key]uint64 // by kind
+	// desired are the children that the hooks want. The next three are computed on first use.
+	desired      []*unstructured.Unstructured
+	common       *fightInputs
+	desiredByKey map[apply.Key]*unstructured.Unstructured
+	desiredNames map[apply.Key]uint64 // by kind
 }
 
-// run is the heart of every controller that this program hosts.
+// run syncs the parent in four steps.
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
-	// 1. Observe the parent, its children and what else the hooks will see.
+	// 1. Observe the parent, its children and the other input of the hooks.
 	if err := p.observe(ctx); err != nil {
 		return p.retry(err, false)
 	}
-	if result, idle := p.passCache.unchanged(p.key, p.fingerprint); idle {
-		return p.untilExpired(result), nil
+	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint); idle {
+		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
-	// 2. Ask the hooks for the desired state.
-	desired, err := p.ask(ctx)
+	// 2. Call the hooks for the desired state.
+	desired, err := p.callHooks(ctx)
 	if err != nil {
 		return p.retry(err, !p.nondeterministic.Load())
 	}
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
-	// 4. Write the status, whether or not every child could be applied.
+	// 4. Write the status, even if some children could not be applied.
 	written := p.writeParent(ctx, desired, applied == nil)
 	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
 }
 
-// conclude says when the parent is looked at again, and remembers a pass that
-// changed nothing and would not another time.
+// conclude returns when the parent is synced again. It remembers a pass that changed nothing and
+// would not the next time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
-	result := controller.Result{RequeueAfter: earlier(p.next(desired), p.rest)}
-	if !p.renew.IsZero() {
-		result.RequeueAfter = earlier(result.RequeueAfter, max(p.renew.Sub(p.env.Clock.Now()), time.Millisecond))
+	result := controller.Result{RequeueAfter: earlier(p.resyncAfter(desired), p.shortestBackoff)}
+	if !p.answersUntil.IsZero() {
+		result.RequeueAfter = earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
@@ -100,22 +101,22 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 		}
 		return result, err
 	}
-	if !p.wrote && p.rest == 0 && p.renew.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
-		p.passCache.remember(p.key, p.fingerprint, result)
+	if !p.wrote && p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
+		p.passCache.rememberResult(p.key, p.fingerprint, result)
 	}
-	return p.untilExpired(result), nil
+	return p.requeueAtExpiry(result), nil
 }
 
-// untilExpired is a result with which the parent is looked at when the customize hook's
-// answer expires. It is no part of what is remembered: the answer is renewed in between.
-func (p *pass) untilExpired(result controller.Result) controller.Result {
+// requeueAtExpiry returns result with a requeue when the customize hook's answer expires. The
+// remembered result is without it, as the answer is renewed in between.
+func (p *pass) requeueAtExpiry(result controller.Result) controller.Result {
 	if !p.relatedUntil.IsZero() {
 		result.RequeueAfter = earlier(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	return result
 }
 
-// sooner gives the shorter of two times, of which zero means never.
+// earlier returns the shorter of two delays. Zero means never.
 func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -123,26 +124,26 @@ func earlier(a, b time.Duration) time.Duration {
 	return a
 }
 
-// next is the time until the parent is looked at though nothing happened: what
-// the hook asks for, or the definition's period, whichever is sooner. Parents
-// that started together drift apart by their UID.
-func (p *pass) next(desired variant.Desired) time.Duration {
+// resyncAfter returns the delay until the next sync without an event: the hook's
+// resyncAfterSeconds or the definition's period, whichever is shorter. The period has a jitter
+// by the parent's UID.
+func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	return earlier(after, spread(p.parent.GetUID(), p.config.ResyncPeriod))
+	return earlier(after, jitter(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
-// writeParent writes what the hooks want of the parent itself: its status, then
-// its labels and annotations, and last, if all went well, the finalizer.
+// writeParent writes the parent's status, then its labels and annotations. If all succeeded it
+// removes the finalizer with the latter.
 func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied bool) error {
 	status := p.writeStatus(ctx, desired)
 	if errors.Is(status, controller.ErrLater) {
-		return status // The version at hand is not the newest: nothing else could be written either.
+		return status // The version is out of date: another write would conflict too.
 	}
 	desired.Finalized = desired.Finalized && applied && status == nil && len(desired.Problems) == 0
 	return errors.Join(status, p.writeMetadata(ctx, desired))
 }
 
-// writeStatus makes the parent's status the desired one if it differs.
+// writeStatus writes the status if it differs from the desired one.
 func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
@@ -152,25 +153,24 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
 	if apierrors.IsConflict(err) {
-		updated, err = p.writeStatusAgain(ctx, desired, err)
+		updated, err = p.retryStatus(ctx, desired, err)
 	}
 	if updated != nil {
-		p.statusLimiter.wrote(p.key, p.programs.Revision, p.commonInputs()[given])
-		p.wroteParent(updated)
+		p.statusLimiter.countWrite(p.key, p.programs.Revision, p.commonInputs()[specInput])
+		p.setParent(updated)
 		p.reportDroppedFields(desired.Status)
 	}
 	return err
 }
 
-// wroteParent goes on with the parent as the API server returned it.
-func (p *pass) wroteParent(updated *unstructured.Unstructured) {
+// setParent continues with the parent as the API server returned it.
+func (p *pass) setParent(updated *unstructured.Unstructured) {
 	updated.SetManagedFields(nil)
 	p.pendingWrites.noteWritten(p.parent.GetUID(), updated, false)
 	p.parent, p.wrote = updated, true
 }
 
-// together makes one error of several. It is one of those that pass by
-// themselves only if all of them are.
+// joinErrors returns one error for several. It is ErrLater only if all of them are.
 func joinErrors(errs []error) error {
 	var lasting []error
 	for _, err := range errs {
@@ -178,8 +178,8 @@ func joinErrors(errs []error) error {
 			lasting = append(lasting, err)
 		}
 	}
-	if len(lasting) > mostErrors {
-		lasting = append(lasting[:mostErrors:mostErrors], moreErrors(len(lasting)-mostErrors))
+	if len(lasting) > maxErrors {
+		lasting = append(lasting[:maxErrors:maxErrors], moreErrors(len(lasting)-maxErrors))
 	}
 	if len(lasting) > 0 {
 		return errors.Join(lasting...)
@@ -187,17 +187,17 @@ func joinErrors(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// mostErrors is how many errors of one pass are told.
-const mostErrors = 5
+// maxErrors is how many errors of one pass are reported.
+const maxErrors = 5
 
-// again says how a pass that made nothing is made again.
+// retry returns the result of a pass that failed with err before it wrote anything.
 func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
 }
 
-// retryAfter is the time for which the far side asked, or zero: of several, the shortest.
+// retryAfter returns the shortest delay that a failed server asked for, or zero.
 func retryAfter(err error) (after time.Duration) {
-	leaves(err, func(err error) {
+	eachError(err, func(err error) {
 		var e *engines.Error
 		if errors.As(err, &e) {
 			after = earlier(after, e.RetryAfter)

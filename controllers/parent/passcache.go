@@ -13,35 +13,35 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// memory is what is known of earlier passes: that one over just the same objects
-// changed nothing, so that there is no need for it, and answers that are used again.
+// passCache remembers earlier passes by parent: the result of one that changed nothing, so that
+// a pass over the same objects can be skipped, and the answers of hooks that can be reused.
 type passCache struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
 	results map[controller.Key]passResult
-	answers map[controller.Key]map[subject]cachedAnswer
+	answers map[controller.Key]map[callKey]cachedAnswer
 }
 
-// idle is a pass that changed nothing.
+// passResult is the result of a pass that changed nothing.
 type passResult struct {
 	fingerprint uint64
 	result      controller.Result
 }
 
-// subject names what a call of one parent is about.
-type subject struct{ hook, subject string }
+// callKey identifies a call of one parent.
+type callKey struct{ hook, subject string }
 
-// said is an answer to use again while what it went by and the programs are the
-// same, until it expires.
+// cachedAnswer is an answer that can be reused until it expires, while the programs and the
+// fields that the program read are unchanged.
 type cachedAnswer struct {
 	revision string
-	stamps   map[string]string // of the fields of the request that were read
+	stamps   map[string]string // of the request's fields that the program read
 	body     any
 	expires  time.Time // zero means never
 }
 
-// answers reports whether s is the answer to call too.
-func (s cachedAnswer) answers(call variant.Call, revision string, now time.Time) bool {
+// isAnswerTo reports whether the answer can be reused for call.
+func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
 	if s.revision != revision || !s.expires.IsZero() && !now.Before(s.expires) {
 		return false
 	}
@@ -54,11 +54,11 @@ func (s cachedAnswer) answers(call variant.Call, revision string, now time.Time)
 }
 
 func newPassCache() *passCache {
-	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[subject]cachedAnswer{}}
+	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{}}
 }
 
-// stamp stands for all that a pass goes by: the identities and versions of the objects, the
-// revision of the scripts, and how often the schemas have changed (docs/design/idle.md).
+// fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
+// revision of the scripts, and the number of schema changes (docs/design/idle.md).
 func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -78,7 +78,7 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 	list(o.Revisions)
 	list(o.Inputs)
 	list(o.Related)
-	for _, kind := range o.RelatedKinds { // They are shown even where there is no object of them.
+	for _, kind := range o.RelatedKinds { // Hooks see them even without objects.
 		h.WriteString(kind.Group)
 		h.WriteByte('/')
 		h.WriteString(kind.Version)
@@ -93,34 +93,35 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 	return h.Sum64()
 }
 
-// idled gives the result of the last pass over key if that saw the same and changed nothing.
-func (m *passCache) unchanged(key controller.Key, stamp uint64) (controller.Result, bool) {
+// lookupResult returns the result of the last pass over key, and whether that had the same
+// fingerprint and changed nothing.
+func (m *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, ok := m.results[key]
 	return last.result, ok && last.fingerprint == stamp
 }
 
-// remember notes a pass that changed nothing, and would not another time.
-func (m *passCache) remember(key controller.Key, stamp uint64, result controller.Result) {
+// rememberResult stores the result of a pass that changed nothing and would not the next time.
+func (m *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.results[key] = passResult{fingerprint: stamp, result: result}
 }
 
-// recall gives the answer to an earlier call, if it still holds, and until when it does.
-func (m *passCache) recall(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
+// lookupAnswer returns a reusable answer to call and when it expires.
+func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.answers[key][subject{call.Hook, call.Subject}]
-	return s.body, s.expires, ok && s.answers(call, revision, now)
+	s, ok := m.answers[key][callKey{call.Hook, call.Subject}]
+	return s.body, s.expires, ok && s.isAnswerTo(call, revision, now)
 }
 
-// note keeps an answer until it expires.
-func (m *passCache) note(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
+// rememberAnswer stores an answer until it expires.
+func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
 	if len(call.Stamps) == 0 {
 		return
 	}
@@ -131,21 +132,21 @@ func (m *passCache) note(key controller.Key, call variant.Call, revision string,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.answers[key] == nil {
-		m.answers[key] = map[subject]cachedAnswer{}
+		m.answers[key] = map[callKey]cachedAnswer{}
 	}
-	m.answers[key][subject{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
+	m.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
 }
 
-// distrust drops the answers to calls.
-func (m *passCache) invalidate(key controller.Key, calls []variant.Call) {
+// dropAnswers drops the answers to calls.
+func (m *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range calls {
-		delete(m.answers[key], subject{c.Hook, c.Subject})
+		delete(m.answers[key], callKey{c.Hook, c.Subject})
 	}
 }
 
-// forget drops what is known of a parent that is gone.
+// forget drops the entries of a deleted parent.
 func (m *passCache) forget(key controller.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,16 +154,16 @@ func (m *passCache) forget(key controller.Key) {
 	delete(m.answers, key)
 }
 
-// keep drops the answers to calls that are no longer made.
-func (m *passCache) keep(key controller.Key, calls []variant.Call) {
+// retainAnswers drops all answers of a parent except those to calls.
+func (m *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.answers[key]) <= len(calls) {
 		return
 	}
-	wanted := make(map[subject]bool, len(calls))
+	wanted := make(map[callKey]bool, len(calls))
 	for _, c := range calls {
-		wanted[subject{c.Hook, c.Subject}] = true
+		wanted[callKey{c.Hook, c.Subject}] = true
 	}
 	for s := range m.answers[key] {
 		if !wanted[s] {

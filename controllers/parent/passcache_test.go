@@ -72,8 +72,8 @@ func TestRecall(t *testing.T) {
 	}
 	for name, tc := range cases {
 		m := newPassCache()
-		m.note(key, call, "r", engines.Response{Body: "answer", Unread: tc.unread}, now.Add(time.Minute))
-		if _, _, known := m.recall(key, tc.call, tc.revision, tc.at); known != tc.known {
+		m.rememberAnswer(key, call, "r", engines.Response{Body: "answer", Unread: tc.unread}, now.Add(time.Minute))
+		if _, _, known := m.lookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}
 	}
@@ -82,9 +82,9 @@ func TestRecall(t *testing.T) {
 func TestMemoryForgets(t *testing.T) {
 	key, m := controller.Key{Name: "p"}, newPassCache()
 	for _, subject := range []string{"input", "gone"} {
-		m.note(key, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
+		m.rememberAnswer(key, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
 	}
-	m.keep(key, []variant.Call{{Hook: "map", Subject: "input"}})
+	m.retainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
 	if len(m.answers[key]) != 1 {
 		t.Errorf("%d answers are kept, want only that to the call which is still made", len(m.answers[key]))
 	}

@@ -15,35 +15,35 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// aheadFor is how long a write counts that no watch event confirms: an object
+// pendingWriteTTL is how long a write is kept without a watch event that shows it. An object
 // that comes and goes while a watch is down is never seen.
 const pendingWriteTTL = time.Minute
 
-// expireEvery is how often what no event confirms is looked through, if there is any.
+// expireEvery is the interval of the search for expired writes. It runs only while there are
+// any.
 const expireEvery = pendingWriteTTL / 4
 
-// ahead holds what this process has written and the caches don't show yet, so
-// that a pass never sees a state older than its own writes and never writes
-// anything twice.
+// pendingWrites holds what this process has written and the caches do not show yet, so that a
+// pass never reads a state older than its own writes and never repeats a write.
 type pendingWrites struct {
 	clock clock.Clock
 	// unconfirmed is called for a created object that no event has shown in time.
 	unconfirmed func(created *unstructured.Unstructured)
 	done        chan struct{}
-	close       func() // ends the wait for what has yet to expire
+	close       func() // stops the expiry
 	mu          sync.Mutex
 	writes      map[apply.Key]pendingWrite
 	created     map[types.UID]map[apply.Key]bool  // by owner
-	ended       *generations[types.UID, struct{}] // objects whose end was seen lately
-	waiting     bool                              // for the next expire
+	deletedUIDs *generations[types.UID, struct{}] // whose deletion was seen lately
+	scheduled   bool                              // expire will be called
 }
 
-// written is one object as it is after a write.
+// pendingWrite is an object after a write.
 type pendingWrite struct {
 	object *unstructured.Unstructured
-	// deleted says that the object is as it was observed, but for being deleted.
+	// deleted is set for an observed object with a deletion timestamp added.
 	deleted bool
-	// fields are what is kept of the object's managedFields.
+	// fields are the kept entries of the object's managedFields.
 	fields []any
 	owner  types.UID
 	at     time.Time
@@ -54,17 +54,16 @@ func newPendingWrites(clock clock.Clock) *pendingWrites {
 	return &pendingWrites{
 		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, done: done, close: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{},
-		ended: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
+		deletedUIDs: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
 
-// wrote notes an object as a write on behalf of owner has left it. created says
-// that it was not there before.
+// noteWritten records an object that was written for owner. created reports whether it is new.
 func (a *pendingWrites) noteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {
 	a.note(pendingWrite{object: object, owner: owner}, created)
 }
 
-// deleted notes that observed was deleted, which may take a while to be done.
+// noteDeleted records that observed was deleted, which may take a while.
 func (a *pendingWrites) noteDeleted(owner types.UID, observed *unstructured.Unstructured) {
 	terminating := variant.WithMetadata(observed)
 	now := metav1.NewTime(a.clock.Now())
@@ -77,8 +76,8 @@ func (a *pendingWrites) note(w pendingWrite, created bool) {
 	w.at = a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, over := a.ended.get(w.object.GetUID()); over {
-		return // It came and went before the answer to the write was read.
+	if _, over := a.deletedUIDs.get(w.object.GetUID()); over {
+		return // It was deleted before the response to the write was read.
 	}
 	created = created || a.created[w.owner][key]
 	a.drop(key)
@@ -93,7 +92,7 @@ func (a *pendingWrites) note(w pendingWrite, created bool) {
 	a.created[w.owner][key] = true
 }
 
-// keep notes what is kept of the managedFields of an object that was just written.
+// setFields records the managedFields of an object that was just written.
 func (a *pendingWrites) setFields(object *unstructured.Unstructured, fields []any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,8 +102,8 @@ func (a *pendingWrites) setFields(object *unstructured.Unstructured, fields []an
 	}
 }
 
-// fields gives what is kept of the managedFields of an object that newest gave, or nil
-// if there is none or only a cache knows.
+// fields returns the recorded managedFields of an object that newest returned, or nil if there
+// are none or only a cache has them.
 func (a *pendingWrites) fields(object *unstructured.Unstructured) []any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,7 +116,7 @@ func (a *pendingWrites) fields(object *unstructured.Unstructured) []any {
 	return nil
 }
 
-// newest gives the newest known state of an object that a cache holds.
+// newest returns the newest known state of a cached object.
 func (a *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -131,7 +130,7 @@ func (a *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.
 	return w.object
 }
 
-// createdBy gives what was created on behalf of owner and no event has confirmed yet.
+// createdBy returns the objects that were created for owner and that no event has shown yet.
 func (a *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,16 +145,15 @@ func (a *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured 
 	return objects
 }
 
-// seen takes note of a watch event: a write that it shows, or that something
-// newer has replaced, is no longer ahead.
+// observe drops the writes that a watch event shows or supersedes.
 func (a *pendingWrites) observe(event informer.Event) {
 	object := event.Object()
 	key := apply.KeyOf(object)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if event.New == nil {
-		a.ended.turn(a.clock.Now())
-		a.ended.put(object.GetUID(), struct{}{})
+		a.deletedUIDs.rotate(a.clock.Now())
+		a.deletedUIDs.put(object.GetUID(), struct{}{})
 		a.expireLater()
 	}
 	w, ok := a.writes[key]
@@ -166,8 +164,8 @@ func (a *pendingWrites) observe(event informer.Event) {
 	}
 }
 
-// newer says whether a is a later version of the same object than b. Where an
-// API server's versions can't be compared, any other version counts as later.
+// newer reports whether a is a later version of the same object than b. If the versions cannot
+// be compared, any other version counts as later.
 func newer(a, b *unstructured.Unstructured) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	if err != nil {
@@ -178,12 +176,12 @@ func newer(a, b *unstructured.Unstructured) bool {
 
 func (a *pendingWrites) expired(w pendingWrite) bool { return a.clock.Since(w.at) > pendingWriteTTL }
 
-// expireLater has expire called in a while, unless it will be anyway.
+// expireLater schedules expire unless it is scheduled.
 func (a *pendingWrites) expireLater() {
-	if a.waiting {
+	if a.scheduled {
 		return
 	}
-	a.waiting = true
+	a.scheduled = true
 	timer := a.clock.NewTimer(expireEvery)
 	go func() {
 		defer timer.Stop()
@@ -195,7 +193,7 @@ func (a *pendingWrites) expireLater() {
 	}()
 }
 
-// expire drops what has expired, and reports the creations among it.
+// expire drops expired writes and reports the creations among them.
 func (a *pendingWrites) expire() {
 	for _, created := range a.dropExpired() {
 		a.unconfirmed(created)
@@ -205,7 +203,7 @@ func (a *pendingWrites) expire() {
 func (a *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended.turn(a.clock.Now())
+	a.deletedUIDs.rotate(a.clock.Now())
 	for key, w := range a.writes {
 		if !a.expired(w) {
 			continue
@@ -215,8 +213,8 @@ func (a *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 		}
 		a.drop(key)
 	}
-	a.waiting = false
-	if len(a.writes) > 0 || a.ended.len() > 0 {
+	a.scheduled = false
+	if len(a.writes) > 0 || a.deletedUIDs.len() > 0 {
 		a.expireLater()
 	}
 	return created

@@ -120,7 +120,7 @@ func TestAheadForgets(t *testing.T) {
 	count := func() int {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return len(a.writes) + len(a.created["p-uid"]) + a.ended.len()
+		return len(a.writes) + len(a.created["p-uid"]) + a.deletedUIDs.len()
 	}
 	if got := count(); got != 9 {
 		t.Fatalf("%d things are remembered, want 3 writes, 3 creations and 3 ends", got)

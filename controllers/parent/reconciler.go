@@ -1,7 +1,6 @@
-// Package parent is the one reconcile core, under every kind of definition: it
-// observes a parent and its children, asks the hooks for the desired state,
-// applies the difference and writes the status. What makes a composite, a
-// decorator and a map differ is a Variant, three pure functions.
+// Package parent is the reconciler of all kinds of definition. It observes a parent and its
+// children, calls the hooks for the desired state, applies the difference and writes the
+// status. Composites, decorators and maps differ only in their Variant, three pure functions.
 package parent
 
 import (
@@ -29,109 +28,116 @@ import (
 
 // Config is one definition, resolved and ready to run.
 type Config struct {
-	// Definition names it in logs and errors, as "CompositeController catset".
+	// Definition is the name in logs and errors, such as "CompositeController catset".
 	Definition string
 	Variant    variant.Variant
 	Parents    []variant.ParentRule
 	Children   []variant.ChildRule
-	// Managers are the names under which children are applied on the server's side.
+	// Managers are the field managers for server-side apply of children.
 	Managers apply.Managers
-	// Inputs are what a map makes outputs of; other definitions have none.
+	// Inputs are the resources that a map makes outputs of. Only maps have any.
 	Inputs []variant.InputRule
-	// Revisions is the resource of ControllerRevisions, or nil if the definition
-	// does not roll updates out.
+	// Revisions is the resource of ControllerRevisions, or nil if the definition rolls nothing
+	// out.
 	Revisions *discovery.Resource
-	// OwnRevisions picks the definition's own out of the ControllerRevisions of one
-	// parent, for which others may roll out children too. Nil means all.
+	// OwnRevisions filters a parent's ControllerRevisions for those of this definition, as other
+	// definitions may roll out its children too. Nil means all.
 	OwnRevisions func(all []*unstructured.Unstructured) []*unstructured.Unstructured
-	// Finalizing is the definition's finalizer.
-	Finalizing Finalizing
-	// StatusWithObject has the status of parents without a status subresource written with
-	// the object. Otherwise they have none.
+	Finalizing   Finalizing
+	// StatusWithObject makes a parent without a status subresource have its status written with
+	// the object. Otherwise no status is written.
 	StatusWithObject bool
-	// Customize is how the customize hook is asked, or nil if there is none.
+	// Customize configures the customize hook, or is nil if there is none.
 	Customize *Customize
-	// Selector gives what a parent selects: orphans to adopt, or inputs. It is
-	// nil if parents select nothing; SelectorIndex then is empty, and else names
-	// the index of parents by it. Definitions that select alike share a name.
+	// Selector returns what a parent selects: orphans to adopt, or inputs. It is nil if parents
+	// select nothing. SelectorIndex names the index of parents by selector, and is empty if
+	// Selector is nil. Definitions with the same kind of selector share a name.
 	Selector      func(parent *unstructured.Unstructured) (labels.Selector, error)
 	SelectorIndex string
-	// Programs gives the programs in force. One pass asks once, so that it never
-	// mixes two revisions.
+	// Programs returns the loaded programs. A pass calls it once, so that it never mixes two
+	// revisions.
 	Programs func() Programs
-	// Timeouts bound one call, by hook.
+	// Timeouts limit one call, by hook.
 	Timeouts map[string]time.Duration
-	// ResyncPeriod is how often every parent is synced though nothing changed;
-	// zero means never.
+	// ResyncPeriod is how often every parent is synced without a change. Zero means never.
 	ResyncPeriod time.Duration
-	// Changed is called when the definition has something new to tell: a parent came or
-	// went, or a hook is not called for a while. It must return soon.
+	// Changed is called when the definition's own status may be out of date: a parent came or
+	// went, or a hook is paused. It must return soon.
 	Changed func()
 }
 
 // Environment is what all definitions of a process share.
 type Environment struct {
 	Client dynamic.Interface
-	// Metadata lists and patches the objects that are let go of with a definition. It is
-	// needed by Release alone.
+	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool
 	Events   record.EventRecorder
-	// Schemas tells how the API server merges children. If it is nil, or has no answer,
-	// the names of fields are gone by.
+	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists
+	// are merged by well-known field names.
 	Schemas *openapi.Source
 	Clock   clock.WithTicker
 	Log     logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Registry may be nil: then definitions can't name each other.
+	// Registry may be nil: definitions then do not know of each other.
 	Registry *Registry
-	// Writes and Calls bound what is under way for one parent at once.
+	// Writes and Calls limit the concurrent writes and hook calls for one parent.
 	Writes, Calls int
 }
 
 // Reconciler reconciles the parents of one definition.
 type Reconciler struct {
-	config           Config
-	env              Environment
-	parents          []parentSource
-	children         []childSource
-	inputSources     []inputSource
-	revisions        *childSource     // nil if nothing is rolled out
-	namespaces       *informer.Handle // nil if no rule looks at their labels
-	rules            []apply.Rule
-	kinds            []schema.GroupVersionKind // of parents and children
-	pendingWrites    *pendingWrites
+	*shared
+}
+
+// shared is what all passes of a definition have in common: its configuration, its caches
+// and what is remembered between passes, in memory only.
+type shared struct {
+	config       Config
+	env          Environment
+	parents      []parentSource
+	children     []childSource
+	inputSources []inputSource
+	revisions    *childSource     // nil if nothing is rolled out
+	namespaces   *informer.Handle // nil if no rule selects namespaces
+	childRules   []apply.Rule
+	kinds        []schema.GroupVersionKind // of parents and children
+
+	// By child.
+	pendingWrites *pendingWrites
+	history       *childHistory
+	detector      *fightDetector
+	// By parent.
 	passCache        *passCache
 	related          *relatedIndex
-	detector         *fightDetector
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
-	noopUpdates      *noopUpdates
-	comparisons      *apply.Memory
-	conflictBackoff  *conflictBackoff
-	droppedFields    *droppedFields
 	finalizeWaits    *finalizeWaits
 	status           *StatusWriter
+	// By definition.
+	droppedFields *droppedFields
 }
 
-// ownManager is the field manager of what this host writes as a whole.
+// ownManager is the field manager of all writes except server-side apply.
 const ownManager = "libretto"
 
-// FormerManagers are under which children may have been written before they are applied
-// on the server's side: by this host as a whole, and by metacontroller.
+// FormerManagers returns the field managers that may have written children before server-side
+// apply: this program and metacontroller.
 func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 
-// New makes the reconciler of a definition and opens the caches that it needs.
-// It must be closed.
+// New returns the reconciler of a definition and opens the caches that it needs. The caller must
+// close it.
 func New(config Config, env Environment) (*Reconciler, error) {
-	r := &Reconciler{
-		config: config, env: env, pendingWrites: newPendingWrites(env.Clock), passCache: newPassCache(),
-		related: newRelatedIndex(env.Pool), detector: newFightDetector(env.Clock), creationWaiters: newCreationWaiters(), statusLimiter: newStatusLimiter(env.Clock), noopUpdates: newNoopUpdates(), comparisons: apply.NewMemory(), conflictBackoff: newConflictBackoff(env.Clock),
-		droppedFields: newDroppedFields(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock), namespaceWaiters: newNamespaceWaiters(env.Pool),
-		finalizeWaits: newFinalizeWaits(env.Clock),
-	}
+	r := &Reconciler{&shared{
+		config: config, env: env,
+		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
+		passCache: newPassCache(), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
+		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
+		finalizeWaits: newFinalizeWaits(env.Clock), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
+		droppedFields: newDroppedFields(),
+	}}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()
@@ -140,7 +146,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	return r, nil
 }
 
-// Reconcile makes one pass over one parent.
+// Reconcile syncs one parent.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
 	parent, source := r.find(key)
 	if parent == nil {
@@ -150,14 +156,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	updated, err := r.syncFinalizer(ctx, parent, source)
 	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
-		parent, err = updated, ctx.Err() // What was begun is done; nothing else is begun.
+		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.
 	}
 	if err == nil {
-		p := &pass{Reconciler: r, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
+		p := &pass{shared: r.shared, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}
-		p.await(ctx)
+		p.awaitNamespaces(ctx)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
@@ -168,11 +174,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	return result, err
 }
 
-// Expire drops what is remembered of writes for a short time only. It is called now and then,
-// at least every minute, also if no parent is synced.
+// Expire drops state that is kept only for some minutes after a write. The caller calls it
+// at least every minute, also if no parent is reconciled.
 func (r *Reconciler) Expire() { r.detector.expire() }
 
-// forget drops what is kept of a parent that is gone.
+// forget drops the state of a deleted parent.
 func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.passCache.forget(key)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Registry holds the definitions that run in a process, so that one can name another.
+// Registry holds the running definitions of a process, so that one can name another.
 // A nil Registry is empty.
 type Registry struct {
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ func (g *Registry) remove(r *Reconciler) {
 	}
 }
 
-// claimants names the definitions but own that take a child of a parent for theirs.
-func (g *Registry) claimants(own *Reconciler, parent, child *unstructured.Unstructured) []string {
+// claimants returns the names of the definitions, other than own, that claim a child of parent.
+func (g *Registry) claimants(own string, parent, child *unstructured.Unstructured) []string {
 	if g == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (g *Registry) claimants(own *Reconciler, parent, child *unstructured.Unstru
 	defer g.mu.Unlock()
 	var names []string
 	for r := range g.running {
-		if name := r.config.Definition; name != own.config.Definition && r.takes(parent, child) && !slices.Contains(names, name) {
+		if name := r.config.Definition; name != own && r.isClaimant(parent, child) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -51,8 +51,8 @@ func (g *Registry) claimants(own *Reconciler, parent, child *unstructured.Unstru
 	return names
 }
 
-// takes reports whether a child of a parent, whose owner it is, would be the definition's.
-func (r *Reconciler) takes(parent, child *unstructured.Unstructured) bool {
+// isClaimant reports whether the definition would claim child, given that parent owned it.
+func (r *Reconciler) isClaimant(parent, child *unstructured.Unstructured) bool {
 	source := r.parentSource(parent.GroupVersionKind().GroupKind())
 	kind := child.GroupVersionKind().GroupKind()
 	declared := slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind.GroupKind() == kind })

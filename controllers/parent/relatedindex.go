@@ -18,10 +18,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// relations are the related objects of a definition's parents: what each parent's
-// customize answer asks for, the caches that this takes, and an index from
-// objects back to the parents that asked for them. Events only look things up
-// here; no hook is called for them.
+// relatedIndex holds the related objects of a definition's parents: the rules of each parent's
+// customize answer, the caches for them, and an index from objects to the parents that select
+// them. Events only look up the index; they call no hook.
 type relatedIndex struct {
 	pool  *informer.Pool
 	queue func(controller.Key) // set by Watch, before there is any event
@@ -32,29 +31,30 @@ type relatedIndex struct {
 	parents    map[controller.Key]*relatedRequest
 	index      map[indexKey]map[controller.Key]bool
 	namespaces *informer.Handle // once a rule selects namespaces
-	unserved   waiting[resourceName]
-	unfilled   waiting[schema.GroupVersionResource]
+	unserved   waiters[resourceName]
+	unsynced   waiters[schema.GroupVersionResource]
 
-	life context.Context // ends when all is let go of
-	end  context.CancelFunc
+	ctx    context.Context // ends on close
+	cancel context.CancelFunc
 }
 
-// relatedCache is a cache and the number of rules that need it.
+// relatedCache is a cache and the number of rules that use it.
 type relatedCache struct {
 	*informer.Handle
 	resource discovery.Resource
 	rules    int
-	cancel   context.CancelFunc // of who waits for it to be filled
+	cancel   context.CancelFunc // of wakeWhenSynced
 }
 
-// close lets go of the cache. Its watchers may be waiting for a lock that the caller holds.
+// close closes the cache in the background, as its handlers may wait for a lock that the caller
+// holds.
 func (c *relatedCache) close() {
 	c.cancel()
 	go c.Close()
 }
 
-// relation is what one parent asks for, and the content and the revision of the
-// scripts that it was asked for with.
+// relatedRequest is the customize answer of one parent, with the content of the parent and the
+// revision of the scripts that it was made for.
 type relatedRequest struct {
 	version  string // resourceVersion
 	content  uint64
@@ -63,20 +63,20 @@ type relatedRequest struct {
 	expires  time.Time // zero means never
 }
 
-// place is where a rule stands in the index: a name or a label, in one namespace or in any.
+// indexKey identifies an entry of the index: a name or a label, in one namespace or in any.
 type indexKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	token     string
 }
 
-// namespaceResource stands in the index for rules that select namespaces.
+// namespaceResource is also the resource in the index keys of namespace selectors.
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	life, end := context.WithCancel(context.Background())
 	return &relatedIndex{
-		life: life, end: end, unserved: waiting[resourceName]{}, unfilled: waiting[schema.GroupVersionResource]{},
+		ctx: life, cancel: end, unserved: waiters[resourceName]{}, unsynced: waiters[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},
@@ -84,35 +84,35 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	}
 }
 
-// known returns what a parent of the same content asked for before, or false if it has to be
-// asked for anew. The status is no part of the content: an answer must depend on the parent's
-// own fields only.
-func (r *relatedIndex) known(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
+// lookup returns the last answer for a parent with the same content, or false if the hook must
+// be called. The status is not part of the content: an answer must depend on the parent's other
+// fields only.
+func (r *relatedIndex) lookup(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
 	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
 		return relatedRequest{}, false
 	}
-	if known.version != parent.GetResourceVersion() && known.content != contentOf(r.seed, parent) {
+	if known.version != parent.GetResourceVersion() && known.content != hashContent(r.seed, parent) {
 		return relatedRequest{}, false
 	}
 	known.version = parent.GetResourceVersion()
 	return *known, true
 }
 
-// set notes what a parent asks for, and opens and closes caches accordingly.
+// set replaces a parent's rules, and opens and closes caches as needed.
 func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range asked.rules {
-		if err := r.open(&asked.rules[i]); err != nil {
+		if err := r.openCache(&asked.rules[i]); err != nil {
 			return err
 		}
 	}
 	r.drop(key)
 	r.unserved.drop(key)
-	asked.version, asked.content = parent.GetResourceVersion(), contentOf(r.seed, parent)
+	asked.version, asked.content = parent.GetResourceVersion(), hashContent(r.seed, parent)
 	r.parents[key] = &asked
 	for i := range asked.rules {
 		for _, place := range asked.rules[i].indexKeys() {
@@ -125,16 +125,16 @@ func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured
 	return nil
 }
 
-// forget drops a parent that is gone.
+// forget drops a deleted parent.
 func (r *relatedIndex) forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
 	r.unserved.drop(key)
-	r.unfilled.drop(key)
+	r.unsynced.drop(key)
 }
 
-// err says why some related resource can't be read at present, or nil.
+// err returns why a related resource cannot be read at present, or nil.
 func (r *relatedIndex) err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,14 +146,14 @@ func (r *relatedIndex) err() error {
 	return nil
 }
 
-// close lets go of all caches.
+// close closes all caches.
 func (r *relatedIndex) close() {
 	r.mu.Lock()
 	caches := r.caches
 	r.caches = map[schema.GroupVersionResource]*relatedCache{}
 	namespaces := r.namespaces
 	r.mu.Unlock()
-	r.end()
+	r.cancel()
 	for _, cache := range caches {
 		cache.Close()
 	}
@@ -162,14 +162,14 @@ func (r *relatedIndex) close() {
 	}
 }
 
-func (r *relatedIndex) open(rule *relatedRule) error {
+func (r *relatedIndex) openCache(rule *relatedRule) error {
 	gvr := rule.resource.GroupVersionResource
 	cache := r.caches[gvr]
 	if cache == nil {
-		ctx, cancel := context.WithCancel(r.life)
+		ctx, cancel := context.WithCancel(r.ctx)
 		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
-		go r.wakeWhenFilled(ctx, gvr, cache.Handle)
+		go r.wakeWhenSynced(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (r *relatedIndex) open(rule *relatedRule) error {
 		return nil
 	}
 	r.namespaces = r.pool.Open(namespaceResource)
-	go r.wakeWhenFilled(r.life, namespaceResource, r.namespaces)
+	go r.wakeWhenSynced(r.ctx, namespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
 }
 
@@ -206,8 +206,8 @@ func (r *relatedIndex) drop(key controller.Key) {
 	}
 }
 
-// places are where a rule is found from an object that it might match: by name,
-// by a label, or by a label of the namespace if the rule names nothing closer.
+// indexKeys returns the keys under which objects find the rule: names, labels, or labels of the
+// namespace if the rule has nothing more selective.
 func (r *relatedRule) indexKeys() []indexKey {
 	gvr := r.resource.GroupVersionResource
 	var places []indexKey
@@ -235,11 +235,11 @@ func (r *relatedRule) indexKeys() []indexKey {
 	return places
 }
 
-// ofNamespace begins a token that is a label of an object's namespace.
+// ofNamespace is the prefix of a token for a label of an object's namespace.
 const ofNamespace = "namespace "
 
-// tokens are those under which rules stand that might match an object.
-func (r *relatedIndex) indexKeys(object *unstructured.Unstructured) []string {
+// tokens returns the tokens of the rules that may select an object.
+func (r *relatedIndex) tokens(object *unstructured.Unstructured) []string {
 	tokens := append(informer.PairsOf(object.GetLabels()), "/"+object.GetName())
 	if r.namespaces != nil && object.GetNamespace() != "" {
 		for _, pair := range informer.PairsOf(r.labelsOf(object.GetNamespace())) {
@@ -249,7 +249,7 @@ func (r *relatedIndex) indexKeys(object *unstructured.Unstructured) []string {
 	return tokens
 }
 
-// event enqueues the parents that asked for an object, as it was or as it is.
+// event enqueues the parents that selected the old or the new state of an object.
 func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) {
 	if e.Replay {
 		return
@@ -257,16 +257,16 @@ func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
-		r.askedFor(gvr, e.Old)
+		r.enqueueRequesters(gvr, e.Old)
 	}
 	if e.New != nil {
-		r.askedFor(gvr, e.New)
+		r.enqueueRequesters(gvr, e.New)
 	}
 }
 
-// askedFor enqueues the parents that asked for an object; the lock is held.
-func (r *relatedIndex) askedFor(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
-	for _, token := range r.indexKeys(object) {
+// enqueueRequesters enqueues the parents that select an object. The lock must be held.
+func (r *relatedIndex) enqueueRequesters(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
+	for _, token := range r.tokens(object) {
 		for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
 			for key := range r.index[indexKey{gvr, namespace, token}] {
 				if slices.ContainsFunc(r.parents[key].rules, func(rule relatedRule) bool { return rule.matches(object, r.labelsOf) }) {
@@ -277,7 +277,7 @@ func (r *relatedIndex) askedFor(gvr schema.GroupVersionResource, object *unstruc
 	}
 }
 
-// namespaceEvent enqueues the parents for which a namespace begins or ceases to be selected.
+// namespaceEvent enqueues the parents whose rules begin or cease to select a namespace.
 func (r *relatedIndex) namespaceEvent(e informer.Event) {
 	if e.Replay {
 		return
@@ -303,7 +303,7 @@ func labelsOf(object *unstructured.Unstructured) labels.Set {
 	return object.GetLabels()
 }
 
-// labelsOf gives the labels of a namespace; the lock is held.
+// labelsOf returns the labels of a namespace. The lock must be held.
 func (r *relatedIndex) labelsOf(namespace string) labels.Set {
 	if r.namespaces == nil {
 		return nil

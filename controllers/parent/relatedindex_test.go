@@ -84,13 +84,13 @@ func TestRelatedCaches(t *testing.T) {
 		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
 	}
 	r.resourcesChanged(find)
-	if _, known := r.known(key, parent, "", time.Now()); !known || len(woken) > 0 {
+	if _, known := r.lookup(key, parent, "", time.Now()); !known || len(woken) > 0 {
 		t.Errorf("a change of other resources has %d parents looked at again", len(woken))
 	}
 	served = false
 	r.resourcesChanged(find)
 	must(key)
-	if _, known := r.known(key, parent, "", time.Now()); known {
+	if _, known := r.lookup(key, parent, "", time.Now()); known {
 		t.Error("the hook is not asked again though the resource has gone")
 	}
 	cluster.Eventually(t, 20*time.Second, func() error {

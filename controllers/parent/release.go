@@ -19,15 +19,15 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// Release takes the finalizer off every parent of the kinds that are no longer
-// the definition's, because nobody would do it later. No pass may be under way.
+// Release removes the finalizer from all parents of the kinds that the definition no longer has.
+// No pass may be running.
 func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
 	config := r.config
 	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool { return !former(rule.Kind.GroupKind()) })
 	return Release(ctx, config, r.env)
 }
 
-// Release takes a definition's finalizer off all objects of its parents' resources.
+// Release removes a definition's finalizer from all objects of its parents' resources.
 func Release(ctx context.Context, config Config, env Environment) error {
 	if config.Finalizing.Name == "" {
 		return nil
@@ -35,35 +35,35 @@ func Release(ctx context.Context, config Config, env Environment) error {
 	finalizers := Finalizers{Client: env.Metadata, Parallel: env.Writes}
 	var errs []error
 	for _, rule := range config.Parents {
-		_, err := finalizers.TakeOff(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
+		_, err := finalizers.Remove(ctx, rule.GroupVersionResource, func(name string) bool { return name == config.Finalizing.Name })
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// Finalizers finds finalizers and takes them off, by what the API server has and not by
-// caches, which may not show what was written last.
+// Finalizers finds and removes finalizers. It reads from the API server, as caches may not show
+// the last writes.
 type Finalizers struct {
 	Client metadata.Interface
-	// Parallel is how many objects are written at once. Less than one means one.
+	// Parallel limits concurrent writes. Values below one mean one.
 	Parallel int
-	// Pause is called before each page of a listing, unless it is nil.
+	// Pause is called before each page of a list, unless it is nil.
 	Pause func(context.Context) error
 }
 
 const (
-	// pageSize is how many objects are listed at once.
+	// pageSize is the number of objects in a page of a list.
 	pageSize = 500
-	// listings is how often finalizers may be found on objects that had none left.
-	listings = 5
-	// conflicts is how often an object may change between being read and being written.
-	conflicts = 10
+	// maxListings limits how often finalizers may reappear after a complete removal.
+	maxListings = 5
+	// maxConflicts limits the retries of one object.
+	maxConflicts = 10
 )
 
-// Names gives all finalizers that objects of a resource have.
+// Names returns all finalizers on objects of a resource.
 func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResource) (map[string]bool, error) {
 	names := map[string]bool{}
-	for range listings {
+	for range maxListings {
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
 			for i := range items {
 				for _, name := range items[i].Finalizers {
@@ -79,16 +79,16 @@ func (f Finalizers) Names(ctx context.Context, resource schema.GroupVersionResou
 	return names, fmt.Errorf("%s: there are too many objects to be listed before the listing expires", resource.GroupResource())
 }
 
-// TakeOff takes the finalizers for which off gives true off all objects of a resource,
-// until a whole listing shows none, and gives the number of objects that had any.
-func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionResource, off func(finalizer string) bool) (int, error) {
+// Remove removes the finalizers for which remove returns true from all objects of a resource,
+// until a complete list shows none. It returns the number of objects that had any.
+func (f Finalizers) Remove(ctx context.Context, resource schema.GroupVersionResource, remove func(finalizer string) bool) (int, error) {
 	taken := 0
-	for listed := 0; listed < listings; {
+	for listed := 0; listed < maxListings; {
 		found := 0
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
-			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, off) })
+			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, remove) })
 			found += len(items)
-			done, err := f.takeOffAll(ctx, resource, items, off)
+			done, err := f.removeFromPage(ctx, resource, items, remove)
 			taken += done
 			return err
 		})
@@ -103,8 +103,8 @@ func (f Finalizers) TakeOff(ctx context.Context, resource schema.GroupVersionRes
 		resource.GroupResource())
 }
 
-// pages calls f for each page of a listing, also after f has failed, and gives what went
-// wrong. It is not whole if it took so long that the API server knows nothing of it any more.
+// pages calls each for every page of a list, also after an error, and returns all errors. whole
+// is false if the list expired before its end.
 func (f Finalizers) pages(
 	ctx context.Context, resource schema.GroupVersionResource, each func([]metav1.PartialObjectMetadata) error,
 ) (whole bool, err error) {
@@ -118,7 +118,7 @@ func (f Finalizers) pages(
 		}
 		page, err := f.Client.Resource(resource).List(ctx, options)
 		switch {
-		case apierrors.IsNotFound(err): // The resource is no longer served: there are no objects.
+		case apierrors.IsNotFound(err): // A resource that is no longer served has no objects.
 			return true, errors.Join(errs...)
 		case apierrors.IsResourceExpired(err) && options.Continue != "":
 			return false, errors.Join(errs...)
@@ -132,10 +132,10 @@ func (f Finalizers) pages(
 	}
 }
 
-// takeOffAll takes finalizers off the objects of one page, several at once, and gives how
-// many have lost theirs.
-func (f Finalizers) takeOffAll(
-	ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, off func(string) bool,
+// removeFromPage removes finalizers from the objects of one page concurrently. It returns how
+// many objects it has changed.
+func (f Finalizers) removeFromPage(
+	ctx context.Context, resource schema.GroupVersionResource, items []metav1.PartialObjectMetadata, remove func(string) bool,
 ) (int, error) {
 	var group errgroup.Group
 	group.SetLimit(max(f.Parallel, 1))
@@ -143,7 +143,7 @@ func (f Finalizers) takeOffAll(
 	var done atomic.Int64
 	for i := range items {
 		group.Go(func() error {
-			if err := f.takeOff(ctx, resource, &items[i], off); err != nil {
+			if err := f.removeFrom(ctx, resource, &items[i], remove); err != nil {
 				errs[i] = fmt.Errorf("%s %s: %w", resource.GroupResource(), cache.NewObjectName(items[i].Namespace, items[i].Name), err)
 				return nil
 			}
@@ -155,19 +155,19 @@ func (f Finalizers) takeOffAll(
 	return int(done.Load()), joinErrors(errs)
 }
 
-// takeOff takes finalizers off one object, which may change meanwhile.
-func (f Finalizers) takeOff(
-	ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, off func(string) bool,
+// removeFrom removes finalizers from one object. It retries conflicts.
+func (f Finalizers) removeFrom(
+	ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, remove func(string) bool,
 ) error {
 	endpoint := f.Client.Resource(resource).Namespace(object.Namespace)
 	var err error
-	for range conflicts {
+	for range maxConflicts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		patch, marshalErr := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid": object.UID, "resourceVersion": object.ResourceVersion,
-			"finalizers": slices.DeleteFunc(slices.Clone(object.Finalizers), off),
+			"finalizers": slices.DeleteFunc(slices.Clone(object.Finalizers), remove),
 		}})
 		if marshalErr != nil {
 			return marshalErr
@@ -176,7 +176,7 @@ func (f Finalizers) takeOff(
 		if !apierrors.IsConflict(err) {
 			break
 		}
-		if object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{}); err != nil || !slices.ContainsFunc(object.Finalizers, off) {
+		if object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{}); err != nil || !slices.ContainsFunc(object.Finalizers, remove) {
 			break
 		}
 	}

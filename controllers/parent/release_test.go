@@ -204,7 +204,7 @@ func TestTakeOff(t *testing.T) {
 			p := newPaged("mine", "a", "mine", "other", "a mine b")
 			tc.setUp(p)
 			things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-			taken, err := Finalizers{Client: p}.TakeOff(t.Context(), things, func(name string) bool { return name == "mine" })
+			taken, err := Finalizers{Client: p}.Remove(t.Context(), things, func(name string) bool { return name == "mine" })
 			if taken != tc.taken || p.listings != tc.listings {
 				t.Errorf("%s: %d objects in %d listings, want %d in %d", tc.reason, taken, p.listings, tc.taken, tc.listings)
 			}

@@ -7,11 +7,12 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// renewFunc makes a change anew for its object as the API server has it now, or gives nil.
+// renewFunc returns a change recomputed for the live object, or nil if it is not needed any
+// more.
 type renewFunc func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error)
 
-// renewChild makes changes of children anew: by the rules by which children are claimed,
-// and by the difference to what is desired. It is called side by side.
+// renewChild returns a renewFunc for children. It applies the rules of claiming and computes the
+// difference again. It is safe for concurrent use.
 func (p *pass) renewChild(desired variant.Desired) renewFunc {
 	return func(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
 		fields, _, err := unstructured.NestedSlice(live.Object, "metadata", "managedFields")
@@ -19,8 +20,8 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 			return nil, err
 		}
 		live = variant.WithMetadata(live)
-		live.SetManagedFields(nil) // As caches have it.
-		claimed := claimChildren(p.parent, p.rule, []*unstructured.Unstructured{live})
+		live.SetManagedFields(nil) // Like cached objects.
+		claimed := claimChildren(p.parent, p.claim, []*unstructured.Unstructured{live})
 		switch {
 		case change.Action == apply.ActionAdopt, change.Action == apply.ActionRelease:
 			return p.renewOwnership(change, live, claimed), nil
@@ -44,9 +45,9 @@ func (p *pass) renewChild(desired variant.Desired) renewFunc {
 	}
 }
 
-// renewOwnership gives the adoption or release of an object anew, or nil if the change is
-// none or the object is claimed otherwise now.
-func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimed) *apply.Change {
+// renewOwnership returns the adoption or release recomputed for live, or nil if change is
+// neither or live is claimed differently.
+func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructured, claimed claimResult) *apply.Change {
 	var renewed apply.Change
 	switch {
 	case change.Action == apply.ActionAdopt && len(claimed.adopt) > 0:
@@ -59,10 +60,11 @@ func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructur
 	return &renewed
 }
 
-// renewRevision makes adoptions and deletions of ControllerRevisions anew. What is to be
-// written into one goes by what it holds, so that the pass has to see it first.
+// renewRevision recomputes adoptions and deletions of ControllerRevisions. It returns nil for an
+// update: that depends on the content of the revision, so that the next pass has to observe it
+// first.
 func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
-	claimed := claimChildren(p.parent, p.revisionRule, []*unstructured.Unstructured{live})
+	claimed := claimChildren(p.parent, p.revisionClaim, []*unstructured.Unstructured{live})
 	if change.Action == apply.ActionDelete && len(claimed.owned)+len(claimed.release) > 0 {
 		change.Object, change.Observed = live, live
 		return &change, nil

@@ -13,37 +13,37 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// failure is an error of a known kind: what its message begins with, unless nobody is
-// told, and how the pass is made again.
+// failure is an error with a reason, with which its message begins, and a kind of retry.
 type failure struct {
 	reason string
 	retry  controller.Retry
 	err    error
 }
 
-// Error gives "Reason: message".
+// Error returns "Reason: message".
 func (f *failure) Error() string {
-	if f.reason == "" {
-		return f.err.Error()
-	}
 	return f.reason + ": " + f.err.Error()
 }
 
-// Unwrap gives the message without the reason.
+// Unwrap returns the error without the reason.
 func (f *failure) Unwrap() error { return f.err }
 
-// untold is how many errors of a pass are not told one by one.
+// moreErrors is the number of errors of a pass that are not reported one by one.
 type moreErrors int
 
-// Error says how many they are.
+// Error returns how many there are.
 func (n moreErrors) Error() string { return fmt.Sprintf("and %d more", int(n)) }
 
-// retryOf returns how a pass that failed with err is made again: of several errors, by
-// the one that is tried again soonest. repeatable says that scripts have gone by what
-// they were given and by nothing else.
+// applyFailed returns the failure of a write of the parent's own metadata or status.
+func applyFailed(what string, err error) error {
+	return &failure{reason: variant.ReasonApplyFailed, retry: retryOfOne(err, false), err: fmt.Errorf("%s: %w", what, err)}
+}
+
+// retryOf returns how to retry a pass that failed with err. Of several errors the one with the
+// shortest delay decides. repeatable reports whether scripts depended only on their requests.
 func retryOf(err error, repeatable bool) controller.Retry {
 	retry, known := controller.Unknown, false
-	leaves(err, func(err error) {
+	eachError(err, func(err error) {
 		one := retryOfOne(err, repeatable)
 		if known {
 			one = controller.Sooner(retry, one)
@@ -53,8 +53,8 @@ func retryOf(err error, repeatable bool) controller.Retry {
 	return retry
 }
 
-// leaves calls f for each of the errors that were joined to err.
-func leaves(err error, f func(error)) {
+// eachError calls f for each of the errors that are joined in err.
+func eachError(err error, f func(error)) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if _, counted := err.(moreErrors); counted || err == nil {
 		return
@@ -64,11 +64,11 @@ func leaves(err error, f func(error)) {
 		return
 	}
 	for _, err := range joined.Unwrap() {
-		leaves(err, f)
+		eachError(err, f)
 	}
 }
 
-// retryOfOne is retryOf for an error that is not several.
+// retryOfOne is retryOf for a single error.
 func retryOfOne(err error, repeatable bool) controller.Retry {
 	var known *failure
 	var hook *engines.Error
@@ -81,23 +81,23 @@ func retryOfOne(err error, repeatable bool) controller.Retry {
 		return retryOfHook(hook, repeatable)
 	case errors.Is(err, controller.ErrLater):
 		return controller.Waiting
-	case isAnswer(err):
+	case isAPIError(err):
 		return retryOfWrite(apply.Classify(err))
 	default:
 		return controller.Unknown
 	}
 }
 
-// isAnswer reports whether err is the API server's, or says that it could not be asked.
-func isAnswer(err error) bool {
+// isAPIError reports whether err is an answer of the API server, or shows that it could not be
+// reached.
+func isAPIError(err error) bool {
 	var status apierrors.APIStatus
 	var unreachable *url.Error
 	return errors.As(err, &status) || errors.As(err, &unreachable)
 }
 
-// retryOfHook is the row for a hook that failed. A script that says where it failed has
-// thrown, and does so again when it is given the same; other failures are those of
-// whatever runs it.
+// retryOfHook returns how to retry a failed hook. An error with a location was thrown by a
+// script, which throws again for the same request. Other failures are of the runtime.
 func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	switch err.Kind {
 	case engines.Invalid:
@@ -119,7 +119,7 @@ func retryOfHook(err *engines.Error, repeatable bool) controller.Retry {
 	}
 }
 
-// retryOfWrite is the row for a write that failed.
+// retryOfWrite returns how to retry a failed write.
 func retryOfWrite(f apply.Failure) controller.Retry {
 	switch f {
 	case apply.FailureConflict:

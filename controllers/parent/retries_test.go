@@ -60,12 +60,8 @@ func TestRetryOf(t *testing.T) {
 
 func TestFailureMessage(t *testing.T) {
 	boom := errors.New("boom")
-	told := &failure{reason: variant.ReasonApplyFailed, err: boom}
-	if got := told.Error(); got != "ApplyFailed: boom" || !errors.Is(told, boom) {
-		t.Errorf("got %q", got)
-	}
-	silent := &failure{err: fmt.Errorf("%w: %w", controller.ErrLater, boom)}
-	if got := silent.Error(); got != "to be tried again: boom" || !errors.Is(silent, controller.ErrLater) {
+	failed := &failure{reason: variant.ReasonApplyFailed, err: boom}
+	if got := failed.Error(); got != "ApplyFailed: boom" || !errors.Is(failed, boom) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -14,18 +14,17 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// observeRevisions collects the parent's ControllerRevisions (section 3.9 of the
-// specification). Those of the parent's resource that it owns are its own,
-// whatever their other labels: they outlive a change of the selector. Orphans
-// are adopted that the selector matches too. Those of another definition are left
-// alone.
+// observeRevisions collects the parent's ControllerRevisions (section 3.9 of the specification).
+// It has its own rule: those of the parent's resource that it owns are kept even if the selector
+// no longer matches, so that they outlive a change of the selector. Orphans are adopted only if
+// the selector matches too. Revisions of other definitions are ignored.
 func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Unstructured) {
 	mark := labels.Set{v1alpha1.RevisionGroupLabel: p.source.Group, v1alpha1.RevisionResourceLabel: p.source.GroupVersionResource.Resource}.AsSelector()
 	var adoptable variant.Claim
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
 	}
-	p.revisionRule = adoptable
+	p.revisionClaim = adoptable
 	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
 	all := slices.DeleteFunc(slices.Concat(c.owned, c.release, c.adopt), func(revision *unstructured.Unstructured) bool {
 		return !mark.Matches(labels.Set(revision.GetLabels()))
@@ -42,9 +41,8 @@ func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Uns
 	}
 }
 
-// writeRevisions makes the parent's ControllerRevisions the desired ones. They
-// hold how far a rollout is, so that children may only be written after them:
-// any failure ends the pass.
+// writeRevisions makes the parent's ControllerRevisions the desired ones. They hold the progress
+// of a rollout, so that children may only be written after them: any failure ends the pass.
 func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) error {
 	if p.revisions == nil || desired.Revisions == nil {
 		return nil
@@ -57,8 +55,8 @@ func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) erro
 	return p.execute(ctx, changes, p.renewRevision)
 }
 
-// revisionChanges compares by name. A revision is desired whole; one that is to
-// stay as it was observed is the observed object itself.
+// revisionChanges compares revisions by name. A desired revision is complete. One that does not
+// change is the observed object itself.
 func revisionChanges(observed, desired []*unstructured.Unstructured, owner metav1.OwnerReference, resource schema.GroupVersionResource) []apply.Change {
 	byName := map[string]*unstructured.Unstructured{}
 	for _, revision := range observed {

@@ -21,14 +21,14 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// StatusWriter writes the status of objects, and only what differs from the
-// version at hand: a status that is as it should be costs no request.
+// StatusWriter writes the status of objects if it differs from the observed one. An unchanged
+// status costs no request.
 type StatusWriter struct {
 	client  dynamic.Interface
 	schemas *openapi.Source
 	clock   clock.PassiveClock
 	mu      sync.Mutex
-	pruned  map[objectName]pruned
+	pruned  map[objectName]prunedStatus
 }
 
 type objectName struct {
@@ -36,33 +36,30 @@ type objectName struct {
 	namespace, name string
 }
 
-// pruned is a status that the API server did not store as it was sent, because
-// the schema drops or defaults some of it. Sending it again would change nothing
-// as long as the schema is the same.
-type pruned struct {
+// prunedStatus is a status that the API server did not store as sent, because the schema drops
+// or defaults a part of it. It is not sent again while the schema stays the same.
+type prunedStatus struct {
 	sent, stored map[string]any
-	// changes are those of the schema until then. known says that there is a schema, so that
-	// its changes will be noticed.
+	// changes is the number of changes of the schema until then. known is set if there is a
+	// schema, so that its changes will be noticed.
 	changes uint64
 	known   bool
 	at      time.Time
 }
 
-// prunedFor is how long a pruned status is remembered where no schema is known.
-const prunedFor = 10 * time.Minute
+// prunedStatusTTL is how long a pruned status is remembered if no schema is known.
+const prunedStatusTTL = 10 * time.Minute
 
-// NewStatusWriter returns a writer that sends through client. Schemas may be nil.
+// NewStatusWriter returns a writer that sends through client. schemas may be nil.
 func NewStatusWriter(client dynamic.Interface, schemas *openapi.Source, clock clock.PassiveClock) *StatusWriter {
-	return &StatusWriter{client: client, schemas: schemas, clock: clock, pruned: map[objectName]pruned{}}
+	return &StatusWriter{client: client, schemas: schemas, clock: clock, pruned: map[objectName]prunedStatus{}}
 }
 
-// Write makes the status of an object as desired, unless it is already. That of a custom
-// resource is replaced. Of any other the desired fields are set, as by a merge patch. Where
-// there is no status subresource the object is written with it. Write returns the object as
-// it was written, or nil if nothing was. A version of the object that is not the newest is
-// refused by the API server, and so is one that is gone: the error is then
-// controller.ErrLater, as the news of it is on its way. When ctx ends, no request is begun;
-// one that is under way ends as the client's own timeout has it.
+// Write makes the status of an object the desired one, and returns the written object, or nil if
+// nothing was written. The status of a custom resource is replaced. Of other kinds only the
+// desired fields are set, as by a merge patch. Without a status subresource the whole object is
+// written. Write returns controller.ErrLater if the object is gone or not the newest version: an
+// event will show that. If ctx ends, Write starts no request; one in progress is not canceled.
 func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) (*unstructured.Unstructured, error) {
 	if s.Stored(resource, object, desired) {
 		return nil, nil
@@ -73,23 +70,23 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 	sent := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	sent.Object["status"] = desired
 	if !resource.Custom {
-		sent.Object["status"] = merged(statusOf(object), desired)
+		sent.Object["status"] = mergePatch(statusOf(object), desired)
 	}
-	changes := s.schemas.Changes(resource.Kind) // As of now: the API server may learn a field while it answers.
+	changes := s.schemas.Changes(resource.Kind) // Before the write: the schema may change meanwhile.
 	updated, err := s.send(context.WithoutCancel(ctx), resource, sent)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// It is gone, or its CustomResourceDefinition has had a status for so short a time that the
-		// API server does not serve it yet: the two look the same.
+		// It is gone, or the API server does not serve a new status subresource yet: both
+		// return the same error.
 		return nil, fmt.Errorf("status: %w: %w", controller.ErrLater, err)
 	case err != nil:
-		return nil, fmt.Errorf("ApplyFailed: status: %w", err)
+		return nil, applyFailed("status", err)
 	}
-	s.remember(ctx, resource, nameOf(object), pruned{sent: desired, stored: judged(resource, updated, desired), changes: changes})
+	s.remember(ctx, resource, nameOf(object), prunedStatus{sent: desired, stored: comparedStatus(resource, updated, desired), changes: changes})
 	return updated, nil
 }
 
-// send writes the status of an object, or the whole object where there is no other way.
+// send writes the status of an object, or the whole object if there is no status subresource.
 func (s *StatusWriter) send(ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	at := s.client.Resource(resource.GroupVersionResource).Namespace(object.GetNamespace())
 	if resource.HasStatus {
@@ -98,22 +95,22 @@ func (s *StatusWriter) send(ctx context.Context, resource discovery.Resource, ob
 	return at.Update(ctx, object, metav1.UpdateOptions{})
 }
 
-// Stored reports whether an object has the desired status already, as far as its schema
-// can store it. One that is empty is not the same as none.
+// Stored reports whether an object has the desired status already, as far as its schema can
+// store it. An empty status differs from none.
 func (s *StatusWriter) Stored(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) bool {
 	if !resource.Custom && len(desired) == 0 {
 		return true
 	}
-	current := judged(resource, object, desired)
-	return sameStatus(current, desired) || s.storedAs(resource, nameOf(object), desired, current)
+	current := comparedStatus(resource, object, desired)
+	return sameStatus(current, desired) || s.isStoredAs(resource, nameOf(object), desired, current)
 }
 
-// judged returns the part of an object's status that is compared with the desired one.
-func judged(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
+// comparedStatus returns the part of an object's status that is compared with the desired one.
+func comparedStatus(resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) map[string]any {
 	if resource.Custom {
 		return statusOf(object)
 	}
-	return narrowed(statusOf(object), desired)
+	return selectFields(statusOf(object), desired)
 }
 
 func statusOf(object *unstructured.Unstructured) map[string]any {
@@ -123,8 +120,8 @@ func statusOf(object *unstructured.Unstructured) map[string]any {
 
 func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && apply.Equal(a, b) }
 
-// merged returns a copy of target with the fields of a merge patch.
-func merged(target, patch map[string]any) map[string]any {
+// mergePatch returns a copy of target with a merge patch applied.
+func mergePatch(target, patch map[string]any) map[string]any {
 	result := variant.MergeFields(target, nil)
 	for name, value := range patch {
 		fields, isObject := value.(map[string]any)
@@ -133,7 +130,7 @@ func merged(target, patch map[string]any) map[string]any {
 			delete(result, name)
 		case isObject:
 			before, _ := result[name].(map[string]any)
-			result[name] = merged(before, fields)
+			result[name] = mergePatch(before, fields)
 		default:
 			result[name] = value
 		}
@@ -141,8 +138,8 @@ func merged(target, patch map[string]any) map[string]any {
 	return result
 }
 
-// narrowed returns the fields of value that a merge patch names, or nil for a nil value.
-func narrowed(value, patch map[string]any) map[string]any {
+// selectFields returns the fields of value that a merge patch names, or nil for a nil value.
+func selectFields(value, patch map[string]any) map[string]any {
 	if value == nil {
 		return nil
 	}
@@ -155,7 +152,7 @@ func narrowed(value, patch map[string]any) map[string]any {
 		result[name] = has
 		fields, isObject := wanted.(map[string]any)
 		if object, both := has.(map[string]any); both && isObject {
-			result[name] = narrowed(object, fields)
+			result[name] = selectFields(object, fields)
 		}
 	}
 	return result
@@ -165,31 +162,31 @@ func nameOf(object *unstructured.Unstructured) objectName {
 	return objectName{object.GroupVersionKind().GroupKind(), object.GetNamespace(), object.GetName()}
 }
 
-// Forget drops what is remembered of an object that is gone.
+// Forget drops what is remembered of a deleted object.
 func (s *StatusWriter) Forget(key controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pruned, objectName{key.Kind.GroupKind(), key.Namespace, key.Name})
 }
 
-// storedAs reports whether the current status is what the API server made of the desired one.
-func (s *StatusWriter) storedAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
+// isStoredAs reports whether current is what the API server stored for desired.
+func (s *StatusWriter) isStoredAs(resource discovery.Resource, name objectName, desired, current map[string]any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.pruned[name]
-	return ok && (p.known || s.clock.Since(p.at) < prunedFor) && p.changes == s.schemas.Changes(resource.Kind) &&
+	return ok && (p.known || s.clock.Since(p.at) < prunedStatusTTL) && p.changes == s.schemas.Changes(resource.Kind) &&
 		sameStatus(p.sent, desired) && sameStatus(p.stored, current)
 }
 
 // remember notes what the API server made of a status, if it is not what was sent.
-func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource, name objectName, p pruned) {
+func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource, name objectName, p prunedStatus) {
 	if sameStatus(p.sent, p.stored) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.pruned, name)
 		return
 	}
-	// Asking for the schema once is what has its changes noticed.
+	// Changes of a schema are counted from the first request for it.
 	p.known, p.at = s.schemas.For(ctx, resource.Kind) != nil, s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -248,19 +248,20 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	})
 	events := record.NewFakeRecorder(10)
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	r := &Reconciler{
-		env: Environment{Client: client, Events: events}, pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+	r := &shared{
+		env: Environment{Client: client, Events: events}, pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
+		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
-	for range 2 * statusWrites {
-		p := &pass{Reconciler: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+	for range 2 * maxStatusWrites {
+		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("it gives %v", err)
 		}
 	}
-	if asked != 2*statusWrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events told", asked, 2*statusWrites, len(events.Events))
+	if asked != 2*maxStatusWrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events told", asked, 2*maxStatusWrites, len(events.Events))
 	}
 }
 
@@ -285,13 +286,14 @@ func TestStatusOfABusyParent(t *testing.T) {
 		return true, sent, nil
 	})
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	r := &Reconciler{
-		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+	r := &shared{
+		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
+		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	defer r.pendingWrites.close()
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
-	p := &pass{Reconciler: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
+	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,64 +13,64 @@ import (
 )
 
 const (
-	// statusWrites is how often in statusWindow the status of one parent is
-	// written. Every write leads to another pass, so that a hook whose status
-	// differs each time, such as by the time of day, would never rest.
-	statusWrites = 60
-	statusWindow = time.Minute
+	// maxStatusWrites limits the writes of a parent's status in statusWindow. Every write causes
+	// another pass, so that a hook whose status always differs, such as by the time of day,
+	// would loop.
+	maxStatusWrites = 60
+	statusWindow    = time.Minute
 )
 
-// pace keeps parents whose status never settles from being written without end.
+// statusLimiter limits how often the status of a parent is written.
 type statusLimiter struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
-	windows map[controller.Key]*window
+	windows map[controller.Key]*statusWrites
 }
 
-// window is the time since a parent's first write with one revision of the scripts, and
-// the writes in it since the last edit of the parent.
-type window struct {
+// statusWrites counts the writes by one revision of the scripts in a window, since the last edit of
+// the parent.
+type statusWrites struct {
 	since         time.Time
-	revision      string
-	given         uint64 // a hash of the parent's content and the scripts
+	revision      string // of the scripts
+	specHash      uint64 // a hash of the parent's content and the scripts
 	writes, edits int
-	told          bool
+	reported      bool
 }
 
 func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
-	return &statusLimiter{clock: clock, windows: map[controller.Key]*window{}}
+	return &statusLimiter{clock: clock, windows: map[controller.Key]*statusWrites{}}
 }
 
-// wait returns how long the next write has to wait, or zero. first says that nothing
-// was told of it yet. An edit of the scripts or of the parent lets it go on: that the hook
-// answers otherwise since is no fault of it. A parent that is edited all the time changes by
-// itself; scripts do not.
-func (p *statusLimiter) wait(key controller.Key, revision string, given uint64) (wait time.Duration, first bool) {
+// delay returns how long the next write has to wait, or zero. first reports whether the delay
+// was not reported yet. A new revision of the scripts resets the count. So does an edit of the
+// parent, but only volatileAfter times in a window: a parent that is edited all the time is part
+// of the loop.
+func (p *statusLimiter) delay(key controller.Key, revision string, given uint64) (wait time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.window(key, revision, given)
-	if w.writes < statusWrites {
+	if w.writes < maxStatusWrites {
 		return 0, false
 	}
-	first, w.told = !w.told, true
+	first, w.reported = !w.reported, true
 	return w.since.Add(statusWindow).Sub(p.clock.Now()), first
 }
 
-// wrote counts a write, which the API server has accepted.
-func (p *statusLimiter) wrote(key controller.Key, revision string, given uint64) {
+// countWrite counts a write that the API server has accepted.
+func (p *statusLimiter) countWrite(key controller.Key, revision string, given uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.window(key, revision, given).writes++
 }
 
-func (p *statusLimiter) window(key controller.Key, revision string, given uint64) *window {
+func (p *statusLimiter) window(key controller.Key, revision string, given uint64) *statusWrites {
 	w, now := p.windows[key], p.clock.Now()
 	switch {
 	case w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow:
-		w = &window{since: now, revision: revision, given: given}
+		w = &statusWrites{since: now, revision: revision, specHash: given}
 		p.windows[key] = w
-	case w.given != given && w.edits < fickleAfter:
-		w.given, w.writes, w.edits, w.told = given, 0, w.edits+1, false
+	case w.specHash != given && w.edits < volatileAfter:
+		w.specHash, w.writes, w.edits, w.reported = given, 0, w.edits+1, false
 	}
 	return w
 }
@@ -81,17 +81,17 @@ func (p *statusLimiter) forget(key controller.Key) {
 	delete(p.windows, key)
 }
 
-// limitStatus says that the status has to wait, and tells so on the parent.
+// limitStatus reports whether the status has to wait, and emits an event the first time.
 func (p *pass) limitStatus() bool {
-	wait, first := p.statusLimiter.wait(p.key, p.programs.Revision, p.commonInputs()[given])
+	wait, first := p.statusLimiter.delay(p.key, p.programs.Revision, p.commonInputs()[specInput])
 	if wait == 0 {
 		return false
 	}
-	p.rest = earlier(p.rest, wait)
+	p.shortestBackoff = earlier(p.shortestBackoff, wait)
 	if first {
-		p.env.Metrics.hotLoop(p.config.Definition)
+		p.env.Metrics.countHotLoop(p.config.Definition)
 		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: it is not written for %s: let it depend on what the hook is given, not on the time",
-			statusWrites, statusWindow, wait.Round(time.Second))
+			maxStatusWrites, statusWindow, wait.Round(time.Second))
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
 	return true

@@ -14,24 +14,24 @@ func TestPace(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	p := newStatusLimiter(clock)
 	restless, calm := controller.Key{Name: "restless"}, controller.Key{Name: "calm"}
-	for n := range statusWrites {
-		if wait, _ := p.wait(restless, "r1", 1); wait != 0 {
+	for n := range maxStatusWrites {
+		if wait, _ := p.delay(restless, "r1", 1); wait != 0 {
 			t.Fatalf("write %d has to wait %s", n+1, wait)
 		}
-		p.wrote(restless, "r1", 1)
+		p.countWrite(restless, "r1", 1)
 	}
 	clock.Step(20 * time.Second)
-	if wait, first := p.wait(restless, "r1", 1); wait != 40*time.Second || !first {
+	if wait, first := p.delay(restless, "r1", 1); wait != 40*time.Second || !first {
 		t.Errorf("one write more waits %s (first: %v), want 40s and to be the first", wait, first)
 	}
-	if _, first := p.wait(restless, "r1", 1); first {
+	if _, first := p.delay(restless, "r1", 1); first {
 		t.Error("it is told twice")
 	}
-	if wait, _ := p.wait(calm, "r1", 1); wait != 0 {
+	if wait, _ := p.delay(calm, "r1", 1); wait != 0 {
 		t.Errorf("another parent has to wait %s", wait)
 	}
 	clock.Step(40 * time.Second)
-	if wait, _ := p.wait(restless, "r1", 1); wait != 0 {
+	if wait, _ := p.delay(restless, "r1", 1); wait != 0 {
 		t.Errorf("still has to wait %s", wait)
 	}
 	p.forget(restless)
@@ -44,8 +44,8 @@ func TestPace(t *testing.T) {
 func TestPaceCountsAcceptedWrites(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
-	for n := range 2 * statusWrites {
-		if wait, _ := p.wait(key, "r1", 1); wait != 0 {
+	for n := range 2 * maxStatusWrites {
+		if wait, _ := p.delay(key, "r1", 1); wait != 0 {
 			t.Fatalf("after %d writes that were refused the next waits %s", n, wait)
 		}
 	}
@@ -55,17 +55,17 @@ func TestPaceAndEdits(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
 	writes := func(given uint64) (written int) {
-		for ; written < 10*statusWrites; written++ {
-			if wait, _ := p.wait(key, "r1", given); wait != 0 {
+		for ; written < 10*maxStatusWrites; written++ {
+			if wait, _ := p.delay(key, "r1", given); wait != 0 {
 				break
 			}
-			p.wrote(key, "r1", given)
+			p.countWrite(key, "r1", given)
 		}
 		return written
 	}
-	for edit := range uint64(1 + fickleAfter) {
-		if got := writes(edit); got != statusWrites {
-			t.Errorf("%d writes after edit %d, want %d", got, edit, statusWrites)
+	for edit := range uint64(1 + volatileAfter) {
+		if got := writes(edit); got != maxStatusWrites {
+			t.Errorf("%d writes after edit %d, want %d", got, edit, maxStatusWrites)
 		}
 	}
 	if got := writes(1000); got != 0 {
@@ -77,11 +77,11 @@ func TestPaceAndEdits(t *testing.T) {
 func TestPaceAndRevisions(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
-	for revision := range 5 * statusWrites {
+	for revision := range 5 * maxStatusWrites {
 		name := fmt.Sprint(revision)
-		if wait, _ := p.wait(key, name, uint64(revision)); wait != 0 {
+		if wait, _ := p.delay(key, name, uint64(revision)); wait != 0 {
 			t.Fatalf("the status of revision %s has to wait %s", name, wait)
 		}
-		p.wrote(key, name, uint64(revision))
+		p.countWrite(key, name, uint64(revision))
 	}
 }

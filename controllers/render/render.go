@@ -91,10 +91,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 		return err
 	}
 	s.running = running
-	if err := s.settle(ctx); err != nil {
-		return err
-	}
-	s.running.wakes.reset()
+	s.running.queue.reset()
 	return nil
 }
 
@@ -105,7 +102,7 @@ type running struct {
 	pool       *informer.Pool
 	events     *events
 	writes     *writes
-	wakes      *wakes
+	queue      *recordedQueue
 	cancel     context.CancelFunc
 }
 
@@ -114,9 +111,8 @@ type running struct {
 func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
 	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(programs)} }
 	config.Changed = func() {}
-	admitPhantoms(&config)
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{config: config, events: &events{}, writes: &writes{}, wakes: newWakes(), cancel: cancel}
+	r := &running{config: config, events: &events{}, writes: &writes{}, queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel}
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
 	r.pool.KeepFields(fieldManager)
@@ -126,17 +122,13 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 		return nil, err
 	}
 	r.reconciler = reconciler
-	if err := reconciler.Watch(r.wakes); err != nil {
+	if err := reconciler.Watch(r.queue); err != nil {
 		r.close()
 		return nil, err
 	}
-	if err := s.followAll(ctx, r.pool); err != nil {
+	if err := s.barrier(ctx, r.pool); err != nil {
 		r.close()
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
-	}
-	if !reconciler.WaitForSync(ctx) {
-		r.close()
-		return nil, fmt.Errorf("%s: listing its resources: %w", config.Definition, context.Cause(ctx))
 	}
 	return r, nil
 }

@@ -40,7 +40,7 @@ spec: {selector: {matchLabels: {app: a}}, mode: slow}
 `
 
 // program makes a ConfigMap that says what the parent says.
-type program struct{}
+type program struct{ engines.ProgramBase }
 
 func (program) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	mode, _, err := unstructured.NestedString(call.Request, "parent", "spec", "mode")
@@ -101,7 +101,7 @@ func session(t *testing.T, definition, creates, updates string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"Box default/a"}, s.Woken(t.Context(), "Box default/a")); diff != "" {
+	if diff := cmp.Diff([]string{"Box default/a"}, s.Enqueued()); diff != "" {
 		t.Errorf("who is woken by a change of the parent\n-want +got:\n%s", diff)
 	}
 	expectPass(t, s, updates, "update status Box a")

@@ -60,38 +60,35 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 		known := s.running.pool.Len()
 		after, err := s.running.reconciler.Reconcile(ctx, key)
 		result = Result{RequeueAfter: after.RequeueAfter, Err: err}
-		if err := s.settle(ctx); err != nil {
+		if err := s.barrier(ctx, s.running.pool); err != nil {
 			return Result{}, err
 		}
 		again = errors.Is(err, controller.ErrLater) && s.running.pool.Len() > known
 	}
 	result.Writes, result.Events = s.running.writes.take(), s.running.events.take()
 	result.Parent, err = s.Get(ctx, object)
-	s.running.wakes.reset()
+	s.running.queue.reset()
 	return result, err
 }
 
-// Edit changes the cluster as somebody else would, and returns when the
-// definition's caches show it.
+// Edit changes the cluster as another client would. It returns when the definition has processed the
+// change.
 func (s *Session) Edit(ctx context.Context, edit func(dynamic.Interface) error) error {
 	if s.running != nil {
-		s.running.wakes.reset()
+		s.running.queue.reset()
 	}
-	if err := edit(s.cluster.Client(nil)); err != nil {
+	if err := edit(s.cluster.Client(nil)); err != nil || s.running == nil {
 		return err
 	}
-	return s.settle(ctx)
+	return s.barrier(ctx, s.running.pool)
 }
 
-// Woken gives the keys of the parents that a controller would now look at because
-// of the last edit, sorted. Those that ask for it because of a related object may
-// take a moment: it waits until all of expected are there, for as long as ctx lasts.
-func (s *Session) Woken(ctx context.Context, expected ...string) []string {
+// Enqueued returns the keys of the parents that the last edit enqueued, sorted.
+func (s *Session) Enqueued() []string {
 	if s.running == nil {
 		return nil
 	}
-	s.running.wakes.awaitAll(ctx, expected)
-	return s.running.wakes.keys()
+	return s.running.queue.keys()
 }
 
 // Refuse has the cluster refuse writes to come.

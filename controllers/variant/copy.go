@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// WithMetadata gives a copy of object whose own metadata fields may be set. All
-// else, the maps of labels and annotations included, is shared.
+// WithMetadata returns a copy of object whose own metadata fields may be set. All else is
+// shared, including the maps of labels and annotations.
 func WithMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
 	fields := maps.Clone(object.Object)
 	metadata, _ := fields["metadata"].(map[string]any)
@@ -15,8 +15,8 @@ func WithMetadata(object *unstructured.Unstructured) *unstructured.Unstructured 
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// Marked gives a copy of object, which has metadata, with more labels and
-// annotations. Null ones, which accessors would trip over, are kept.
+// WithMarks returns a copy of object, which must have metadata, with more labels and
+// annotations. It keeps null ones, on which accessors fail.
 func WithMarks(object *unstructured.Unstructured, labels, annotations map[string]any) *unstructured.Unstructured {
 	marked := WithMetadata(object)
 	metadata := marked.Object["metadata"].(map[string]any)
@@ -28,8 +28,8 @@ func WithMarks(object *unstructured.Unstructured, labels, annotations map[string
 	return marked
 }
 
-// With gives a copy of a JSON object with more entries; of anything else it gives
-// those entries alone.
+// MergeFields returns a copy of a JSON object with more entries. For any other value it returns
+// a copy of more.
 func MergeFields(object any, more map[string]any) map[string]any {
 	given, _ := object.(map[string]any)
 	result := make(map[string]any, len(given)+len(more))

@@ -8,8 +8,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// HookError returns an error that begins with the reason and the name of the hook that
-// failed. It wraps controller.ErrLater if the hook's server asked to be called later.
+// HookError returns err with its reason and the name of the hook in front. It wraps
+// controller.ErrLater if the hook's server asked to be called later.
 func HookError(hook string, err error) error {
 	var e *engines.Error
 	switch {

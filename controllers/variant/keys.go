@@ -8,15 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupKey is the key of a kind's group in a request: Kind.version for core
-// kinds, Kind.group/version otherwise (section 0 of the specification).
+// GroupKey returns the key of a kind's group in a request: Kind.version for core kinds,
+// Kind.group/version otherwise (section 0 of the specification).
 func GroupKey(kind schema.GroupVersionKind) string {
 	return kind.Kind + "." + kind.GroupVersion().String()
 }
 
-// ObjectKey is the key of an object in its group, for a parent in a namespace or
-// in none (section 2.5 of the specification): namespace/name, but with relative
-// keys the name alone if the parent is namespaced.
+// ObjectKey returns the key of an object in its group (section 2.5 of the specification):
+// namespace/name, but with relative keys only the name if the parent is namespaced.
 func ObjectKey(object *unstructured.Unstructured, parentNamespace string, relative bool) string {
 	if object.GetNamespace() == "" || relative && parentNamespace != "" {
 		return object.GetName()
@@ -24,9 +23,9 @@ func ObjectKey(object *unstructured.Unstructured, parentNamespace string, relati
 	return object.GetNamespace() + "/" + object.GetName()
 }
 
-// Grouped gives the objects as a request shows them, with a group for each of
-// kinds even where there is no object of it. With relative keys a namespaced
-// parent is shown nothing of other namespaces or of none.
+// Grouped returns the objects as in a request, with a group for each of kinds even without
+// objects. With relative keys a namespaced parent sees no objects of other namespaces and no
+// cluster-scoped ones.
 func Grouped(objects []*unstructured.Unstructured, kinds []schema.GroupVersionKind, parentNamespace string, relative bool) map[string]any {
 	groups := make(map[string]any, len(kinds))
 	byKind := make(map[schema.GroupVersionKind]map[string]any, len(kinds))
@@ -45,4 +44,5 @@ func Grouped(objects []*unstructured.Unstructured, kinds []schema.GroupVersionKi
 	return groups
 }
 
+// SortedKeys returns the keys of m in order.
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,22 +11,21 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// Placement reads desired objects out of responses: it checks each against the
-// kinds that the definition declares and against the parent's scope, and fills
-// in the namespace that the hook may leave out.
+// Placement reads desired objects from responses. It checks each against the definition's kinds
+// and the parent's scope, and adds the namespace if the hook leaves it out.
 type Placement struct {
-	field   string
-	missing string // namespace of objects that have none, of a parent that is in none
-	kinds   []schema.GroupVersionKind
-	rules   map[schema.GroupVersionKind]ChildRule
+	field            string
+	defaultNamespace string // of objects of a cluster-scoped parent
+	kinds            []schema.GroupVersionKind
+	rules            map[schema.GroupVersionKind]ChildRule
 }
 
-// Finish gives an object as it is to be written, or what is wrong with it. It
-// must not change what it is given.
+// FinishFunc returns an object as it is to be written, or a problem. It must not change its
+// argument.
 type FinishFunc func(object *unstructured.Unstructured) (finished *unstructured.Unstructured, problem string)
 
-// NewPlacement makes a placement for the list in that field of a response, such
-// as "children", by the definition's rules.
+// NewPlacement returns a placement for a list of a response, such as "children", by the rules of
+// the definition.
 func NewPlacement(field string, rules []ChildRule) *Placement {
 	p := &Placement{field: field, rules: map[schema.GroupVersionKind]ChildRule{}}
 	for _, rule := range rules {
@@ -36,25 +35,24 @@ func NewPlacement(field string, rules []ChildRule) *Placement {
 	return p
 }
 
-// In gives the same placement for objects that, where the parent is in no
-// namespace and the hook names none, are to be in that one.
+// In returns the same placement with a default namespace for objects of a cluster-scoped parent.
 func (p *Placement) In(namespace string) *Placement {
 	placement := *p
-	placement.missing = namespace
+	placement.defaultNamespace = namespace
 	return &placement
 }
 
-// Kinds are the declared kinds, in the order of the rules.
+// Kinds returns the declared kinds, in the order of the rules.
 func (p *Placement) Kinds() []schema.GroupVersionKind { return slices.Clip(p.kinds) }
 
-// Objects reads the list. The hook's own objects stay as they are. What is wrong
-// with one of them is what is wrong with the response.
+// Objects reads the list. It does not change the hook's objects. A problem with one object fails
+// the response.
 func (p *Placement) Objects(response *Response, parent *unstructured.Unstructured, finish FinishFunc) []*unstructured.Unstructured {
 	listed := response.Objects(p.field)
 	objects := make([]*unstructured.Unstructured, len(listed))
 	seen := map[apply.Key]int{}
 	for i, object := range listed {
-		if problem := otherController(object, parent); problem != "" {
+		if problem := checkController(object, parent); problem != "" {
 			response.Fail("%s[%d]%s", p.field, i, problem)
 			return nil
 		}
@@ -77,21 +75,21 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 func (p *Placement) place(parent, object *unstructured.Unstructured, finish FinishFunc) (*unstructured.Unstructured, string) {
 	rule, declared := p.rules[object.GroupVersionKind()]
 	if !declared {
-		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declared())
+		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declaredKinds())
 	}
-	namespace, problem := p.namespaceOf(parent, rule, object)
+	namespace, problem := p.namespaceFor(parent, rule, object)
 	if problem != "" {
 		return nil, problem
 	}
 	return finish(inNamespace(object, namespace))
 }
 
-// namespaceOf gives the namespace of a desired object by the scope rules of
-// section 1.6 of the specification, or what is wrong.
-func (p *Placement) namespaceOf(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
+// namespaceFor returns the namespace of a desired object by the rules of section 1.6 of the
+// specification, or a problem.
+func (p *Placement) namespaceFor(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
 	given, of := object.GetNamespace(), parent.GetNamespace()
 	if given == "" && of == "" {
-		given = p.missing
+		given = p.defaultNamespace
 	}
 	switch {
 	case !rule.Namespaced && of != "":
@@ -118,7 +116,7 @@ func inNamespace(object *unstructured.Unstructured, namespace string) *unstructu
 	return moved
 }
 
-func (p *Placement) declared() string {
+func (p *Placement) declaredKinds() string {
 	if len(p.kinds) == 0 {
 		return "none"
 	}
@@ -129,7 +127,7 @@ func (p *Placement) declared() string {
 	return strings.Join(names, ", ")
 }
 
-// kindName gives "apps/v1 Deployment".
+// kindName returns a kind like "apps/v1 Deployment".
 func kindName(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + " " + kind.Kind
 }

@@ -1,14 +1,16 @@
 package variant
 
-// Reasons of the events on a parent. SyncError is metacontroller's (section 0 of
-// the specification); the more precise reason begins its message.
+// Reasons of events on a parent. SyncError is from metacontroller (section 0 of the
+// specification); its message begins with a more precise reason.
 const (
 	ReasonSyncError    = "SyncError"
 	ReasonAlreadyOwned = "AlreadyOwned"
 	ReasonApplyFailed  = "ApplyFailed"
 	ReasonMarkMissing  = "MarkMissing"
-	ReasonHotLoop      = "HotLoop"
-	// ReasonStatusNotStored is that of a status of which the API server drops fields.
+	// ReasonFieldConflict begins messages only; it is no event's reason.
+	ReasonFieldConflict = "FieldConflict"
+	ReasonHotLoop       = "HotLoop"
+	// ReasonStatusNotStored is for a status with fields that the API server drops.
 	ReasonStatusNotStored = "StatusNotStored"
 	ReasonNotFinalized    = "NotFinalized"
 )

@@ -11,8 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Response reads an answer field by field and remembers the first thing that is
-// wrong with it, so that a variant reads like the list of its fields.
+// Response reads an answer field by field and keeps the first problem.
 type Response struct {
 	hook   string
 	fields map[string]any
@@ -20,23 +19,22 @@ type Response struct {
 	err    error
 }
 
-// ResponseRules say what is made of a response that is not quite what it should be.
+// ResponseRules configure how a response is checked.
 type ResponseRules struct {
-	// Fields are the names that a response may have.
+	// Fields are the known fields.
 	Fields []string
-	// RefuseUnknown makes any other name an error.
+	// RefuseUnknown rejects unknown fields.
 	RefuseUnknown bool
-	// AllowAbsentList takes an absent list for an empty one. It is for those who
-	// wrote responseUnMarshallMode: loose out.
+	// AllowAbsentList reads an absent list as empty, for hooks with an explicit
+	// responseUnMarshallMode: loose.
 	AllowAbsentList bool
-	// Unwrap says what helps against a response within {status, body}, or is empty if
-	// such an answer is read like any other.
+	// Unwrap is the remedy for a response inside {status, body}. If it is empty, such a response
+	// is read like any other.
 	Unwrap string
 }
 
-// RulesOf are those of a hook of the definition (section 2.5 of the specification),
-// but that the list of objects must be there unless loose was asked for in so many
-// words, or the definition makes none.
+// RulesFor returns the rules of a hook (section 2.5 of the specification). The list of objects
+// is required, unless the definition makes none or the hook is explicitly loose.
 func RulesFor(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 	return ResponseRules{
 		Fields:          fields,
@@ -46,8 +44,8 @@ func RulesFor(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 	}
 }
 
-// UnwrapFor says how a hook that answers {status, body}, as functions behind an HTTP server
-// do, is made to answer the response itself.
+// UnwrapFor returns how to make a hook that answers {status, body}, as functions behind an HTTP
+// server do, answer with the response itself.
 func UnwrapFor(hook *v1alpha1.Hook) string {
 	const bodyAlone = "return what is in its body, and nothing around it"
 	switch {
@@ -60,7 +58,7 @@ func UnwrapFor(hook *v1alpha1.Hook) string {
 	}
 }
 
-// ReadResponse begins to read an answer.
+// ReadResponse returns a Response for an answer.
 func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	r := &Response{hook: answer.Call.Hook, rules: rules}
 	if answer.Err != nil {
@@ -72,15 +70,15 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(rules.Fields))
 	}
 	r.fields = fields
-	if rules.Unwrap != "" && r.wrapped() {
+	if rules.Unwrap != "" && r.isWrapped() {
 		r.Fail("the hook answered {%s}, which holds the response in its body: %s", list(SortedKeys(fields)), rules.Unwrap)
 	}
 	return r
 }
 
-// wrapped says whether an answer is what a function behind an HTTP server gives back. No
-// response has a number for its status, or a body.
-func (r *Response) wrapped() bool {
+// isWrapped reports whether an answer is that of a function behind an HTTP server. No response
+// has a numeric status or a body.
+func (r *Response) isWrapped() bool {
 	if _, ok := r.fields["body"]; !ok || slices.Contains(r.rules.Fields, "body") {
 		return false
 	}
@@ -89,21 +87,20 @@ func (r *Response) wrapped() bool {
 
 func isNumber(value any) bool { return KindOf(value) == KindOf(int64(0)) }
 
-// Err gives the first thing that was wrong, or nil. It is asked for when all
-// fields have been read.
+// Err returns the first problem, or nil. It is called after all fields are read.
 func (r *Response) Err() error {
 	if r.rules.RefuseUnknown {
-		r.refuseUnknown(r.rules.Fields)
+		r.rejectUnknown(r.rules.Fields)
 	}
 	return r.err
 }
 
-// Objects reads a list of objects that each have apiVersion, kind and name. The
-// list must be there, be it empty or null, unless the rules allow otherwise.
+// Objects reads a list of objects that each have apiVersion, kind and name. The list is
+// required, but may be empty or null, unless the rules allow otherwise.
 func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	value, present := r.fields[field]
 	if !present && !r.rules.AllowAbsentList {
-		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.mistaken())
+		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.unknownFieldHint())
 	}
 	items, ok := value.([]any)
 	if !ok && value != nil {
@@ -111,7 +108,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for i, item := range items {
-		object, problem := objectOf(item)
+		object, problem := parseObject(item)
 		if problem != "" {
 			r.Fail("%s[%d]%s", field, i, problem)
 			continue
@@ -121,7 +118,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	return objects
 }
 
-// Map reads an object; null and absent give nil.
+// Map reads an object. It returns nil for null and absent.
 func (r *Response) Map(field string) map[string]any {
 	value, ok := r.fields[field].(map[string]any)
 	if !ok && r.fields[field] != nil {
@@ -130,7 +127,7 @@ func (r *Response) Map(field string) map[string]any {
 	return value
 }
 
-// Maps reads a list of objects of any shape; null and absent give none.
+// Maps reads a list of objects of any shape. It returns none for null and absent.
 func (r *Response) Maps(field string) []map[string]any {
 	items, ok := r.fields[field].([]any)
 	if !ok && r.fields[field] != nil {
@@ -147,7 +144,7 @@ func (r *Response) Maps(field string) []map[string]any {
 	return objects
 }
 
-// Seconds reads a number; null and absent give 0.
+// Seconds reads a number. It returns 0 for null and absent.
 func (r *Response) Seconds(field string) float64 {
 	switch value := r.fields[field].(type) {
 	case nil:
@@ -162,10 +159,10 @@ func (r *Response) Seconds(field string) float64 {
 	}
 }
 
-// seconds keeps a time to what a clock can count.
+// seconds limits a time to what a time.Duration can hold.
 func seconds(value float64) float64 { return max(0, min(value, 100*365*24*3600)) }
 
-// Bool reads a boolean; null and absent give false.
+// Bool reads a boolean. It returns false for null and absent.
 func (r *Response) Bool(field string) bool {
 	value, ok := r.fields[field].(bool)
 	if !ok && r.fields[field] != nil {
@@ -174,14 +171,14 @@ func (r *Response) Bool(field string) bool {
 	return value
 }
 
-// Fail says what is wrong with the response, unless something was before.
+// Fail records a problem, unless there is one.
 func (r *Response) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = HookError(r.hook, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
-func (r *Response) refuseUnknown(known []string) {
+func (r *Response) rejectUnknown(known []string) {
 	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(known, field) {
 			r.Fail("%s: is no field of this hook's response, which has %s", field, list(known))
@@ -189,9 +186,8 @@ func (r *Response) refuseUnknown(known []string) {
 	}
 }
 
-// mistaken points at the first field that no response has, which may be the one that
-// is missing under another name.
-func (r *Response) mistaken() string {
+// unknownFieldHint names the first unknown field, as the missing one may be misspelled.
+func (r *Response) unknownFieldHint() string {
 	for _, field := range SortedKeys(r.fields) {
 		if !slices.Contains(r.rules.Fields, field) {
 			return fmt.Sprintf(" (there is %q)", field)
@@ -200,7 +196,7 @@ func (r *Response) mistaken() string {
 	return ""
 }
 
-// kindOf names a JSON type for people.
+// KindOf returns the name of a JSON type for messages.
 func KindOf(value any) string {
 	switch value.(type) {
 	case nil:

@@ -13,129 +13,114 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// Variant is what makes the kinds of definition differ: pure functions, called
-// in this order in one pass. What they are given is shared and read-only.
+// Variant makes the difference between the kinds of definition. Its functions are pure and
+// called in this order in one pass. Their arguments are shared and read-only.
 type Variant interface {
-	// Claim says how the children of a parent are told from other objects. An
-	// error says what is wrong with the parent.
+	// Claim returns the rule by which the parent owns children. An error describes a problem of
+	// the parent.
 	Claim(parent *unstructured.Unstructured) (Claim, error)
-	// Calls gives the questions to ask the hooks, to be asked side by side. An
-	// error says what is wrong with what was observed.
+	// Calls returns the calls of hooks, which are made concurrently. An error describes a
+	// problem of the observed objects.
 	Calls(observed Observed) ([]Call, error)
-	// Desired makes one desired state of the answers, which are in the order of
-	// the calls. An answer that does not fit is an *engines.Error of kind
-	// BadResponse that names the path of the wrong value. With an error nothing
-	// is written at all.
+	// Desired returns the desired state. The answers are in the order of the calls. An invalid
+	// answer is an *engines.Error of kind BadResponse with the path of the wrong value. After an
+	// error nothing is written.
 	Desired(observed Observed, answers []Answer) (Desired, error)
 }
 
 // Claim is the rule by which a parent owns children.
 type Claim struct {
-	// Selector matches the labels of the children: objects without an owner that
-	// it matches are adopted, owned ones that it does not match are released. If
-	// it is nil, nothing is adopted or released.
+	// Selector matches the labels of children: matching orphans are adopted, owned objects that
+	// do not match are released. If it is nil, nothing is adopted or released.
 	Selector labels.Selector
-	// Marked tells the definition's own children among those that the parent
-	// owns, where others may make children for it too. Nil means all.
+	// Marked reports whether an owned object is a child of this definition, if several
+	// definitions may make children for one parent. Nil means all are.
 	Marked func(child *unstructured.Unstructured) bool
-	// Mark is what Marked looks for. It is zero where children have none.
+	// Mark is the annotation of a definition on its children, and its value, the name of the
+	// definition. The zero Mark is for definitions that need none.
 	Mark Mark
 }
 
-// Observed is all that a pass knows of the cluster.
+// Observed is the observed state of the cluster.
 type Observed struct {
 	Parent *unstructured.Unstructured
-	// Children are those the parent owns, and those it is about to adopt, in the
-	// order of the definition's rules, then by namespace and name.
-	Children []*unstructured.Unstructured
-	// Adopt and Release are the children whose owner reference is to change.
-	// Those to adopt are among Children, those to release are not.
-	Adopt, Release []*unstructured.Unstructured
-	// Revisions are the parent's ControllerRevisions, where the definition has
-	// any, by name.
-	Revisions []*unstructured.Unstructured
-	// Inputs are the objects that a map makes outputs of, in the order of its
+	// Children are the owned children and those to adopt, in the order of the definition's
 	// rules, then by namespace and name.
+	Children []*unstructured.Unstructured
+	// Adopt and Release are the children whose owner reference is to change. Children includes
+	// those to adopt, but not those to release.
+	Adopt, Release []*unstructured.Unstructured
+	// Revisions are the parent's ControllerRevisions, by name.
+	Revisions []*unstructured.Unstructured
+	// Inputs are the inputs of a map, in the order of its rules, then by namespace and name.
 	Inputs []*unstructured.Unstructured
-	// Related are the objects that the customize hook asked for, and RelatedKinds
-	// the kinds of its rules, each once.
+	// Related are the objects that the customize hook selected, and RelatedKinds the kinds of
+	// its rules, each once.
 	Related      []*unstructured.Unstructured
 	RelatedKinds []schema.GroupVersionKind
-	// Finalizing says that the finalize hook is to be asked, in place of the others.
+	// Finalizing is set if the finalize hook is called instead of the others.
 	Finalizing bool
-	// BuiltIn says that no CustomResourceDefinition defines the parent's kind. Its status
-	// belongs to another controller: only what a hook names is desired of it.
+	// BuiltIn is set if no CustomResourceDefinition defines the parent's kind. Its status
+	// belongs to another controller: only the fields that a hook names are desired.
 	BuiltIn bool
 	// Now is the time of the pass.
 	Now time.Time
-	// UpToDate says whether writing desired would leave an observed child as it is. Nil
-	// means that children are written by dynamic apply.
+	// UpToDate reports whether applying desired leaves observed unchanged. Nil means that
+	// children are written by dynamic apply.
 	UpToDate func(observed, desired *unstructured.Unstructured) (bool, error)
 }
 
-// Deleting says that the parent is being deleted.
+// Deleting reports whether the parent is being deleted.
 func (o Observed) Deleting() bool { return o.Parent.GetDeletionTimestamp() != nil }
 
-// Call is one question to one hook.
+// Call is one call of a hook.
 type Call struct {
 	Hook string
-	// Subject tells the calls of one pass to the same hook apart: a map key, or
-	// the name of a revision. It is empty where there is only one.
+	// Subject distinguishes the calls of one pass to the same hook: a map key, or the name of a
+	// revision. It is empty if there is only one.
 	Subject string
 	Request map[string]any
-	// Stamps, unless there are none, stand for the content of Request, field by
-	// field; an empty one stands for nothing. All requests with stamps to one hook
-	// about one subject have the same fields. The answer to an earlier call of this
-	// hook and subject is used again if all that the program read has its stamp still.
+	// Stamps are hashes of the fields of Request, or nil. An empty stamp matches nothing.
+	// Requests with stamps for the same hook and subject have the same fields. The last answer
+	// is reused if all fields that the program read have the same stamps.
 	Stamps map[string]string
 }
 
-// Answer is what came of a call: a body or an error.
+// Answer is the result of a call: a body or an error.
 type Answer struct {
 	Call Call
-	// Body is the response as it came, of whatever JSON type. It is read-only.
+	// Body is the response, of any JSON type. It is read-only.
 	Body any
 	Err  error
 }
 
-// FirstError gives the error of the first answer that has one.
-func FirstError(answers []Answer) error {
-	for _, a := range answers {
-		if a.Err != nil {
-			return a.Err
-		}
-	}
-	return nil
-}
-
-// Desired is what the hooks want.
+// Desired is the state that the hooks want.
 type Desired struct {
-	// Children in the order in which the hook gave them. Each is of a declared
-	// kind and has a name and, where it needs one, a namespace.
+	// Children are in the order of the response. Each has a declared kind, a name and, if its
+	// kind is namespaced, a namespace.
 	Children []*unstructured.Unstructured
-	// Keep names children that stay as they are, desired or not, there or not.
+	// Keep contains children that stay unchanged, whether or not they are desired or exist.
 	Keep map[apply.Key]bool
-	// Revisions are the ControllerRevisions that are to be there, each complete.
+	// Revisions are the desired ControllerRevisions, each complete.
 	Revisions []*unstructured.Unstructured
-	// Status replaces the parent's status, unless it is nil. That of a built-in parent has
-	// the fields to set alone, of which null ones are removed.
+	// Status replaces the parent's status, unless it is nil. For a built-in parent it has only
+	// the fields to set; null ones are removed.
 	Status map[string]any
-	// StatusMerged says that Status is the observed parent's with changes in it, so that
-	// what others have changed there since must stay.
+	// StatusMerged is set if Status is the observed status with changes, so that changes of
+	// others must be kept.
 	StatusMerged bool
-	// Labels and Annotations are set on the parent; a nil value removes one.
+	// Labels and Annotations are set on the parent. A nil value removes one.
 	Labels, Annotations map[string]*string
-	// ResyncAfterSeconds asks for another pass after that time, if it is more than zero.
+	// ResyncAfterSeconds requests another pass after that time, if it is positive.
 	ResyncAfterSeconds float64
-	// Finalized says that the finalize hook is done with the parent.
+	// Finalized is set if the finalize hook is done.
 	Finalized bool
-	// TimeDependent says that another pass over the same objects may want
-	// something else, only because it is later.
+	// TimeDependent is set if a later pass over the same objects may want something else.
 	TimeDependent bool
-	// Problems are what went wrong with part of the parent. The rest is applied,
-	// and then the pass fails with them.
+	// Problems are the errors of a part of the parent. The rest is applied, and then the pass
+	// fails.
 	Problems []error
-	// Distrust are the calls whose answers do not fit, so that they are asked again.
+	// InvalidAnswers are the calls whose answers are invalid and must not be reused.
 	InvalidAnswers []Call
 }
 

@@ -15,7 +15,7 @@ import (
 // name behind another one.
 const hashLength = 16
 
-// Hash gives the first 64 bits of the SHA-256 of a JSON value in hexadecimal. Values that
+// Hash returns the first 64 bits of the SHA-256 of a JSON value in hexadecimal. Values that
 // JSON can't tell apart have the same hash, as have 1 and 1.0. The value holds what
 // package unstructured represents JSON by; anything else is an error.
 //

@@ -14,27 +14,27 @@ import (
 
 // answer turns values of expressions into JSON, as package unstructured has it.
 type answer struct {
-	path  path
+	engines.Budget
+	path  engines.Path
 	depth int
-	left  int // bytes that the response may still take
 }
 
-// value gives the JSON of v, and whether there is any: an optional without a value
+// value returns the JSON of v, and whether there is any: an optional without a value
 // is left out. Durations and times become what string() makes of them, bytes base64,
 // and Kubernetes' types (quantities, addresses, URLs, versions) their usual text.
 func (a *answer) value(v ref.Val) (any, bool, error) {
 	switch v := v.(type) {
 	case types.Null:
-		return nil, true, a.spend(4)
+		return nil, true, a.Spend(4)
 	case types.Bool:
-		return bool(v), true, a.spend(5)
+		return bool(v), true, a.Spend(5)
 	case types.Int:
-		return int64(v), true, a.spend(8)
+		return int64(v), true, a.Spend(8)
 	case types.Uint, types.Double:
 		n, err := a.number(v)
 		return n, true, err
 	case types.String:
-		return string(v), true, a.spend(len(v) + 2)
+		return string(v), true, a.Spend(len(v) + 2)
 	case types.Bytes:
 		return a.text(base64.StdEncoding.EncodeToString(v))
 	case *types.Optional:
@@ -53,18 +53,15 @@ func (a *answer) value(v ref.Val) (any, bool, error) {
 func (a *answer) number(v ref.Val) (any, error) {
 	if n, ok := v.(types.Uint); ok {
 		if n > math.MaxInt64 {
-			return nil, a.wrong("is %d, more than the largest whole number that Kubernetes stores", uint64(n))
+			return nil, a.path.Errorf("is %d, more than the largest whole number that Kubernetes stores", uint64(n))
 		}
-		return int64(n), a.spend(8)
+		return int64(n), a.Spend(8)
 	}
 	f := float64(v.(types.Double))
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, a.wrong("is %v, which is no number in JSON", f)
+		return nil, a.path.Errorf("is %v, which is no number in JSON", f)
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return int64(f), a.spend(8)
-	}
-	return f, a.spend(8)
+	return engines.Number(f), a.Spend(8)
 }
 
 func (a *answer) other(v ref.Val) (any, bool, error) {
@@ -72,35 +69,20 @@ func (a *answer) other(v ref.Val) (any, bool, error) {
 	case types.Duration, types.Timestamp:
 		return a.text(string(v.ConvertToType(types.StringType).(types.String)))
 	case *types.Type:
-		return nil, true, a.wrong("is the type %s, which JSON does not have", v.TypeName())
+		return nil, true, a.path.Errorf("is the type %s, which JSON does not have", v.TypeName())
 	}
 	if written, ok := v.Value().(fmt.Stringer); ok {
 		return a.text(written.String())
 	}
-	return nil, true, a.wrong("is of type %s, which JSON does not have", v.Type().TypeName())
+	return nil, true, a.path.Errorf("is of type %s, which JSON does not have", v.Type().TypeName())
 }
 
-func (a *answer) text(s string) (any, bool, error) { return s, true, a.spend(len(s) + 2) }
+func (a *answer) text(s string) (any, bool, error) { return s, true, a.Spend(len(s) + 2) }
 
 // enter goes one container deeper.
 func (a *answer) enter() error {
 	if a.depth++; a.depth > maxAnswerNesting {
-		return a.wrong("is nested more than %d deep", maxAnswerNesting)
+		return a.path.Errorf("is nested more than %d deep", maxAnswerNesting)
 	}
-	return a.spend(2)
-}
-
-func (a *answer) spend(bytes int) error {
-	if a.left -= bytes; a.left < 0 {
-		return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("the response is larger than %d MiB", maxAnswerBytes>>20)}
-	}
-	return nil
-}
-
-func (a *answer) wrong(format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
-	if at := a.path.String(); at != "" {
-		message = at + ": " + message
-	}
-	return &engines.Error{Kind: engines.BadResponse, Message: message}
+	return a.Spend(2)
 }

@@ -27,19 +27,19 @@ type call struct {
 	stopped *engines.Error
 }
 
-// evaluate gives the value of an expression; where says what it is part of.
+// evaluate returns the value of an expression; where says what it is part of.
 func (c *call) evaluate(x *expression, where string) (ref.Val, *engines.Error) {
 	if c.ctx.Err() != nil {
-		return nil, framed(engines.Ended(c.ctx), x.code.at(0), where)
+		return nil, withFrame(engines.Ended(c.ctx), x.code.at(0), where)
 	}
 	v, _, err := x.program.Eval(c)
 	switch {
 	case c.stopped != nil:
-		return nil, framed(c.stopped, x.code.at(0), where)
+		return nil, withFrame(c.stopped, x.code.at(0), where)
 	case c.ctx.Err() != nil:
-		return nil, framed(engines.Ended(c.ctx), x.code.at(0), where)
+		return nil, withFrame(engines.Ended(c.ctx), x.code.at(0), where)
 	case c.spent > maxCost:
-		return nil, framed(exhausted(err), x.code.at(0), where)
+		return nil, withFrame(exhausted(err), x.code.at(0), where)
 	case err != nil:
 		return nil, x.failure(err, where)
 	default:
@@ -121,15 +121,4 @@ func (c *call) define(v *variable) ref.Val {
 	default:
 		return types.WrapErr(failure)
 	}
-}
-
-// unread are the fields of the request that no expression has asked for, sorted.
-func (c *call) unread() []string {
-	var fields []string
-	for _, field := range slices.Sorted(maps.Keys(c.request)) {
-		if !c.read[field] {
-			fields = append(fields, field)
-		}
-	}
-	return fields
 }

@@ -1,7 +1,7 @@
 // Package cel is the engine for hooks written in CEL, the expression language of
 // Kubernetes' own admission policies.
 //
-// A script is one expression that gives the whole response (sync.cel), or a YAML
+// A script is one expression with the whole response as its value (sync.cel), or a YAML
 // document with named expressions and a skeleton of the response that has
 // ${expressions} in its holes (sync.cel.yaml). Both are type-checked at load,
 // where unknown variables and wrong types are errors with line and column, in the
@@ -50,7 +50,7 @@ type engine struct {
 // location and message, the others (five at most) are its stack.
 func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
 	if src.Script == nil {
-		return nil, invalid(engines.Location{}, "the CEL engine runs scripts, and this source is an endpoint")
+		return nil, engines.InvalidError(engines.Location{}, "the CEL engine runs scripts, and this source is an endpoint")
 	}
 	text, err := scriptText(src.Script)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err != nil {
 		return nil, err
 	}
-	p := &program{path: src.Script.Path, hook: src.Hook, parameters: src.Script.Parameters, fields: c.fields}
+	p := &program{hook: src.Hook, script: src.Script, fields: c.fields}
 	if isDocument(src.Script.Path, text) {
 		p.response = c.document(text)
 	} else {

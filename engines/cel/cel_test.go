@@ -13,7 +13,7 @@ var (
 	run, answerOf         = caller.Run, caller.Answer
 )
 
-// documentOf is a source of one document.
+// documentOf returns a source of one document.
 func documentOf(text string) engines.Source {
 	return files("sync.cel.yaml", map[string]string{"sync.cel.yaml": text})
 }

@@ -5,7 +5,7 @@ type mapping []entry
 
 // entry is one field of it; key is a joined or a constant text.
 type entry struct {
-	key   joined
+	key   template
 	value node
 }
 
@@ -20,7 +20,7 @@ func (n mapping) render(r *rendering) (any, bool, error) {
 			return nil, false, err
 		}
 		if _, taken := out[name]; taken {
-			return nil, false, f.key.taken(r, name)
+			return nil, false, f.key.duplicateError(r, name)
 		}
 		if err := r.field(out, name, func() (any, bool, error) { return f.value.render(r) }); err != nil {
 			return nil, false, err
@@ -30,9 +30,9 @@ func (n mapping) render(r *rendering) (any, bool, error) {
 	return out, true, nil
 }
 
-// taken is the error for a key with holes that gives a name for the second time.
-func (n joined) taken(r *rendering, name string) error {
-	err := r.wrong("has two fields of the name %q", name)
+// duplicateError returns the error for a key with holes whose value is the name of another field.
+func (n template) duplicateError(r *rendering, name string) error {
+	err := r.path.Errorf("has two fields of the name %q", name)
 	for _, p := range n {
 		if p.code != nil {
 			return p.code.placed(err)

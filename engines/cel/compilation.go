@@ -41,7 +41,7 @@ func (c *compilation) use(fields []string) error {
 	}
 	env, err := c.base.Extend(options...)
 	if err != nil {
-		return invalid(engines.Location{File: c.src.Script.Path}, "CEL environment: "+err.Error())
+		return engines.InvalidError(engines.Location{File: c.src.Script.Path}, "CEL environment: %v", err)
 	}
 	c.env, c.fields = env, fields
 	return nil
@@ -55,8 +55,8 @@ func (v *variable) declaration() cel.EnvOption {
 
 // expression compiles a script that is one expression.
 func (c *compilation) expression(content string) node {
-	if !c.named(c.src.Hook) {
-		c.refuse(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
+	if !c.isFunction(c.src.Hook) {
+		c.addError(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
 			"function is %q, and this script is one expression, which answers the hook %s: leave function out, or write a .cel.yaml document with hooks", c.src.Script.Function, c.src.Hook))
 		return nil
 	}
@@ -67,13 +67,13 @@ func (c *compilation) expression(content string) node {
 	return &hole{code: code, where: c.src.Hook}
 }
 
-// named says whether the hook's function may be called that.
-func (c *compilation) named(hook string) bool {
+// isFunction reports whether the hook's function may be called that.
+func (c *compilation) isFunction(hook string) bool {
 	return c.src.Script.Function == "" || c.src.Script.Function == hook
 }
 
-func (c *compilation) refuse(at engines.Location, message string) {
-	c.problems = append(c.problems, invalid(at, message))
+func (c *compilation) addError(at engines.Location, message string) {
+	c.problems = append(c.problems, engines.InvalidError(at, "%s", message))
 }
 
 // err makes one error of all problems, in the order of the file.
@@ -90,12 +90,5 @@ func (c *compilation) err(ctx context.Context) error {
 		}
 		return a.Location.Column - b.Location.Column
 	})
-	first := c.problems[0]
-	for _, problem := range c.problems[1:min(len(c.problems), maxShownErrors)] {
-		first.Stack = append(first.Stack, problem.Error())
-	}
-	if more := len(c.problems) - 1; more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	return first
+	return engines.JoinErrors(c.problems)
 }

@@ -4,14 +4,15 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 func (a *answer) container(v ref.Val) (any, bool, error) {
 	switch v := v.(type) {
 	case *object:
-		return v.fields, true, a.walk(v.fields)
+		return v.fields, true, a.charge(v.fields)
 	case *array:
-		return v.elements, true, a.walk(v.elements)
+		return v.elements, true, a.charge(v.elements)
 	case traits.Mapper:
 		out, err := a.fields(v)
 		return out, true, err
@@ -30,7 +31,7 @@ func (a *answer) fields(m traits.Mapper) (any, error) {
 		key := it.Next()
 		name, ok := key.(types.String)
 		if !ok {
-			return nil, a.wrong("has a key of type %s, and fields of JSON have texts: use string()", key.Type().TypeName())
+			return nil, a.path.Errorf("has a key of type %s, and fields of JSON have texts: use string()", key.Type().TypeName())
 		}
 		if err := a.field(out, string(name), func() (any, bool, error) { return a.value(m.Get(key)) }); err != nil {
 			return nil, err
@@ -52,7 +53,7 @@ func (a *answer) field(out map[string]any, name string, value func() (any, bool,
 		return nil
 	}
 	out[name] = v
-	return a.spend(len(name) + 4)
+	return a.Spend(len(name) + 4)
 }
 
 func (a *answer) elements(l traits.Lister) (any, error) {
@@ -83,16 +84,16 @@ func (a *answer) element(out *[]any, value func() (any, bool, error)) error {
 	return nil
 }
 
-// walk charges what is shared with the request or the script, and needs no conversion.
-func (a *answer) walk(v any) error {
+// charge charges what is shared with the request or the script, and needs no conversion.
+func (a *answer) charge(v any) error {
 	switch v := v.(type) {
 	case map[string]any:
 		if err := a.enter(); err != nil {
 			return err
 		}
 		for key, value := range v {
-			a.left -= len(key) + 4
-			if err := a.walk(value); err != nil {
+			a.Budget -= engines.Budget(len(key) + 4)
+			if err := a.charge(value); err != nil {
 				return err
 			}
 		}
@@ -103,15 +104,15 @@ func (a *answer) walk(v any) error {
 			return err
 		}
 		for _, value := range v {
-			if err := a.walk(value); err != nil {
+			if err := a.charge(value); err != nil {
 				return err
 			}
 		}
 		a.depth--
 		return nil
 	case string:
-		return a.spend(len(v) + 2)
+		return a.Spend(len(v) + 2)
 	default:
-		return a.spend(8)
+		return a.Spend(8)
 	}
 }

@@ -25,14 +25,14 @@ type metered struct{ interpreter.InterpretableCall }
 
 // Eval implements interpreter.Interpretable.
 func (m *metered) Eval(vars interpreter.Activation) ref.Val {
-	v := markedTwice(m.InterpretableCall.Eval(vars))
+	v := markTwice(m.InterpretableCall.Eval(vars))
 	if c := callOf(vars); c != nil {
 		c.spend(weight(v))
 	}
 	return v
 }
 
-// callOf is the call that an evaluation belongs to: below it are the variables of
+// callOf returns the call that an evaluation belongs to: below it are the variables of
 // comprehensions. There is none while constants are computed at load.
 func callOf(vars interpreter.Activation) *call {
 	for ; vars != nil; vars = vars.Parent() {
@@ -43,7 +43,7 @@ func callOf(vars interpreter.Activation) *call {
 	return nil
 }
 
-// weight is what it costs to have made a value: one for each ten bytes of a text,
+// weight returns what it costs to have made a value: one for each ten bytes of a text,
 // which is CEL's own measure, and one for each element of a list: sums of lists are
 // not copied, so that a few could double one beyond all bounds.
 func weight(v ref.Val) uint64 {

@@ -37,14 +37,14 @@ func (c *compilation) document(content string) node {
 	}
 	fields := d.structure(root, "variables", "response", "hooks")
 	if fields["response"] != nil && fields["hooks"] != nil {
-		d.refuseNode(fields["hooks"], "response and hooks exclude each other: put the response into hooks.%s", c.src.Hook)
+		d.addNodeError(fields["hooks"], "response and hooks exclude each other: put the response into hooks.%s", c.src.Hook)
 		return nil
 	}
 	if fields["hooks"] != nil {
 		return d.severalHooks(fields["variables"], fields["hooks"])
 	}
-	if !c.named(c.src.Hook) {
-		d.refuseNode(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks", c.src.Script.Function, c.src.Hook)
+	if !c.isFunction(c.src.Hook) {
+		d.addNodeError(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks", c.src.Script.Function, c.src.Hook)
 		return nil
 	}
 	return d.body(root, fields)
@@ -54,7 +54,7 @@ func (c *compilation) document(content string) node {
 func (d *document) body(at *yaml.Node, fields map[string]*yaml.Node) node {
 	d.defineAll(fields["variables"])
 	if fields["response"] == nil {
-		d.refuseNode(at, "response is required: it is what the hook answers")
+		d.addNodeError(at, "response is required: it is what the hook answers")
 		return nil
 	}
 	return d.skeleton(fields["response"])
@@ -68,20 +68,20 @@ func (d *document) severalHooks(shared, hooks *yaml.Node) node {
 		name = d.src.Hook
 	}
 	own := d.fields
-	d.enter(fieldsOf(""))
+	d.useFields(fieldsOf(""))
 	d.defineAll(shared)
-	d.enter(own)
+	d.useFields(own)
 	byName := d.structure(hooks)
 	hook := byName[name]
 	if hook == nil {
-		d.refuseNode(hooks, "no hook %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
+		d.addNodeError(hooks, "no hook %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(byName)), ", "))
 		return nil
 	}
 	return d.body(hook, d.structure(hook, "variables", "response"))
 }
 
-func (d *document) enter(fields []string) {
+func (d *document) useFields(fields []string) {
 	if err := d.use(fields); err != nil {
-		d.refuse(engines.Location{File: d.file.path}, err.Error())
+		d.addError(engines.Location{File: d.file.path}, err.Error())
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// newEnvironment is the language without a hook's variables: Kubernetes' libraries
+// newEnvironment returns the language without a hook's variables: Kubernetes' libraries
 // but for authorization and sets, cel-go's, and our own functions. Kubernetes' base
 // environment can't be extended, because it refuses literals of mixed types, which
 // most objects are. Sets are left out because they compare each with each.
@@ -47,8 +47,8 @@ func kubernetesLibraries(env *cel.Env) (*cel.Env, error) {
 	)
 }
 
-// generalLibraries are of fixed versions, so that a new cel-go does not change
-// what scripts mean. Those without one have only had one so far.
+// generalLibraries adds cel-go's libraries in fixed versions, so that a new cel-go does not
+// change what scripts mean. Libraries without a version have had only one so far.
 func generalLibraries(env *cel.Env) (*cel.Env, error) {
 	return with(env,
 		ext.Strings(ext.StringsVersion(4), ext.StringsValidateFormatCalls(true)),
@@ -61,7 +61,7 @@ func generalLibraries(env *cel.Env) (*cel.Env, error) {
 	)
 }
 
-// ownFunctions adds ours, and replaces some of the libraries'.
+// ownFunctions adds functions of this package, and replaces some of the libraries'.
 func ownFunctions(env *cel.Env) (*cel.Env, error) {
 	return with(env, merging(), failing(), cappedRange(), cappedDistinct(), sortedInsertion())
 }

@@ -74,7 +74,7 @@ func TestEqualToJavaScript(t *testing.T) {
 	}
 }
 
-// catSet is a request of the composite, with pods in these states, by their number.
+// catSet returns a request of the composite, with pods in these states, by their number.
 func catSet(replicas int64, states ...string) map[string]any {
 	type object = map[string]any
 	pods, claims := object{"default/other": object{"metadata": object{"name": "other"}}}, object{}
@@ -104,7 +104,7 @@ func catSet(replicas int64, states ...string) map[string]any {
 	}
 }
 
-// ask gives the answer of a hook, or what it says is wrong.
+// ask returns the answer of a hook, or what it says is wrong.
 func ask(t *testing.T, engine engines.Engine, hook, path, text string, request map[string]any) (any, string) {
 	t.Helper()
 	program, err := engine.Compile(t.Context(), engines.Source{Hook: hook, Script: &engines.Script{Files: map[string]string{path: text}, Path: path}})
@@ -139,7 +139,7 @@ func definition(t *testing.T, d engines.Definition) engines.Engine {
 	return engine
 }
 
-// example is the script in an example's ConfigMap.
+// example returns the script in an example's ConfigMap.
 func example(t *testing.T, path string) string {
 	t.Helper()
 	for _, document := range strings.Split(read(t, filepath.Join("..", "..", "examples", path)), "\n---\n") {

@@ -6,68 +6,68 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// leastCost is what an expression costs at least, by the meter of cost.go, if it
+// minCost returns what an expression costs at least, by the meter of cost.go, if it
 // does not fail: only lists that stand in it have a length that is known at load.
 // Beyond maxCost it is not exact. cel-go's estimate is of no use for this: it takes
 // numbers that it does not know for the largest there is, and lists that were
 // filtered to be as long as before.
-func leastCost(e ast.Expr) uint64 {
+func minCost(e ast.Expr) uint64 {
 	switch e.Kind() {
 	case ast.CallKind:
-		return leastOfCall(e.AsCall())
+		return minCostOfCall(e.AsCall())
 	case ast.ComprehensionKind:
-		return leastOfComprehension(e.AsComprehension())
+		return minCostOfComprehension(e.AsComprehension())
 	case ast.ListKind:
-		return leastOfAll(e.AsList().Elements())
+		return minCostOfAll(e.AsList().Elements())
 	case ast.MapKind:
 		cost := uint64(0)
 		for _, entry := range e.AsMap().Entries() {
-			cost += leastCost(entry.AsMapEntry().Key()) + leastCost(entry.AsMapEntry().Value())
+			cost += minCost(entry.AsMapEntry().Key()) + minCost(entry.AsMapEntry().Value())
 		}
 		return min(cost, maxCost+1)
 	case ast.SelectKind:
-		return leastCost(e.AsSelect().Operand())
+		return minCost(e.AsSelect().Operand())
 	default:
 		return 0
 	}
 }
 
-func leastOfAll(all []ast.Expr) uint64 {
+func minCostOfAll(all []ast.Expr) uint64 {
 	cost := uint64(0)
 	for _, e := range all {
-		cost += leastCost(e)
+		cost += minCost(e)
 	}
 	return min(cost, maxCost+1)
 }
 
-func leastOfCall(c ast.CallExpr) uint64 {
+func minCostOfCall(c ast.CallExpr) uint64 {
 	args := c.Args()
 	switch c.FunctionName() {
 	case operators.LogicalAnd, operators.LogicalOr:
-		return leastCost(args[0])
+		return minCost(args[0])
 	case operators.Conditional:
-		return leastCost(args[0]) + min(leastCost(args[1]), leastCost(args[2]))
+		return minCost(args[0]) + min(minCost(args[1]), minCost(args[2]))
 	case "orValue", "or":
-		return leastCost(c.Target())
+		return minCost(c.Target())
 	}
-	cost := leastOfAll(args)
+	cost := minCostOfAll(args)
 	if c.IsMemberFunction() {
-		cost += leastCost(c.Target())
+		cost += minCost(c.Target())
 	}
 	return min(cost, maxCost+1)
 }
 
-// leastOfComprehension counts the steps of those that go through all of a list, as
+// minCostOfComprehension counts the steps of those that go through all of a list, as
 // map and filter do; all and exists may end early.
-func leastOfComprehension(c ast.ComprehensionExpr) uint64 {
-	cost := leastCost(c.IterRange()) + leastCost(c.Result())
+func minCostOfComprehension(c ast.ComprehensionExpr) uint64 {
+	cost := minCost(c.IterRange()) + minCost(c.Result())
 	length := uint64(0)
 	if c.IterRange().Kind() == ast.ListKind {
 		list := c.IterRange().AsList()
 		length = uint64(list.Size() - len(list.OptionalIndices()))
 	}
 	if condition := c.LoopCondition(); condition.Kind() == ast.LiteralKind && condition.AsLiteral() == types.True {
-		cost += length * (1 + leastCost(c.LoopStep()))
+		cost += length * (1 + minCost(c.LoopStep()))
 	}
 	return min(cost, maxCost+1)
 }

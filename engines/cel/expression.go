@@ -13,32 +13,32 @@ import (
 
 // expression is one compiled expression. It is shared by all calls.
 type expression struct {
-	code    text
+	code    sourceText
 	ast     *cel.Ast
 	program cel.Program
 	output  *cel.Type
 }
 
-// compile type-checks an expression in the environment at hand. It gives nil, and
-// notes why, for one that is wrong.
-func (c *compilation) compile(code text) *expression {
+// compile type-checks an expression in the environment at hand. It returns nil, and
+// adds an error, if the expression is wrong.
+func (c *compilation) compile(code sourceText) *expression {
 	if c.ctx.Err() != nil {
 		return nil
 	}
 	ast, issues := c.env.Compile(code.String())
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			c.refuse(code.locate(e.Location), c.explained(e.Message))
+			c.addError(code.locate(e.Location), c.explain(e.Message))
 		}
 		return nil
 	}
-	if leastCost(ast.NativeRep().Expr()) > maxCost {
-		c.refuse(code.at(0), tooDear)
+	if minCost(ast.NativeRep().Expr()) > maxCost {
+		c.addError(code.at(0), costMessage)
 		return nil
 	}
 	program, err := c.base.Program(ast, programOptions()...)
 	if err != nil {
-		c.refuse(code.at(0), err.Error())
+		c.addError(code.at(0), err.Error())
 		return nil
 	}
 	return &expression{code: code, ast: ast, program: program, output: ast.OutputType()}
@@ -46,8 +46,8 @@ func (c *compilation) compile(code text) *expression {
 
 var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
 
-// explained makes one of CEL's messages tell the way out.
-func (c *compilation) explained(message string) string {
+// explain adds to a message of CEL how to correct the expression.
+func (c *compilation) explain(message string) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	message, _, _ = strings.Cut(message, " expecting {")
 	found := undeclared.FindStringSubmatch(message)
@@ -76,8 +76,8 @@ func (c *compilation) knownVariables() string {
 	return "defined before this place are " + strings.Join(names, ", ")
 }
 
-// place is where the part of the expression with that id starts.
-func (x *expression) place(id int64) engines.Location {
+// location returns where the part of the expression with that id starts.
+func (x *expression) location(id int64) engines.Location {
 	if offsets, ok := x.ast.NativeRep().SourceInfo().GetOffsetRange(id); ok {
 		return x.code.at(int(offsets.Start))
 	}

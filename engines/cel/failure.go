@@ -10,26 +10,26 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure says what an error of cel-go means.
+// failure returns what an error of cel-go means.
 func (x *expression) failure(err error, where string) *engines.Error {
 	var inner *engines.Error
 	if errors.As(err, &inner) {
 		// The variable that failed may be asked for again, elsewhere.
 		again := *inner
 		again.Stack = slices.Clone(inner.Stack)
-		return framed(&again, x.origin(err), where)
+		return withFrame(&again, x.origin(err), where)
 	}
-	return framed(&engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}, x.origin(err), where)
+	return withFrame(&engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}, x.origin(err), where)
 }
 
-var tooDear = fmt.Sprintf("costs more than the %d that a call may: go through shorter lists", maxCost)
+var costMessage = fmt.Sprintf("costs more than the %d that a call may: go through shorter lists", maxCost)
 
 func exhausted(err error) *engines.Error {
-	return &engines.Error{Kind: engines.Exhausted, Err: err, Message: tooDear}
+	return &engines.Error{Kind: engines.Exhausted, Err: err, Message: costMessage}
 }
 
-// origin is where an error came from: the innermost part of the expression that it
-// is marked with. What is within an error of ours belongs to another expression.
+// origin returns where an error came from: the innermost part of the expression that it
+// is marked with. An *engines.Error within it belongs to another expression.
 func (x *expression) origin(err error) engines.Location {
 	at := x.code.at(0)
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -38,15 +38,15 @@ func (x *expression) origin(err error) engines.Location {
 			return at
 		case *types.Err:
 			if e.NodeID() != 0 {
-				at = x.place(e.NodeID())
+				at = x.location(e.NodeID())
 			}
 		}
 	}
 	return at
 }
 
-// framed puts a place into an error's stack. The first one is the error's own.
-func framed(e *engines.Error, at engines.Location, where string) *engines.Error {
+// withFrame puts a place into an error's stack. The first one is the error's own.
+func withFrame(e *engines.Error, at engines.Location, where string) *engines.Error {
 	if e.Location == (engines.Location{}) {
 		e.Location = at
 	}

@@ -131,7 +131,7 @@ func nested(depth int) any {
 	return v
 }
 
-// bomb is a small document of a large answer.
+// bomb returns a small document of a large answer.
 func bomb() string {
 	text := "response:\n- &a0 [x, '${1}']\n"
 	for i := range 8 {
@@ -141,7 +141,7 @@ func bomb() string {
 	return text
 }
 
-// doubled is an expression that doubles a list so often.
+// doubled returns an expression that doubles a list so often.
 func doubled(times int) string {
 	return strings.Repeat("cel.bind(a, ", times) + "[1]" + strings.Repeat(", a + a)", times)
 }

@@ -13,7 +13,7 @@ var (
 	grouped = cel.MapType(cel.StringType, cel.MapType(cel.StringType, anyObject))
 )
 
-// fieldTypes are the fields that requests can have, which expressions see as
+// fieldTypes returns the fields that requests can have, which expressions see as
 // variables (section 2 of the specification; section 9 for maps).
 func fieldTypes() map[string]*cel.Type {
 	return map[string]*cel.Type{

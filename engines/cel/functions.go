@@ -33,10 +33,10 @@ func merge(base, over traits.Mapper) ref.Val {
 		}
 		merged[key] = value
 	}
-	return sorted(merged)
+	return newDictionary(merged)
 }
 
-// failing declares fail(message), which gives no value: the hook fails with the message.
+// failing declares fail(message), which has no value: the hook fails with the message.
 func failing() cel.EnvOption {
 	return cel.Function("fail", cel.Overload("fail_string", []*cel.Type{cel.StringType}, cel.DynType,
 		cel.UnaryBinding(func(message ref.Val) ref.Val {

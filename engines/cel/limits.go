@@ -1,8 +1,6 @@
 package cel
 
 const (
-	// maxSourceBytes bounds the script, as text.
-	maxSourceBytes = 1 << 20
 	// maxExpression bounds one expression, in code points.
 	maxExpression = 100_000
 	// maxExpressionNesting bounds expressions in expressions: the parser recurses.
@@ -20,8 +18,4 @@ const (
 	maxDistinct = 1000
 	// maxAnswerNesting bounds objects in objects, in the response.
 	maxAnswerNesting = 500
-	// maxAnswerBytes bounds the response, measured as if it were JSON.
-	maxAnswerBytes = 8 << 20
-	// maxShownErrors bounds the errors that a script is refused with.
-	maxShownErrors = 5
 )

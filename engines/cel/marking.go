@@ -25,7 +25,7 @@ type marked struct {
 
 // Eval implements interpreter.Interpretable.
 func (m *marked) Eval(vars interpreter.Activation) ref.Val {
-	return markedTwice(m.InterpretableAttribute.Eval(vars))
+	return markTwice(m.InterpretableAttribute.Eval(vars))
 }
 
 // Attr implements interpreter.InterpretableAttribute. It is what ?: has of its branches.
@@ -44,7 +44,7 @@ func (b *branch) Resolve(vars interpreter.Activation) (any, error) {
 	return v, err
 }
 
-func markedTwice(v ref.Val) ref.Val {
+func markTwice(v ref.Val) ref.Val {
 	failed, ok := v.(*types.Err)
 	if !ok {
 		return v

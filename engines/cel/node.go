@@ -11,7 +11,7 @@ import (
 
 // node is a part of a response as a script describes it.
 type node interface {
-	// render gives the JSON, and whether there is any: see answer.
+	// render returns the JSON, and whether there is any: see answer.
 	render(r *rendering) (value any, kept bool, err error)
 }
 
@@ -24,9 +24,9 @@ type rendering struct {
 // constant is a part without holes. All responses share it.
 type constant struct{ value any }
 
-func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.walk(n.value) }
+func (n *constant) render(r *rendering) (any, bool, error) { return n.value, true, r.charge(n.value) }
 
-// hole is a part that is what an expression gives.
+// hole is a part that is the value of an expression.
 type hole struct {
 	code *expression
 	// where names the expression in stacks, unless its path in the response does.
@@ -55,30 +55,30 @@ func (r *rendering) where(known string) string {
 	if known != "" {
 		return known
 	}
-	return append(path{"response"}, r.path...).String()
+	return append(engines.Path{"response"}, r.path...).String()
 }
 
-// joined is text with holes in it.
-type joined []piece
+// template is text with expressions in it.
+type template []segment
 
-// piece is words, or an expression that gives some.
-type piece struct {
-	words string
-	code  *expression
+// segment is literal text, or an expression whose value is text.
+type segment struct {
+	literal string
+	code    *expression
 }
 
-func (n joined) render(r *rendering) (any, bool, error) {
+func (n template) render(r *rendering) (any, bool, error) {
 	s, err := n.text(r)
 	if err != nil {
 		return nil, false, err
 	}
-	return s, true, r.spend(len(s) + 2)
+	return s, true, r.Spend(len(s) + 2)
 }
 
-func (n joined) text(r *rendering) (string, error) {
+func (n template) text(r *rendering) (string, error) {
 	var b strings.Builder
 	for _, p := range n {
-		b.WriteString(p.words)
+		b.WriteString(p.literal)
 		if p.code == nil {
 			continue
 		}
@@ -87,14 +87,14 @@ func (n joined) text(r *rendering) (string, error) {
 			return "", err
 		}
 		b.WriteString(words)
-		if b.Len() > maxAnswerBytes {
-			return "", p.code.placed(r.spend(b.Len()))
+		if b.Len() > engines.MaxResponseBytes {
+			return "", p.code.placed(r.Spend(b.Len()))
 		}
 	}
 	return b.String(), nil
 }
 
-// text is what string() makes of the expression's value.
+// text returns what string() makes of the expression's value.
 func (x *expression) text(r *rendering) (string, error) {
 	v, failure := r.call.evaluate(x, r.where(""))
 	if failure != nil {
@@ -106,7 +106,7 @@ func (x *expression) text(r *rendering) (string, error) {
 	if written, ok := v.Value().(fmt.Stringer); ok {
 		return written.String(), nil
 	}
-	return "", framed(&engines.Error{Kind: engines.Failed, Message: notText(v.Type().TypeName())}, x.code.at(0), r.where(""))
+	return "", withFrame(&engines.Error{Kind: engines.Failed, Message: notText(v.Type().TypeName())}, x.code.at(0), r.where(""))
 }
 
 func notText(typeName string) string {

@@ -2,27 +2,27 @@ package cel
 
 // part is a piece of a text with holes: words as they are, or the code of a hole.
 type part struct {
-	words string
-	code  *text
+	literal string
+	code    *sourceText
 }
 
 // parts takes a text apart at its holes, ${...}. $${ stands for ${ itself. If a hole
-// is not closed it gives the index of its $, and otherwise -1.
-func parts(t text) ([]part, int) {
+// is not closed, parts returns the index of its $, and otherwise -1.
+func parts(t sourceText) ([]part, int) {
 	var all []part
 	words := []rune{}
 	for i := 0; i < len(t.runes); i++ {
 		switch {
-		case starts(t.runes, i, "$${"):
+		case hasPrefixAt(t.runes, i, "$${"):
 			words = append(words, '$', '{')
 			i += 2
-		case starts(t.runes, i, "${"):
+		case hasPrefixAt(t.runes, i, "${"):
 			end := holeEnd(t.runes, i+2)
 			if end < 0 {
 				return nil, i
 			}
 			if len(words) > 0 {
-				all = append(all, part{words: string(words)})
+				all = append(all, part{literal: string(words)})
 				words = words[:0]
 			}
 			code := t.cut(i+2, end)
@@ -33,12 +33,12 @@ func parts(t text) ([]part, int) {
 		}
 	}
 	if len(words) > 0 {
-		all = append(all, part{words: string(words)})
+		all = append(all, part{literal: string(words)})
 	}
 	return all, -1
 }
 
-func starts(runes []rune, at int, with string) bool {
+func hasPrefixAt(runes []rune, at int, with string) bool {
 	for n, r := range []rune(with) {
 		if at+n >= len(runes) || runes[at+n] != r {
 			return false
@@ -47,7 +47,7 @@ func starts(runes []rune, at int, with string) bool {
 	return true
 }
 
-// holeEnd is the index of the brace that closes the hole whose code starts at i, or
+// holeEnd returns the index of the brace that closes the hole whose code starts at i, or
 // -1. Braces in CEL's strings and comments don't count.
 func holeEnd(runes []rune, i int) int {
 	for depth := 0; i < len(runes); i++ {
@@ -60,7 +60,7 @@ func holeEnd(runes []rune, i int) int {
 			depth--
 		case r == '"' || r == '\'' || r == '`':
 			i = stringEnd(runes, i)
-		case starts(runes, i, "//"):
+		case hasPrefixAt(runes, i, "//"):
 			for i+1 < len(runes) && runes[i+1] != '\n' {
 				i++
 			}
@@ -69,19 +69,19 @@ func holeEnd(runes []rune, i int) int {
 	return -1
 }
 
-// stringEnd is the index of the last quote of the string that starts at i, or that
+// stringEnd returns the index of the last quote of the string that starts at i, or that
 // of the text's end. In raw strings (r"...") backslashes are no escapes.
 func stringEnd(runes []rune, i int) int {
 	quote := string(runes[i])
 	raw := i > 0 && (runes[i-1] == 'r' || runes[i-1] == 'R')
-	if triple := quote + quote + quote; quote != "`" && starts(runes, i, triple) {
+	if triple := quote + quote + quote; quote != "`" && hasPrefixAt(runes, i, triple) {
 		quote = triple
 	}
 	for i += len(quote); i < len(runes); i++ {
 		switch {
 		case runes[i] == '\\' && !raw:
 			i++
-		case starts(runes, i, quote):
+		case hasPrefixAt(runes, i, quote):
 			return i + len(quote) - 1
 		}
 	}

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"context"
-	"maps"
 
 	"github.com/google/cel-go/common/types/ref"
 
@@ -11,42 +10,31 @@ import (
 
 // program is a compiled script. It is shared by all calls.
 type program struct {
-	path, hook string
-	parameters any
-	fields     []string
-	variables  []*variable
-	response   node
+	engines.ProgramBase
+	hook      string
+	script    *engines.Script
+	fields    []string
+	variables []*variable
+	response  node
 }
 
-// Run answers one call. Parts of the request that the script gives back are parts
-// of the answer as they are, not copies. Nothing depends on the time, because CEL
-// has none.
+// Run answers one call. Parts of the request that the script returns are not
+// copied. No answer depends on the time, because CEL has no clock.
 func (p *program) Run(ctx context.Context, question engines.Call) (engines.Response, error) {
 	if ctx.Err() != nil {
 		return engines.Response{}, engines.Ended(ctx)
 	}
 	r := &rendering{
-		call:   &call{ctx: ctx, program: p, request: p.request(question), read: map[string]bool{}, values: make([]ref.Val, len(p.variables))},
-		answer: answer{left: maxAnswerBytes},
+		call:   &call{ctx: ctx, program: p, request: p.script.WithParameters(question.Request), read: map[string]bool{}, values: make([]ref.Val, len(p.variables))},
+		answer: answer{Budget: engines.MaxResponseBytes},
 	}
 	body, kept, err := p.response.render(r)
 	if err != nil {
 		return engines.Response{}, err
 	}
 	if !kept {
-		return engines.Response{}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.path},
+		return engines.Response{}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
 			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
 	}
-	return engines.Response{Body: body, Unread: r.call.unread()}, nil
-}
-
-// request is the call's request with the script's parameters.
-func (p *program) request(question engines.Call) map[string]any {
-	if p.parameters == nil {
-		return question.Request
-	}
-	request := make(map[string]any, len(question.Request)+1)
-	maps.Copy(request, question.Request)
-	request["parameters"] = p.parameters
-	return request
+	return engines.Response{Body: body, Unread: engines.Unread(r.call.request, r.call.read)}, nil
 }

@@ -20,13 +20,13 @@ func newYAMLFile(path, content string) *yamlFile {
 	return f
 }
 
-// scalar is the value of a scalar, with the places of its characters. What YAML
+// scalar returns the value of a scalar, with the places of its characters. What YAML
 // changes between source and value is white space and escapes, so the other
 // characters are found one after the other. A white one is placed where the next
 // character of the source is.
-func (f *yamlFile) scalar(node *yaml.Node) text {
-	t := text{file: f.path, runes: []rune(node.Value)}
-	c := &cursor{lines: f.lines, at: place{node.Line, node.Column}, style: node.Style}
+func (f *yamlFile) scalar(node *yaml.Node) sourceText {
+	t := sourceText{file: f.path, runes: []rune(node.Value)}
+	c := &cursor{lines: f.lines, at: position{node.Line, node.Column}, style: node.Style}
 	c.enter()
 	for _, r := range t.runes {
 		if white(r) {
@@ -44,7 +44,7 @@ func (f *yamlFile) scalar(node *yaml.Node) text {
 // cursor goes through the source of a scalar.
 type cursor struct {
 	lines [][]rune
-	at    place
+	at    position
 	style yaml.Style
 }
 
@@ -52,7 +52,7 @@ func white(r rune) bool {
 	return strings.ContainsRune(" \t\n\r\u0085\u2028\u2029", r)
 }
 
-// peek is the character at the cursor, '\n' at the end of a line, and 0 at that of the file.
+// peek returns the character at the cursor, '\n' at the end of a line, and 0 at that of the file.
 func (c *cursor) peek() rune {
 	if c.at.line > len(c.lines) {
 		return 0
@@ -66,7 +66,7 @@ func (c *cursor) peek() rune {
 
 func (c *cursor) step() {
 	if c.peek() == '\n' {
-		c.at = place{c.at.line + 1, 1}
+		c.at = position{c.at.line + 1, 1}
 		return
 	}
 	c.at.column++
@@ -97,14 +97,14 @@ func (c *cursor) enter() {
 	}
 	switch {
 	case c.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		c.at = place{c.at.line + 1, 1}
+		c.at = position{c.at.line + 1, 1}
 	case c.style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
 		c.step()
 	}
 }
 
-// next gives the place of the next character that is not white, and goes past it.
-func (c *cursor) next() place {
+// next returns the place of the next character that is not white, and goes past it.
+func (c *cursor) next() position {
 	for {
 		c.skipWhite()
 		at, blank := c.at, false
@@ -125,7 +125,7 @@ func (c *cursor) next() place {
 	}
 }
 
-// escape goes past an escape of a double-quoted scalar, and says whether it stands for something white.
+// escape goes past an escape of a double-quoted scalar, and reports whether it stands for white space.
 func (c *cursor) escape() bool {
 	c.step()
 	kind := c.peek()
@@ -138,7 +138,7 @@ func (c *cursor) escape() bool {
 	return strings.ContainsRune(" \t\n\rtnrNLP", kind) || white(value)
 }
 
-// hexDigits is how many follow the escape of that letter.
+// hexDigits returns how many follow the escape of that letter.
 func hexDigits(kind rune) int {
 	switch kind {
 	case 'x':

@@ -10,7 +10,7 @@ func (d *document) skeleton(y *yaml.Node) node {
 	d.depth++
 	defer func() { d.depth-- }()
 	if d.depth > maxSourceNesting {
-		d.refuseNode(y, "is nested more than %d deep", maxSourceNesting)
+		d.addNodeError(y, "is nested more than %d deep", maxSourceNesting)
 		return nil
 	}
 	switch y.Kind {
@@ -31,7 +31,7 @@ func (d *document) alias(y *yaml.Node) node {
 		d.anchored[y.Alias] = nil
 		d.anchored[y.Alias] = d.skeleton(y.Alias)
 	} else if d.anchored[y.Alias] == nil && len(d.problems) == 0 {
-		d.refuseNode(y, "*%s stands within what it stands for", y.Value)
+		d.addNodeError(y, "*%s stands within what it stands for", y.Value)
 	}
 	return d.anchored[y.Alias]
 }
@@ -41,22 +41,22 @@ func (d *document) mapping(y *yaml.Node) node {
 	n, seen := mapping{}, map[string]bool{}
 	for i := 0; i < len(y.Content); i += 2 {
 		key := d.key(y.Content[i])
-		if name, fixed := key.fixed(); fixed {
+		if name, fixed := key.constantText(); fixed {
 			if seen[name] {
-				d.refuseNode(y.Content[i], "the field %q stands here twice", name)
+				d.addNodeError(y.Content[i], "the field %q stands here twice", name)
 			}
 			seen[name] = true
 		}
 		n = append(n, entry{key: key, value: d.skeleton(y.Content[i+1])})
 	}
-	return n.folded()
+	return n.fold()
 }
 
-// folded is a constant, if nothing in n has a hole.
-func (n mapping) folded() node {
+// fold returns a constant, if nothing in n has a hole.
+func (n mapping) fold() node {
 	fields := map[string]any{}
 	for _, f := range n {
-		name, fixed := f.key.fixed()
+		name, fixed := f.key.constantText()
 		c, constantValue := f.value.(*constant)
 		if !fixed || !constantValue {
 			return n
@@ -72,10 +72,10 @@ func (d *document) sequence(y *yaml.Node) node {
 	for _, item := range y.Content {
 		n = append(n, d.skeleton(item))
 	}
-	return n.folded()
+	return n.fold()
 }
 
-func (n sequence) folded() node {
+func (n sequence) fold() node {
 	elements := []any{}
 	for _, item := range n {
 		c, ok := item.(*constant)
@@ -89,14 +89,14 @@ func (n sequence) folded() node {
 
 // key compiles the name of a field. One that is no text in YAML, such as 80 or
 // true, is the text that stands there.
-func (d *document) key(y *yaml.Node) joined {
-	y = resolved(y)
+func (d *document) key(y *yaml.Node) template {
+	y = resolveAlias(y)
 	switch {
 	case y.Kind != yaml.ScalarNode:
-		d.refuseNode(y, "the name of a field is a text")
+		d.addNodeError(y, "the name of a field is a text")
 		return nil
 	case y.ShortTag() == "!!merge":
-		d.refuseNode(y, "merge keys are not supported: write a hole with merge(a, b)")
+		d.addNodeError(y, "merge keys are not supported: write a hole with merge(a, b)")
 		return nil
 	default:
 		return d.joined(d.file.scalar(y))
@@ -106,6 +106,6 @@ func (d *document) key(y *yaml.Node) joined {
 // checkTag refuses tags other than the one that the value has anyway.
 func (d *document) checkTag(y *yaml.Node, tag string) {
 	if found := y.ShortTag(); found != tag {
-		d.refuseNode(y, "the tag %s is not supported: leave it out", found)
+		d.addNodeError(y, "the tag %s is not supported: leave it out", found)
 	}
 }

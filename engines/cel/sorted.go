@@ -15,7 +15,7 @@ import (
 // the lists that expressions make of them.
 type adapter struct{}
 
-// NativeToValue implements types.Adapter. What it gives shares v, and does not change it.
+// NativeToValue implements types.Adapter. The result shares v and does not change it.
 func (a adapter) NativeToValue(v any) ref.Val {
 	switch v := v.(type) {
 	case string:
@@ -27,7 +27,7 @@ func (a adapter) NativeToValue(v any) ref.Val {
 	case []ref.Val:
 		return types.NewRefValList(a, v)
 	case map[ref.Val]ref.Val:
-		return sorted(v)
+		return newDictionary(v)
 	default:
 		return types.DefaultTypeAdapter.NativeToValue(v)
 	}
@@ -44,7 +44,7 @@ func (o *object) Iterator() traits.Iterator {
 	for key := range o.fields {
 		keys = append(keys, types.String(key))
 	}
-	slices.SortFunc(keys, byKey)
+	slices.SortFunc(keys, compareKeys)
 	return types.NewRefValList(adapter{}, keys).Iterator()
 }
 
@@ -60,7 +60,7 @@ type dictionary struct {
 	entries map[ref.Val]ref.Val
 }
 
-func sorted(entries map[ref.Val]ref.Val) *dictionary {
+func newDictionary(entries map[ref.Val]ref.Val) *dictionary {
 	return &dictionary{Mapper: types.NewRefValMap(adapter{}, entries), entries: entries}
 }
 
@@ -69,13 +69,13 @@ func (d *dictionary) Iterator() traits.Iterator {
 	for key := range d.entries {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, byKey)
+	slices.SortFunc(keys, compareKeys)
 	return types.NewRefValList(adapter{}, keys).Iterator()
 }
 
-// byKey orders keys: strings as bytes, other types by their own order, and keys of
+// compareKeys orders keys: strings as bytes, other types by their own order, and keys of
 // different types by the types' names.
-func byKey(a, b ref.Val) int {
+func compareKeys(a, b ref.Val) int {
 	if x, ok := a.(types.String); ok {
 		if y, ok := b.(types.String); ok {
 			return cmp.Compare(x, y)
@@ -121,7 +121,7 @@ func insertAll(target, entries traits.Mapper) ref.Val {
 	return target
 }
 
-// insert adds an entry in place. Nobody else holds the target: it is the empty
+// insert adds an entry in place. The target has no other user: it is the empty
 // map that a comprehension starts with, or what this function made of it.
 func insert(target traits.Mapper, key, value ref.Val) ref.Val {
 	if _, taken := target.Find(key); taken {
@@ -129,7 +129,7 @@ func insert(target traits.Mapper, key, value ref.Val) ref.Val {
 	}
 	made, ok := target.(*dictionary)
 	if !ok {
-		made = sorted(map[ref.Val]ref.Val{})
+		made = newDictionary(map[ref.Val]ref.Val{})
 	}
 	made.entries[key] = value
 	made.Mapper = types.NewRefValMap(adapter{}, made.entries)

@@ -6,50 +6,50 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// place is a position in the author's file, counted from 1, in characters.
-type place struct{ line, column int }
+// position is a position in the author's file, counted from 1, in characters.
+type position struct{ line, column int }
 
-// text is source code that knows, for each of its characters, where it stands in
+// sourceText is source code that knows, for each of its characters, where it stands in
 // the author's file. A part of a YAML scalar does not stand there as it reads:
 // indentation, escapes and folded lines are between.
-type text struct {
+type sourceText struct {
 	file   string
 	runes  []rune
-	places []place // one more than runes: the last one is the end's
+	places []position // one more than runes: the last one is the end's
 }
 
-// wholeFile is the text of a file as it is.
-func wholeFile(file, content string) text {
-	t := text{file: file, runes: []rune(content)}
-	at := place{1, 1}
+// wholeFile returns the text of a file as it is.
+func wholeFile(file, content string) sourceText {
+	t := sourceText{file: file, runes: []rune(content)}
+	at := position{1, 1}
 	for _, r := range t.runes {
 		t.places = append(t.places, at)
 		at.column++
 		if r == '\n' {
-			at = place{at.line + 1, 1}
+			at = position{at.line + 1, 1}
 		}
 	}
 	t.places = append(t.places, at)
 	return t
 }
 
-func (t text) String() string { return string(t.runes) }
+func (t sourceText) String() string { return string(t.runes) }
 
-// cut is the part between two indices of characters.
-func (t text) cut(from, to int) text {
-	return text{file: t.file, runes: t.runes[from:to], places: t.places[from : to+1]}
+// cut returns the part between two indices of characters.
+func (t sourceText) cut(from, to int) sourceText {
+	return sourceText{file: t.file, runes: t.runes[from:to], places: t.places[from : to+1]}
 }
 
-// at is where the character of an index stands. CEL gives -1 for what is nowhere,
+// at returns where the character of an index stands. CEL has -1 for what has no position,
 // such as the end of an empty text.
-func (t text) at(index int) engines.Location {
+func (t sourceText) at(index int) engines.Location {
 	p := t.places[min(max(index, 0), len(t.places)-1)]
 	return engines.Location{File: t.file, Line: p.line, Column: p.column}
 }
 
-// locate translates a location that CEL gives: lines from 1 and columns from 0,
+// locate translates a location of CEL: lines from 1 and columns from 0,
 // within the text.
-func (t text) locate(l common.Location) engines.Location {
+func (t sourceText) locate(l common.Location) engines.Location {
 	index := 0
 	for line := 1; line < l.Line(); line++ {
 		for index < len(t.runes) && t.runes[index] != '\n' {

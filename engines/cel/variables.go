@@ -14,9 +14,9 @@ func (d *document) defineAll(y *yaml.Node) {
 	if y == nil {
 		return
 	}
-	y = resolved(y)
+	y = resolveAlias(y)
 	if y.Kind != yaml.SequenceNode {
-		d.refuseNode(y, "variables must be a list of {name, expression}")
+		d.addNodeError(y, "variables must be a list of {name, expression}")
 		return
 	}
 	for _, item := range y.Content {
@@ -30,12 +30,12 @@ func (d *document) defineAll(y *yaml.Node) {
 func (d *document) required(item *yaml.Node, fields map[string]*yaml.Node, name string) *yaml.Node {
 	y := fields[name]
 	if y == nil {
-		d.refuseNode(item, "%s is required", name)
+		d.addNodeError(item, "%s is required", name)
 		return nil
 	}
-	y = resolved(y)
+	y = resolveAlias(y)
 	if y.Kind != yaml.ScalarNode {
-		d.refuseNode(y, "%s must be a text", name)
+		d.addNodeError(y, "%s must be a text", name)
 		return nil
 	}
 	return y
@@ -43,23 +43,23 @@ func (d *document) required(item *yaml.Node, fields map[string]*yaml.Node, name 
 
 func (d *document) define(name, code *yaml.Node) {
 	if !variableName.MatchString(name.Value) {
-		d.refuseNode(name, "a variable's name is made of letters, digits and _: %q is not", name.Value)
+		d.addNodeError(name, "a variable's name is made of letters, digits and _: %q is not", name.Value)
 		return
 	}
 	for _, v := range d.variables {
 		if v.name == name.Value {
-			d.refuseNode(name, "the variable %q is defined twice", name.Value)
+			d.addNodeError(name, "the variable %q is defined twice", name.Value)
 			return
 		}
 	}
 	compiled := d.compile(d.file.scalar(code))
 	if compiled == nil {
-		compiled = &expression{output: cel.DynType} // So that only this one is told to be wrong.
+		compiled = &expression{output: cel.DynType} // So that the error is reported only once.
 	}
 	v := &variable{name: name.Value, code: compiled}
 	env, err := d.env.Extend(v.declaration())
 	if err != nil {
-		d.refuseNode(name, "%v", err)
+		d.addNodeError(name, "%v", err)
 		return
 	}
 	d.env, d.variables = env, append(d.variables, v)

@@ -21,18 +21,18 @@ func (d *document) parse(content string) *yaml.Node {
 	err := decoder.Decode(&parsed)
 	switch {
 	case errors.Is(err, io.EOF):
-		d.refuse(engines.Location{File: d.file.path}, "is empty: write response, or hooks")
+		d.addError(engines.Location{File: d.file.path}, "is empty: write response, or hooks")
 		return nil
 	case err != nil:
-		d.refuse(d.yamlError(err))
+		d.addError(d.yamlError(err))
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		d.refuseNode(&second, "a second YAML document starts here: a script is one")
+		d.addNodeError(&second, "a second YAML document starts here: a script is one")
 		return nil
 	case !errors.Is(err, io.EOF):
-		d.refuse(d.yamlError(err))
+		d.addError(d.yamlError(err))
 		return nil
 	}
 	return parsed.Content[0]
@@ -40,7 +40,7 @@ func (d *document) parse(content string) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// yamlError gives the place and message of an error of the YAML parser. It tells
+// yamlError returns the place and message of an error of the YAML parser. It tells
 // the line at most, and none for the first. Of its two stages the second one, whose
 // errors start with "did not find", counts lines from 0.
 func (d *document) yamlError(err error) (engines.Location, string) {
@@ -63,22 +63,22 @@ func (d *document) yamlError(err error) (engines.Location, string) {
 	return at, "YAML: " + message
 }
 
-// structure gives the values of a mapping by their keys, of which only those known
+// structure returns the values of a mapping by their keys, of which only those known
 // may be there. With none known, any may.
 func (d *document) structure(y *yaml.Node, known ...string) map[string]*yaml.Node {
 	fields := map[string]*yaml.Node{}
-	y = resolved(y)
+	y = resolveAlias(y)
 	if y.Kind != yaml.MappingNode {
-		d.refuseNode(y, "must be a mapping")
+		d.addNodeError(y, "must be a mapping")
 		return fields
 	}
 	for i := 0; i < len(y.Content); i += 2 {
 		key := y.Content[i]
 		switch {
 		case len(known) > 0 && !slices.Contains(known, key.Value):
-			d.refuseNode(key, "unknown field %q: known are %s", key.Value, strings.Join(known, ", "))
+			d.addNodeError(key, "unknown field %q: known are %s", key.Value, strings.Join(known, ", "))
 		case fields[key.Value] != nil:
-			d.refuseNode(key, "the field %q stands here twice", key.Value)
+			d.addNodeError(key, "the field %q stands here twice", key.Value)
 		default:
 			fields[key.Value] = y.Content[i+1]
 		}
@@ -86,14 +86,14 @@ func (d *document) structure(y *yaml.Node, known ...string) map[string]*yaml.Nod
 	return fields
 }
 
-// resolved is what an alias stands for, or y itself.
-func resolved(y *yaml.Node) *yaml.Node {
+// resolveAlias returns what an alias stands for, or y itself.
+func resolveAlias(y *yaml.Node) *yaml.Node {
 	if y.Kind == yaml.AliasNode {
 		return y.Alias
 	}
 	return y
 }
 
-func (d *document) refuseNode(y *yaml.Node, format string, args ...any) {
-	d.refuse(engines.Location{File: d.file.path, Line: y.Line, Column: y.Column}, fmt.Sprintf(format, args...))
+func (d *document) addNodeError(y *yaml.Node, format string, args ...any) {
+	d.addError(engines.Location{File: d.file.path, Line: y.Line, Column: y.Column}, fmt.Sprintf(format, args...))
 }

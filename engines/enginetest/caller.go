@@ -20,17 +20,17 @@ type Caller struct {
 	Call engines.Call
 }
 
-// Script is a source of one file.
+// Script returns a source of one file.
 func (c Caller) Script(text string) engines.Source {
 	return Source(c.Path, map[string]string{c.Path: text})
 }
 
-// Source is one of those files, of which the one at path is the hook's.
+// Source returns one of those files, of which the one at path is the hook's.
 func Source(path string, files map[string]string) engines.Source {
 	return engines.Source{Hook: "sync", Script: &engines.Script{Files: files, Path: path}}
 }
 
-// Start gives an engine of its own.
+// Start returns an engine of its own.
 func (c Caller) Start(t testing.TB) engines.Engine {
 	t.Helper()
 	engine, err := c.Definition.New(engines.Config{})
@@ -46,7 +46,7 @@ func (c Caller) Compile(t testing.TB, src engines.Source) (engines.Program, erro
 	return c.Start(t).Compile(t.Context(), src)
 }
 
-// CompileError is the error that src is refused with.
+// CompileError returns the error that src is refused with.
 func (c Caller) CompileError(t testing.TB, src engines.Source) *engines.Error {
 	t.Helper()
 	_, err := c.Compile(t, src)
@@ -68,7 +68,7 @@ func (c Caller) Run(t testing.TB, src engines.Source, request map[string]any, pa
 	return response, AsError(t, err)
 }
 
-// Answer is the body of an answer, of a hook that must not fail.
+// Answer returns the body of an answer, of a hook that must not fail.
 func (c Caller) Answer(t testing.TB, src engines.Source, request map[string]any) any {
 	t.Helper()
 	return c.mustRun(t, src, request).Body
@@ -91,7 +91,7 @@ func (c Caller) MustLeave(t testing.TB, src engines.Source, request map[string]a
 	}
 }
 
-// AsError is the error as engines must give it, or nil.
+// AsError returns the error as engines must give it, or nil.
 func AsError(t testing.TB, err error) *engines.Error {
 	t.Helper()
 	var e *engines.Error

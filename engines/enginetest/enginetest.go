@@ -1,5 +1,5 @@
 // Package enginetest is the suite that every engine passes. An engine's own test
-// says how the hooks of the suite read in its language, and calls Run.
+// has the hooks of the suite in its language, and calls Run.
 package enginetest
 
 import (
@@ -14,7 +14,7 @@ import (
 // Suite is an engine and how to write hooks for it.
 type Suite struct {
 	Definition engines.Definition
-	// Source gives the source of a hook, which behaves as its Reference does. It
+	// Source returns the source of a hook, which behaves as its Reference does. It
 	// is called once for each case, and may start servers that end with t.
 	Source func(t testing.TB, hook Hook) engines.Source
 	// FailsAt and InvalidAt are where the hooks Fail and Invalid are wrong.
@@ -67,7 +67,7 @@ func (e *engineUnderTest) compile(t *testing.T, hook Hook) engines.Program {
 	return program
 }
 
-// answer is what a hook answers to a request, in a call of its own.
+// answer returns what a hook answers to a request, in a call of its own.
 func (e *engineUnderTest) answer(t *testing.T, hook Hook, request map[string]any) engines.Response {
 	t.Helper()
 	response, err := e.compile(t, hook).Run(t.Context(), call(request))
@@ -81,7 +81,7 @@ func call(request map[string]any) engines.Call {
 	return engines.Call{Request: request, Now: time.Date(2026, 10, 3, 12, 0, 0, 0, time.UTC), Seed: "seed"}
 }
 
-// wantKind gives the engine's error, which must be of that kind.
+// wantKind returns the engine's error, which must be of that kind.
 func wantKind(t *testing.T, err error, kind engines.Kind) *engines.Error {
 	t.Helper()
 	var e *engines.Error

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Files gives the sources of hooks that are files of a folder, each named after its hook
+// Files returns the sources of hooks that are files of a folder, each named after its hook
 // in lower case, such as echo.js.
 func Files(folder string) func(testing.TB, Hook) engines.Source {
 	return func(t testing.TB, hook Hook) engines.Source {

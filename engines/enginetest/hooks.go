@@ -12,7 +12,7 @@ import (
 // Hook names a behaviour that each engine is given in its own language.
 type Hook string
 
-// Name is what the hook is called in a definition, "sync" for most.
+// Name returns what the hook is called in a definition, "sync" for most.
 func (h Hook) Name() string {
 	switch h {
 	case Finalize, Customize, Map:
@@ -50,7 +50,7 @@ const (
 	Map       Hook = "Map"
 )
 
-// Reference is what a hook does, for hooks that answer. Servers can be made of it.
+// Reference returns what a hook does, for hooks that answer. Servers can be made of it.
 func Reference(hook Hook, request map[string]any) (any, error) {
 	switch hook {
 	case Echo:

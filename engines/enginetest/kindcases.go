@@ -10,7 +10,7 @@ type kindCase struct {
 	request object
 }
 
-// kindCases are requests to hooks of all kinds but a composite's sync.
+// kindCases returns requests to hooks of all kinds but a composite's sync.
 func kindCases() map[string]kindCase {
 	annotated := func(name, ports string, spec object) object {
 		metadata := object{"name": name, "namespace": "default", "annotations": object{"ctl.example.com/pod-services": ports}}

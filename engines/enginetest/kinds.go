@@ -54,7 +54,7 @@ func customize(request map[string]any) map[string]any {
 	}}
 }
 
-// mapped tells the keys and the size of a ConfigMap in another one.
+// mapped reports the keys and the size of a ConfigMap in another one.
 func mapped(request map[string]any) map[string]any {
 	input, parent := request["input"].(map[string]any), request["parent"].(map[string]any)
 	name := input["metadata"].(map[string]any)["name"]

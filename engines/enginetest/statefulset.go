@@ -80,7 +80,7 @@ func claim(spec map[string]any, name string) map[string]any {
 	}
 }
 
-// StatefulSetRequest is a request with so many pods and claims observed, of
+// StatefulSetRequest returns a request with so many pods and claims observed, of
 // about 5 KB for each pair. The pods from the ready-th on are not ready.
 func StatefulSetRequest(replicas, existing, ready int) map[string]any {
 	pods, claims := map[string]any{}, map[string]any{}
@@ -126,7 +126,7 @@ func container() map[string]any {
 	}
 }
 
-// live gives an object what the API server adds to it.
+// live adds to an object what the API server adds.
 func live(object, status map[string]any) map[string]any {
 	metadata := maps.Clone(object["metadata"].(map[string]any))
 	metadata["uid"] = "a0a0a0a0-" + metadata["name"].(string)

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// mostCompared is how many calls to shadows are under way at once. When there
+// maxShadowCalls is how many calls to shadows are under way at once. When there
 // would be more, calls go uncompared, so that a slow shadow costs no more than that.
 const maxShadowCalls = 16
 
@@ -20,21 +20,21 @@ type Combiner struct {
 	log       logr.Logger
 	fallbacks *prometheus.CounterVec
 	shadows   *prometheus.CounterVec
-	// room has a place for each call to a shadow that is under way.
+	// slots has an element for each call to a shadow that is under way.
 	slots chan struct{}
 
 	mu        sync.Mutex
 	lifetimes map[string]*lifetime // of the definitions that are there
 }
 
-// life is the time for which a definition is there. What comes later is not
-// counted: it would bring figures back that nobody would ever drop.
+// lifetime is the time for which a definition is there. What comes later is not
+// counted: it would bring back metrics that are never deleted.
 type lifetime struct{ ended bool }
 
 // Hook names a hook in logs and metrics.
 type Hook struct{ Definition, Name string }
 
-// New registers the metrics of pairs.
+// New returns a Combiner and registers its metrics.
 func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 	p := &Combiner{
 		log: log, slots: make(chan struct{}, maxShadowCalls), lifetimes: map[string]*lifetime{},
@@ -49,8 +49,8 @@ func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 	return p
 }
 
-// Forget drops the figures of a definition that is gone. Its programs count no
-// more; those that are made for another of its name do.
+// Forget deletes the metrics of a definition that is gone. Its programs no longer count;
+// those of a later definition with the same name do.
 func (p *Combiner) Forget(definition string) {
 	if p == nil {
 		return
@@ -66,7 +66,7 @@ func (p *Combiner) Forget(definition string) {
 	p.shadows.DeletePartialMatch(labels)
 }
 
-// counts are a hook's figures.
+// counters are the metrics of a hook.
 type counters struct {
 	combiner *Combiner // nil counts nothing
 	hook     Hook
@@ -93,7 +93,7 @@ func (c counters) incFallback(reason string) {
 	}
 }
 
-// compared counts a comparison.
+// incShadow counts a comparison.
 func (c counters) incShadow(outcome string) { c.add(c.combiner.shadows, outcome) }
 
 func (c counters) add(to *prometheus.CounterVec, what string) {

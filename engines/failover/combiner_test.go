@@ -22,6 +22,7 @@ var hook = Hook{Definition: "CompositeController a", Name: "sync"}
 
 // says is a program that answers, fails, panics or waits until it is stopped.
 type says struct {
+	engines.ProgramBase
 	body  any
 	err   error
 	panic string
@@ -272,24 +273,26 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 	}
 }
 
-// rests is a program that is not called for a while.
-type rests struct{ says }
+// openCircuit is a program that is not called for a while.
+type openCircuit struct{ says }
 
-func (rests) Resting() *engines.Error { return &engines.Error{Message: "not called until then"} }
+func (openCircuit) CircuitOpen() *engines.Error {
+	return &engines.Error{Message: "not called until then"}
+}
 
-// TestRestShowsThroughAShadow checks that a program rests whether or not it has a shadow, and not because the shadow does.
-func TestRestShowsThroughAShadow(t *testing.T) {
+// TestCircuitOpenWithShadow checks that the circuit breaker of the serving program shows, and not that of the shadow.
+func TestCircuitOpenWithShadow(t *testing.T) {
 	pairs := New(prometheus.NewRegistry(), funcr.New(func(_, _ string) {}, funcr.Options{}))
 	for name, tc := range map[string]struct {
 		serving, shadow engines.Program
 		want            bool
 	}{
-		"serving rests": {rests{}, says{}, true},
-		"shadow rests":  {says{}, rests{}, false},
+		"serving rests": {openCircuit{}, says{}, true},
+		"shadow rests":  {says{}, openCircuit{}, false},
 	} {
-		r, ok := pairs.WithShadow(hook, tc.serving, timed(tc.shadow)).(engines.Rester)
-		if !ok || (r.Resting() != nil) != tc.want {
-			t.Errorf("%s: it rests: %v, want %v", name, ok && r.Resting() != nil, tc.want)
+		open := pairs.WithShadow(hook, tc.serving, timed(tc.shadow)).CircuitOpen() != nil
+		if open != tc.want {
+			t.Errorf("%s: the circuit is open: %v, want %v", name, open, tc.want)
 		}
 	}
 }

@@ -13,14 +13,14 @@ type Difference struct {
 	Path string
 	// Served and Shadow are what is there; absent stands for nothing.
 	Served, Shadow any
-	// Secret says that they are parts of a Secret.
+	// Secret is true if they are parts of a Secret.
 	Secret bool
 }
 
 // absent is the value of a field that is not there.
 type absent struct{}
 
-// differences gives all places at which two answers differ in what they ask for,
+// differences returns all places at which two answers differ in what they ask for,
 // sorted: the order of objects is none, 1 and 1.0 are one number, a field of the
 // answer itself that is null is not there, and a list that is null is empty.
 func differences(served, shadow any) []Difference {
@@ -73,15 +73,15 @@ func (c *comparison) values(path string, served, shadow any) {
 			return
 		}
 	default:
-		if same(served, shadow) {
+		if equalScalars(served, shadow) {
 			return
 		}
 	}
 	c.differ(path, served, shadow)
 }
 
-// same compares what is neither object nor list.
-func same(a, b any) bool {
+// equalScalars compares what is neither object nor list.
+func equalScalars(a, b any) bool {
 	x, isNumber := number(a)
 	y, too := number(b)
 	if isNumber && too {
@@ -137,8 +137,8 @@ func keysOf(a, b map[string]any) map[string]any {
 }
 
 func (c *comparison) items(path string, served, shadow []any) {
-	one, ok := named(served)
-	other, also := named(shadow)
+	one, ok := byIdentity(served)
+	other, also := byIdentity(shadow)
 	if ok && also {
 		for _, name := range slices.Sorted(maps.Keys(keysOf(one, other))) {
 			c.entry(path+"["+name+"]", one, other, name)
@@ -158,9 +158,9 @@ func (c *comparison) items(path string, served, shadow []any) {
 	}
 }
 
-// named gives the objects of a list by what they are. It is false for a list of
+// byIdentity returns the objects of a list by what they are. It is false for a list of
 // anything else, and for one that has an object twice.
-func named(list []any) (map[string]any, bool) {
+func byIdentity(list []any) (map[string]any, bool) {
 	all := make(map[string]any, len(list))
 	for _, item := range list {
 		object, _ := item.(map[string]any)

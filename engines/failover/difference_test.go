@@ -62,11 +62,11 @@ func TestShownIsBounded(t *testing.T) {
 		many[strings.Repeat("k", i+1)] = strings.Repeat("ü", 500)
 	}
 	lines := strings.Split(formatDifferences(differences(map[string]any{"status": many}, map[string]any{"status": map[string]any{}})), "\n")
-	if diff := cmp.Diff("and 10 more", lines[len(lines)-1]); diff != "" || len(lines) != mostShown+1 {
+	if diff := cmp.Diff("and 10 more", lines[len(lines)-1]); diff != "" || len(lines) != maxDifferences+1 {
 		t.Errorf("%d lines, the last (-want +got):\n%s", len(lines), diff)
 	}
 	for _, line := range lines {
-		if len(line) > mostOfEach+100 || strings.ContainsRune(line, '\uFFFD') {
+		if len(line) > maxValueBytes+100 || strings.ContainsRune(line, '\uFFFD') {
 			t.Errorf("a line of %d bytes: %s", len(line), line)
 		}
 	}

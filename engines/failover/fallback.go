@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Timed is a program and the time that it has for one call.
+// TimedProgram is a program and the time that it has for one call.
 type TimedProgram struct {
 	engines.Program
 	Timeout time.Duration
@@ -24,14 +24,15 @@ func (t TimedProgram) run(ctx context.Context, call engines.Call) (engines.Respo
 
 // fallback asks the second program where the first can't answer.
 type fallback struct {
+	engines.ProgramBase
 	counts        counters
 	first, second TimedProgram
 }
 
-// WithFallback gives a program that asks first and, if that does not load, takes
+// WithFallback returns a program that asks first and, if that does not load, takes
 // too long or goes over a limit, second. A first without a program has not loaded.
-// What else goes wrong with first is its answer: a script that throws is to be
-// seen, not covered up.
+// Any other failure of first is its answer: a script that throws must be
+// noticed.
 func (p *Combiner) WithFallback(hook Hook, first, second TimedProgram) engines.Program {
 	return &fallback{counts: p.countersFor(hook), first: first, second: second}
 }
@@ -55,12 +56,12 @@ func (f *fallback) Run(ctx context.Context, call engines.Call) (engines.Response
 	return stepped, joinErrors(failure, err)
 }
 
-// stepsIn says whether a failure is one of those that a fallback is there for.
+// fallsBack reports whether a fallback answers after a failure of that kind.
 func fallsBack(kind engines.Kind) bool {
 	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid
 }
 
-// both is the second program's error with the first one's beside it, or nil.
+// joinErrors returns the second program's error with the first one's beside it, or nil.
 func joinErrors(first, second error) error {
 	var e *engines.Error
 	if !errors.As(second, &e) {

@@ -4,20 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 const (
-	mostShown  = 20  // differences in a log line
-	mostOfEach = 200 // bytes of a value in it
+	maxDifferences = 20  // differences in a log line
+	maxValueBytes  = 200 // bytes of a value in it
 )
 
 // hidden stands for what is in a Secret.
 const hidden = "(hidden)"
 
-// shown gives differences as a log can hold them, without the contents of Secrets.
+// formatDifferences returns differences for the log, without the contents of Secrets.
 func formatDifferences(found []Difference) string {
 	var lines []string
-	for _, d := range found[:min(len(found), mostShown)] {
+	for _, d := range found[:min(len(found), maxDifferences)] {
 		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served, d.Secret), excerpt(d.Shadow, d.Secret)))
 	}
 	if more := len(found) - len(lines); more > 0 {
@@ -37,13 +39,10 @@ func excerpt(value any, secret bool) string {
 	if err != nil {
 		return err.Error()
 	}
-	if len(text) <= mostOfEach {
-		return string(text)
-	}
-	return strings.ToValidUTF8(string(text[:mostOfEach]), "") + "..."
+	return engines.Truncate(string(text), maxValueBytes)
 }
 
-// redacted gives a value without the Secrets in it.
+// redacted returns a value without the Secrets in it.
 func redacted(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -19,21 +19,21 @@ const (
 // shadowed answers as its program does, and has the shadow asked the same.
 type shadowed struct {
 	engines.Program
-	pairs  *Combiner
-	hook   Hook
-	counts counters
-	shadow TimedProgram
+	combiner *Combiner
+	hook     Hook
+	counts   counters
+	shadow   TimedProgram
 }
 
-// WithShadow gives a program that answers as serving does. Each of its answers is
-// compared with that of the shadow, by the way: nobody waits for it, and nothing
-// that it does comes back. A shadow without a program has not loaded. Neither
+// WithShadow returns a program that answers as serving does. Each of its answers is
+// compared with that of the shadow in the background: no call waits for it, and it has no
+// effect. A shadow without a program has not loaded. Neither
 // request nor answer may be changed after the call.
 func (p *Combiner) WithShadow(hook Hook, serving engines.Program, shadow TimedProgram) engines.Program {
 	if p == nil {
 		return serving
 	}
-	return &shadowed{Program: serving, pairs: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
+	return &shadowed{Program: serving, combiner: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
 }
 
 // Run asks the program that serves.
@@ -43,9 +43,9 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 		return response, err // There is nothing to compare with.
 	}
 	select {
-	case s.pairs.slots <- struct{}{}:
+	case s.combiner.slots <- struct{}{}:
 		go func() {
-			defer func() { <-s.pairs.slots }()
+			defer func() { <-s.combiner.slots }()
 			s.compare(call, response.Body)
 		}()
 	default:
@@ -54,17 +54,9 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 	return response, err
 }
 
-// Resting is whether the program that serves does.
-func (s *shadowed) Resting() *engines.Error {
-	if r, ok := s.Program.(engines.Rester); ok {
-		return r.Resting()
-	}
-	return nil
-}
-
 // compare asks the shadow and counts what comes of it.
 func (s *shadowed) compare(call engines.Call, served any) {
-	log := s.pairs.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", about(call.Request))
+	log := s.combiner.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", objectName(call.Request))
 	body, err := s.ask(call)
 	if err != nil {
 		s.counts.incShadow(failed)
@@ -86,7 +78,7 @@ func (s *shadowed) compare(call engines.Call, served any) {
 // diffLevel is how much has to be logged for the values that differ. Those of Secrets are hidden.
 const diffLevel = 4
 
-// ask asks the shadow. Nobody is there to see it panic.
+// ask asks the shadow. It returns a panic as an error.
 func (s *shadowed) ask(call engines.Call) (body any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -100,8 +92,8 @@ func (s *shadowed) ask(call engines.Call) (body any, err error) {
 	return response.Body, err
 }
 
-// about names the object that a request is about.
-func about(request map[string]any) string {
+// objectName names the object that a request is about.
+func objectName(request map[string]any) string {
 	for _, field := range []string{"parent", "object"} {
 		object, _ := request[field].(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)

@@ -5,33 +5,33 @@ import "github.com/dop251/goja"
 // array is the view of a slice. It implements goja.DynamicArray.
 type array struct {
 	node
-	from []any
-	// shown holds the objects made for parts of from, and is as long. Once the
+	source []any
+	// values holds the objects made for parts of from, and is as long. Once the
 	// script has written to the array it holds all elements, and from none.
-	shown []goja.Value
-	own   bool
+	values []goja.Value
+	copied bool
 }
 
 func (a *array) Len() int {
-	if a.own {
-		return len(a.shown)
+	if a.copied {
+		return len(a.values)
 	}
-	return len(a.from)
+	return len(a.source)
 }
 
 func (a *array) Get(index int) goja.Value {
 	if index < 0 || index >= a.Len() {
 		return nil
 	}
-	if a.shown != nil && a.shown[index] != nil {
-		return a.shown[index]
+	if a.values != nil && a.values[index] != nil {
+		return a.values[index]
 	}
-	v := a.i.wrap(a.from[index], &a.node)
-	if container(a.from[index]) {
-		if a.shown == nil {
-			a.shown = make([]goja.Value, len(a.from))
+	v := a.i.toValue(a.source[index], &a.node)
+	if isContainer(a.source[index]) {
+		if a.values == nil {
+			a.values = make([]goja.Value, len(a.source))
 		}
-		a.shown[index] = v
+		a.values[index] = v
 	}
 	return v
 }
@@ -40,11 +40,11 @@ func (a *array) Set(index int, v goja.Value) bool {
 	if index < 0 || index >= a.Len() && !a.SetLen(index+1) {
 		return false
 	}
-	a.take()
+	a.copyElements()
 	if v == nil {
 		v = goja.Undefined()
 	}
-	a.shown[index] = v
+	a.values[index] = v
 	return true
 }
 
@@ -52,24 +52,24 @@ func (a *array) SetLen(length int) bool {
 	if length < 0 || length > a.Len()+maxArrayGrowth {
 		return false
 	}
-	a.take()
-	for len(a.shown) < length {
-		a.shown = append(a.shown, goja.Undefined())
+	a.copyElements()
+	for len(a.values) < length {
+		a.values = append(a.values, goja.Undefined())
 	}
-	clear(a.shown[length:])
-	a.shown = a.shown[:length]
+	clear(a.values[length:])
+	a.values = a.values[:length]
 	return true
 }
 
-// take makes the elements the script's own, before it writes to any.
-func (a *array) take() {
-	a.change()
-	if a.own {
+// copyElements makes the elements the script's own, before it writes to any.
+func (a *array) copyElements() {
+	a.markChanged()
+	if a.copied {
 		return
 	}
-	elements := make([]goja.Value, len(a.from))
+	elements := make([]goja.Value, len(a.source))
 	for i := range elements {
 		elements[i] = a.Get(i)
 	}
-	a.shown, a.own = elements, true
+	a.values, a.copied = elements, true
 }

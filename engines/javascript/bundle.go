@@ -1,7 +1,6 @@
 package javascript
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -11,19 +10,19 @@ import (
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-// bundled is a module tree as one script. Its value is a function of (module,
+// bundledTree is a module tree as one script. Its value is a function of (module,
 // exports, and what the host's own module takes) that leaves what the entry exports in
 // module.exports.
-type bundled struct {
+type bundledTree struct {
 	entry     string
 	code      string
 	sourceMap []byte
 	warnings  []*engines.Error
 }
 
-// missing lists what goja lacks, so that esbuild rewrites it. Everything else is
+// supported lists what goja lacks, so that esbuild rewrites it. Everything else is
 // left alone: lowered code is slower, and its errors are harder to read.
-var missing = map[string]bool{
+var supported = map[string]bool{
 	"async-generator": false,
 	"decorators":      false,
 	"for-await":       false,
@@ -32,54 +31,51 @@ var missing = map[string]bool{
 	"using":           false,
 }
 
-// environment is what packages ask of where they run, so that they run as they do elsewhere.
-var environment = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
+// defines are what packages ask of their environment.
+var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
 	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
 	wrapperEnd   = "})"
 )
 
-func bundle(script *engines.Script) (*bundled, error) {
-	files := tree(script.Files)
-	if size := files.size(); size > maxSourceBytes {
-		return nil, invalid(engines.Location{}, fmt.Sprintf("the files of this definition hold %d bytes, more than the %d allowed", size, maxSourceBytes))
-	}
-	if _, ok := files[script.Path]; !ok {
-		return nil, invalid(engines.Location{File: script.Path}, "no such file: "+files.listing())
+func bundle(script *engines.Script) (*bundledTree, error) {
+	files := tree{script.Files}
+	if err := script.Files.Check(script.Path); err != nil {
+		return nil, err
 	}
 	result := api.Build(options(files, script.Path))
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundled{entry: script.Path}
+	b := &bundledTree{entry: script.Path}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
-			b.warnings = append(b.warnings, invalid(files.location(m.Location), plain(m.Text)))
+			b.warnings = append(b.warnings, files.invalid(m))
 		}
 	}
 	for _, file := range result.OutputFiles {
 		if strings.HasSuffix(file.Path, ".map") {
 			b.sourceMap = file.Contents
 		} else {
-			b.code = finished(string(file.Contents))
+			b.code = finishCode(string(file.Contents))
 		}
 	}
 	return b, nil
 }
 
-// exported is how esbuild ends the exports of an ES module: by copying them to
+// exportsLine is how esbuild ends the exports of an ES module: by copying them to
 // another object, which takes longer than many a hook. They do as they are.
-var exported = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
+var exportsLine = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
 
-// finished is the bundle as it is run. ES modules are strict, which esbuild
-// leaves to whoever runs them. No line moves, so that the source map still fits.
-func finished(code string) string {
-	if !exported.MatchString(code) {
+// finishCode returns the bundle as it is run. ES modules are strict, which esbuild
+// leaves to the runtime. No line moves, so that the source map still fits.
+func finishCode(code string) string {
+	if !exportsLine.MatchString(code) {
 		return code
 	}
 	strict := strings.Replace(code, wrapperStart, wrapperStart+` "use strict";`, 1)
-	return exported.ReplaceAllString(strict, "module.exports = $1;")
+	return exportsLine.ReplaceAllString(strict, "module.exports = $1;")
 }
 
 func options(files tree, entry string) api.BuildOptions {
@@ -91,49 +87,49 @@ func options(files tree, entry string) api.BuildOptions {
 		Format:              api.FormatCommonJS,
 		Platform:            api.PlatformNeutral,
 		Target:              api.ESNext,
-		Supported:           missing,
+		Supported:           supported,
 		Sourcemap:           api.SourceMapExternal,
 		SourcesContent:      api.SourcesContentExclude,
 		LegalComments:       api.LegalCommentsNone,
 		TsconfigRaw:         "{}",
-		Define:              environment,
+		Define:              defines,
 		LogLevel:            api.LogLevelSilent,
 		Banner:              map[string]string{"js": wrapperStart},
 		Footer:              map[string]string{"js": wrapperEnd},
 	}
 }
 
-// buildError gives the first of esbuild's errors its place and message, and puts the others in the stack.
+// buildError returns esbuild's errors as one, with the location of the first.
 func (t tree) buildError(messages []api.Message) *engines.Error {
-	const shown = 5
-	first := invalid(t.location(messages[0].Location), plain(messages[0].Text))
-	for _, m := range messages[1:min(len(messages), shown)] {
-		first.Stack = append(first.Stack, invalid(t.location(m.Location), plain(m.Text)).Error())
+	all := make([]*engines.Error, len(messages))
+	for i, m := range messages {
+		all[i] = t.invalid(m)
 	}
-	if more := len(messages) - 1; more > 0 {
-		first.Message += fmt.Sprintf(" (and %d more)", more)
-	}
-	return first
+	return engines.JoinErrors(all)
 }
 
-// location gives a place in the author's file. What is behind its end, in the line
+func (t tree) invalid(m api.Message) *engines.Error {
+	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(m.Text))
+}
+
+// location returns a place in the author's file. What is behind its end, in the line
 // that load adds, is at its end.
 func (t tree) location(l *api.Location) engines.Location {
 	if l == nil {
 		return engines.Location{}
 	}
-	place := engines.Location{File: plain(l.File)}
+	place := engines.Location{File: stripNamespaces(l.File)}
 	if l.Line == 0 {
 		return place
 	}
 	place.Line, place.Column = l.Line, l.Column+1
-	if text, ok := t[place.File]; ok && place.Line > strings.Count(text, "\n")+1 {
+	if text, ok := t.Files[place.File]; ok && place.Line > strings.Count(text, "\n")+1 {
 		place.Line, place.Column = strings.Count(text, "\n")+1, len(text)-strings.LastIndexByte(text, '\n')
 	}
 	return place
 }
 
-// plain takes esbuild's namespaces from the paths in a text.
-func plain(text string) string {
+// stripNamespaces takes esbuild's namespaces from the paths in a text.
+func stripNamespaces(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
 }

@@ -15,8 +15,8 @@ var (
 	setType     = reflect.TypeFor[[]any]()
 )
 
-// classOf says what an object is, in a way that its script can't influence. goja
-// calls several classes just Object, and gives them away by what they export as.
+// classOf returns what an object is, in a way that its script can't influence. goja
+// calls several classes just Object, and they differ in their export types.
 func classOf(o *goja.Object) string {
 	class := o.ClassName()
 	switch t := o.ExportType(); {

@@ -66,17 +66,17 @@ func (c *cloner) object(o *goja.Object) goja.Value {
 	}
 }
 
-// view gives a new view of the same Go value if o is one that the script left as it was.
+// view returns a new view of the same Go value if o is one that the script left as it was.
 func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
 		if v := o.Export().(*object); !v.changed {
-			v.lookAtAll()
-			return c.i.wrap(v.from, nil).(*goja.Object)
+			v.noteAllRead()
+			return c.i.toValue(v.source, nil).(*goja.Object)
 		}
 	case arrayType:
 		if v := o.Export().(*array); !v.changed {
-			return c.i.wrap(v.from, nil).(*goja.Object)
+			return c.i.toValue(v.source, nil).(*goja.Object)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func (c *cloner) properties(o, out *goja.Object, keys []string) goja.Value {
 	return out
 }
 
-// collection copies a Map or a Set through its forEach, which gives value and key.
+// collection copies a Map or a Set through its forEach, which passes value and key.
 func (c *cloner) collection(o *goja.Object, class, add string) goja.Value {
 	out := c.remember(o, c.construct(class))
 	c.call(o, "forEach", c.i.rt.ToValue(func(call goja.FunctionCall) goja.Value {

@@ -16,10 +16,10 @@ const bundleName = "bundle"
 
 // compile turns the bundle into goja's code. What esbuild accepts, goja may
 // still refuse: regular expressions above all.
-func (b *bundled) compile() (*goja.Program, error) {
-	positions, err := adapted(b.sourceMap)
+func (b *bundledTree) compile() (*goja.Program, error) {
+	positions, err := adaptSourceMap(b.sourceMap)
 	if err != nil {
-		return nil, invalid(engines.Location{File: b.entry}, "reading the bundle's source map: "+err.Error())
+		return nil, engines.InvalidError(engines.Location{File: b.entry}, "reading the bundle's source map: %v", err)
 	}
 	// The map is handed over as data: by default goja opens what the comment names.
 	handOver := parser.WithSourceMapLoader(func(string) ([]byte, error) { return positions, nil })
@@ -33,7 +33,7 @@ func (b *bundled) compile() (*goja.Program, error) {
 	return b.generate(parsed)
 }
 
-func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
+func (b *bundledTree) generate(parsed *ast.Program) (*goja.Program, error) {
 	code, err := goja.CompileAST(parsed, false)
 	if err == nil {
 		return code, nil
@@ -41,18 +41,18 @@ func (b *bundled) generate(parsed *ast.Program) (*goja.Program, error) {
 	at := engines.Location{File: b.entry}
 	var refused *goja.CompilerSyntaxError
 	if errors.As(err, &refused) && refused.File != nil {
-		at = place(refused.File.Position(refused.Offset))
-		return nil, invalid(at, refused.Message)
+		at = location(refused.File.Position(refused.Offset))
+		return nil, engines.InvalidError(at, "%s", refused.Message)
 	}
-	return nil, invalid(at, err.Error())
+	return nil, engines.InvalidError(at, "%v", err)
 }
 
 // parseError places the first of the parser's errors. They are in the bundle's
 // lines, because the parser reads the map last.
-func (b *bundled) parseError(err error, positions []byte) *engines.Error {
+func (b *bundledTree) parseError(err error, positions []byte) *engines.Error {
 	var list parser.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return invalid(engines.Location{File: b.entry}, err.Error())
+		return engines.InvalidError(engines.Location{File: b.entry}, "%v", err)
 	}
 	at := engines.Location{File: b.entry}
 	if consumer, err := sourcemap.Parse(bundleName, positions); err == nil {
@@ -60,5 +60,5 @@ func (b *bundled) parseError(err error, positions []byte) *engines.Error {
 			at = engines.Location{File: file, Line: line, Column: column}
 		}
 	}
-	return invalid(at, list[0].Message)
+	return engines.InvalidError(at, "%s", list[0].Message)
 }

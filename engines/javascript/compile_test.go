@@ -127,13 +127,13 @@ func TestEndlessModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	got := enginetest.AsError(t, (&program{code: code, script: src.Script, wanted: wanted(src)}).load(ctx))
+	got := enginetest.AsError(t, (&program{code: code, script: src.Script, export: wanted(src)}).load(ctx))
 	if got == nil || got.Kind != engines.Timeout || got.Location.Line != 2 {
 		t.Errorf("error %v, want a timeout in line 2", got)
 	}
 }
 
-// TestSourceMapsAreNotFollowed gives scripts maps to follow: if one were, the
+// TestSourceMapsAreNotFollowed returns scripts maps to follow: if one were, the
 // error would be in stolen.ts, and a script could read the host's files.
 func TestSourceMapsAreNotFollowed(t *testing.T) {
 	const sourceMap = `{"version":3,"sources":["stolen.ts"],"names":[],"mappings":"AAAA;AAAA;AAAA"}`

@@ -14,27 +14,27 @@ import (
 
 // exporter turns a script's value into Go values, as JSON.stringify would.
 type exporter struct {
-	i         *isolate
-	path      trail
-	ancestors []*goja.Object
-	left      int
-	measured  map[*node]measured
+	i *isolate
+	engines.Budget
+	path         engines.Path
+	ancestors    []*goja.Object
+	measurements map[*node]measurement
 }
 
 // export converts an answer. It may run script code: getters, toJSON, proxies.
 func (i *isolate) export(v goja.Value) (any, error) {
-	x := &exporter{i: i, left: maxAnswerBytes}
+	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	answer, kept, err := x.value(v)
 	if err != nil {
 		return nil, err
 	}
 	if !kept {
-		return nil, x.wrong("the function gave back %s, not a response: is a return missing?", kindOf(v))
+		return nil, x.path.Errorf("the function gave back %s, not a response: is a return missing?", kindOf(v))
 	}
 	return answer, nil
 }
 
-// value gives the Go value, and whether JSON has it at all: undefined, functions
+// value returns the Go value, and whether JSON has it at all: undefined, functions
 // and symbols it leaves out.
 func (x *exporter) value(v goja.Value) (any, bool, error) {
 	switch v := v.(type) {
@@ -57,21 +57,18 @@ func (x *exporter) primitive(v any) (any, bool, error) {
 		n, err := x.number(v)
 		return n, true, err
 	case *big.Int:
-		return nil, true, x.wrong("is a BigInt: use Number()")
+		return nil, true, x.path.Errorf("is a BigInt: use Number()")
 	default:
-		return v, true, x.spend(size(v))
+		return v, true, x.Spend(size(v))
 	}
 }
 
 // number makes whole numbers int64, as decoding the same JSON would.
 func (x *exporter) number(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, x.wrong("is %v, which is no number in JSON", f)
+		return nil, x.path.Errorf("is %v, which is no number in JSON", f)
 	}
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return int64(f), x.spend(8)
-	}
-	return f, x.spend(8)
+	return engines.Number(f), x.Spend(8)
 }
 
 func (x *exporter) object(o *goja.Object) (any, bool, error) {
@@ -100,14 +97,22 @@ func (x *exporter) replacement(v goja.Value, err error) (any, bool, error) {
 	return x.value(v)
 }
 
-// toJSON gives what an object wants to be written as, such as a Date.
+// toJSON returns what an object wants to be written as, such as a Date.
 func (x *exporter) toJSON(o *goja.Object) (goja.Value, bool, error) {
 	call, ok := goja.AssertFunction(o.Get("toJSON"))
 	if !ok {
 		return nil, false, nil
 	}
-	v, err := call(o, x.i.rt.ToValue(x.path.last()))
+	v, err := call(o, x.i.rt.ToValue(x.key()))
 	return v, err == nil, err
+}
+
+// key returns the argument of toJSON, which is the last part of the path as text.
+func (x *exporter) key() string {
+	if len(x.path) == 0 {
+		return ""
+	}
+	return fmt.Sprint(x.path[len(x.path)-1])
 }
 
 func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
@@ -123,11 +128,11 @@ func (x *exporter) ordinary(o *goja.Object) (any, bool, error) {
 	case "Number", "Boolean":
 		return x.primitive(o.Export())
 	case "Map":
-		return nil, true, x.wrong("is a Map: use Object.fromEntries(map)")
+		return nil, true, x.path.Errorf("is a Map: use Object.fromEntries(map)")
 	case "Set":
-		return nil, true, x.wrong("is a Set: use [...set]")
+		return nil, true, x.path.Errorf("is a Set: use [...set]")
 	case "Promise":
-		return nil, true, x.wrong("is a Promise: use await")
+		return nil, true, x.path.Errorf("is a Promise: use await")
 	}
 	v, err := x.properties(o)
 	return v, true, err
@@ -152,7 +157,7 @@ func (x *exporter) element(index int, v goja.Value) (any, error) {
 	defer x.up()
 	out, kept, err := x.value(v)
 	if err == nil && !kept {
-		err = x.spend(4)
+		err = x.Spend(4)
 	}
 	return out, err
 }
@@ -176,7 +181,7 @@ func (x *exporter) property(out map[string]any, key string, v goja.Value) error 
 		return err
 	}
 	out[key] = converted
-	return x.spend(len(key) + 4)
+	return x.Spend(len(key) + 4)
 }
 
 func (x *exporter) up() { x.path = x.path[:len(x.path)-1] }
@@ -184,29 +189,13 @@ func (x *exporter) up() { x.path = x.path[:len(x.path)-1] }
 // enter goes one object deeper.
 func (x *exporter) enter(o *goja.Object) error {
 	if slices.Contains(x.ancestors, o) {
-		return x.wrong("holds itself")
+		return x.path.Errorf("holds itself")
 	}
 	if len(x.ancestors) >= maxAnswerNesting {
-		return x.wrong("is nested more than %d deep", maxAnswerNesting)
+		return x.path.Errorf("is nested more than %d deep", maxAnswerNesting)
 	}
 	x.ancestors = append(x.ancestors, o)
-	return x.spend(2)
-}
-
-func (x *exporter) spend(bytes int) error {
-	if x.left -= bytes; x.left < 0 {
-		return &engines.Error{Kind: engines.Exhausted,
-			Message: fmt.Sprintf("the response is larger than %d MiB", maxAnswerBytes>>20)}
-	}
-	return nil
-}
-
-func (x *exporter) wrong(format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
-	if at := x.path.String(); at != "" {
-		message = at + ": " + message
-	}
-	return &engines.Error{Kind: engines.BadResponse, Message: message}
+	return x.Spend(2)
 }
 
 func kindOf(v goja.Value) string {

@@ -5,8 +5,8 @@ package javascript
 
 func (x *exporter) objectView(o *object) (any, error) {
 	if !o.changed {
-		o.lookAtAll()
-		return o.from, x.untouched(&o.node, o.from)
+		o.noteAllRead()
+		return o.source, x.unchanged(&o.node, o.source)
 	}
 	keys := o.Keys()
 	out := make(map[string]any, len(keys))
@@ -19,20 +19,20 @@ func (x *exporter) objectView(o *object) (any, error) {
 }
 
 func (x *exporter) viewProperty(out map[string]any, key string, o *object) error {
-	if v, ok := o.over[key]; ok {
+	if v, ok := o.overrides[key]; ok {
 		return x.property(out, key, v)
 	}
-	o.look(key)
-	out[key] = o.from[key]
-	if err := x.spend(len(key) + 4); err != nil {
+	o.noteRead(key)
+	out[key] = o.source[key]
+	if err := x.Spend(len(key) + 4); err != nil {
 		return err
 	}
-	return x.measure(o.from[key], 0)
+	return x.measure(o.source[key], 0)
 }
 
 func (x *exporter) arrayView(a *array) (any, error) {
 	if !a.changed {
-		return a.from, x.untouched(&a.node, a.from)
+		return a.source, x.unchanged(&a.node, a.source)
 	}
 	out := make([]any, a.Len())
 	for n := range out {
@@ -44,43 +44,43 @@ func (x *exporter) arrayView(a *array) (any, error) {
 }
 
 func (x *exporter) viewElement(out []any, n int, a *array) (err error) {
-	if a.shown[n] != nil {
-		out[n], err = x.element(n, a.shown[n])
+	if a.values[n] != nil {
+		out[n], err = x.element(n, a.values[n])
 		return err
 	}
-	out[n] = a.from[n]
-	return x.measure(a.from[n], 0)
+	out[n] = a.source[n]
+	return x.measure(a.source[n], 0)
 }
 
-// measured is what a view counted for that the script left as it was, and at what depth.
-type measured struct{ bytes, depth int }
+// measurement is what a view counted for that the script left as it was, and at what depth.
+type measurement struct{ bytes, depth int }
 
-// untouched counts the Go value of a view as part of the answer. Pods made of one
+// unchanged counts the Go value of a view as part of the answer. Pods made of one
 // template have the same views in them: each is walked through once.
-func (x *exporter) untouched(n *node, v any) error {
-	if known, ok := x.measured[n]; ok && len(x.ancestors) <= known.depth {
-		return x.spend(known.bytes)
+func (x *exporter) unchanged(n *node, v any) error {
+	if known, ok := x.measurements[n]; ok && len(x.ancestors) <= known.depth {
+		return x.Spend(known.bytes)
 	}
-	left := x.left
+	before := x.Budget
 	if err := x.measure(v, 0); err != nil {
 		return err
 	}
-	if x.measured == nil {
-		x.measured = map[*node]measured{}
+	if x.measurements == nil {
+		x.measurements = map[*node]measurement{}
 	}
-	x.measured[n] = measured{left - x.left, len(x.ancestors)}
+	x.measurements[n] = measurement{int(before - x.Budget), len(x.ancestors)}
 	return nil
 }
 
 // measure counts a Go value as part of the answer.
 func (x *exporter) measure(v any, depth int) error {
 	if len(x.ancestors)+depth > maxAnswerNesting {
-		return x.wrong("is nested more than %d deep", maxAnswerNesting)
+		return x.path.Errorf("is nested more than %d deep", maxAnswerNesting)
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, part := range v {
-			if err := x.spend(len(key) + 4); err != nil {
+			if err := x.Spend(len(key) + 4); err != nil {
 				return err
 			}
 			if err := x.measure(part, depth+1); err != nil {
@@ -94,10 +94,10 @@ func (x *exporter) measure(v any, depth int) error {
 			}
 		}
 	}
-	return x.spend(size(v))
+	return x.Spend(size(v))
 }
 
-// size is about how many bytes of JSON a value takes, without its parts.
+// size returns about how many bytes of JSON a value takes, without its parts.
 func size(v any) int {
 	switch v := v.(type) {
 	case string:

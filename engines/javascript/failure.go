@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure says what an error of a call means. Writing an exception down may run
+// failure returns what an error of a call means. Writing an exception down may run
 // script code again, which the interrupt still bounds.
 func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
 	if thrown, ok := err.(*goja.Exception); ok { // To unwrap one runs script code.
@@ -28,10 +28,10 @@ func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
 	case errors.As(err, &ours):
 		return ours
 	case errors.As(err, &interrupted):
-		return placed(engines.Ended(ctx), frames(interrupted.Stack()))
+		return withStack(engines.Ended(ctx), frames(interrupted.Stack()))
 	case errors.As(err, &overflow):
 		e := &engines.Error{Kind: engines.Exhausted, Err: err, Message: fmt.Sprintf("functions call each other more than %d deep", maxCallDepth)}
-		return placed(e, frames(overflow.Stack()))
+		return withStack(e, frames(overflow.Stack()))
 	default:
 		return &engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}
 	}
@@ -43,7 +43,7 @@ func (i *isolate) exception(ctx context.Context, thrown *goja.Exception) *engine
 		if errors.As(thrown, &ours) {
 			return ours, nil
 		}
-		return i.thrown(thrown.Value(), thrown.Stack()), nil
+		return i.thrownError(thrown.Value(), thrown.Stack()), nil
 	})
 	if err == nil {
 		return written.(*engines.Error)
@@ -52,37 +52,37 @@ func (i *isolate) exception(ctx context.Context, thrown *goja.Exception) *engine
 	if ctx.Err() != nil {
 		e = engines.Ended(ctx)
 	}
-	return placed(e, frames(thrown.Stack()))
+	return withStack(e, frames(thrown.Stack()))
 }
 
-// thrown writes down what a script threw. An Error says itself where it was
-// made, which is better to know than where it was last thrown from.
-func (i *isolate) thrown(v goja.Value, stack []goja.StackFrame) *engines.Error {
+// thrownError returns the error for what a script threw. An Error has the stack of where it
+// was made, which helps more than where it was last thrown from.
+func (i *isolate) thrownError(v goja.Value, stack []goja.StackFrame) *engines.Error {
 	e := &engines.Error{Kind: engines.Failed, Message: i.message(v)}
 	if o, ok := v.(*goja.Object); ok && classOf(o) == "Error" {
 		if own := parsedFrames(ownStack(o)); len(own) > 0 {
-			return placed(e, own)
+			return withStack(e, own)
 		}
 	}
-	return placed(e, frames(stack))
+	return withStack(e, frames(stack))
 }
 
 func (i *isolate) message(v goja.Value) string {
 	o, ok := v.(*goja.Object)
 	if !ok {
-		return "threw " + i.show(v, maxShownBytes)
+		return "threw " + i.format(v, maxShownBytes)
 	}
 	if classOf(o) != "Error" {
-		return "threw " + i.show(o, maxShownBytes)
+		return "threw " + i.format(o, maxShownBytes)
 	}
-	name, message := field(o, "name"), field(o, "message")
+	name, message := errorField(o, "name"), errorField(o, "message")
 	switch {
 	case message == "":
-		return cut(name, maxShownBytes)
+		return engines.Truncate(name, maxShownBytes)
 	case name == "" || name == "Error":
-		return cut(message, maxShownBytes)
+		return engines.Truncate(message, maxShownBytes)
 	default:
-		return cut(name+": "+message, maxShownBytes)
+		return engines.Truncate(name+": "+message, maxShownBytes)
 	}
 }
 
@@ -94,12 +94,12 @@ func ownStack(o *goja.Object) string {
 			return ""
 		}
 	}
-	return field(o, "stack")
+	return errorField(o, "stack")
 }
 
-// field reads what an Error says of itself, if that is no object: writing down an
+// errorField reads what an Error says of itself, if that is no object: writing down an
 // error that is its own message would not end.
-func field(o *goja.Object, name string) string {
+func errorField(o *goja.Object, name string) string {
 	v := o.Get(name)
 	if _, nested := v.(*goja.Object); nested || v == nil || goja.IsUndefined(v) {
 		return ""
@@ -120,8 +120,8 @@ func (f frame) String() string {
 	return fmt.Sprintf("at %s (%s)", f.function, f.at)
 }
 
-// placed gives an error the place of the innermost frame, and the stack.
-func placed(e *engines.Error, stack []frame) *engines.Error {
+// withStack adds the stack to an error, and the location of the innermost frame.
+func withStack(e *engines.Error, stack []frame) *engines.Error {
 	for _, f := range stack[:min(len(stack), maxFrames)] {
 		e.Stack = append(e.Stack, f.String())
 	}
@@ -131,20 +131,20 @@ func placed(e *engines.Error, stack []frame) *engines.Error {
 	return e
 }
 
-// frames are those of the author's own code: neither goja's functions nor the
+// frames returns those of the author's own code: neither goja's functions nor the
 // helpers that esbuild adds, nor the host's own module.
 func frames(stack []goja.StackFrame) []frame {
 	var kept []frame
 	for _, f := range stack {
-		if at := place(f.Position()); authored(at) {
-			kept = append(kept, frame{function: named(f.FuncName()), at: at})
+		if at := location(f.Position()); isAuthored(at) {
+			kept = append(kept, frame{function: functionName(f.FuncName()), at: at})
 		}
 	}
 	return kept
 }
 
-// named is the name of a function, or "" for what esbuild puts around a module.
-func named(function string) string {
+// functionName returns the name of a function, or "" for what esbuild puts around a module.
+func functionName(function string) string {
 	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, missingNamespace+":") {
 		return ""
 	}
@@ -159,21 +159,21 @@ func parsedFrames(text string) []frame {
 	for _, m := range stackLine.FindAllStringSubmatch(text, -1) {
 		line, _ := strconv.Atoi(m[3])
 		column, _ := strconv.Atoi(m[4])
-		at := place(file.Position{Filename: m[2], Line: line, Column: column})
-		if authored(at) {
-			kept = append(kept, frame{function: named(strings.TrimPrefix(m[1], "new ")), at: at})
+		at := location(file.Position{Filename: m[2], Line: line, Column: column})
+		if isAuthored(at) {
+			kept = append(kept, frame{function: functionName(strings.TrimPrefix(m[1], "new ")), at: at})
 		}
 	}
 	return kept
 }
 
-// authored says whether a place is in a file of the tree.
-func authored(at engines.Location) bool {
+// isAuthored reports whether a place is in a file of the tree.
+func isAuthored(at engines.Location) bool {
 	return at.File != "" && at.File != bundleName && at.File != hostPath && !strings.Contains(at.File, missingPath)
 }
 
-// place undoes goja's reading of paths as URLs.
-func place(p file.Position) engines.Location {
+// location undoes goja's reading of paths as URLs.
+func location(p file.Position) engines.Location {
 	name := p.Filename
 	if plain, err := url.PathUnescape(name); err == nil {
 		name = plain

@@ -44,8 +44,8 @@ func TestConsoleIsCut(t *testing.T) {
 		t.Fatal(failure)
 	}
 	lines := response.Logs
-	if all := strings.Join(lines[:len(lines)-1], "\n"); len(all) > maxLogBytes || len(all) < maxLogBytes-1000 {
-		t.Errorf("%d bytes were kept, want nearly %d", len(all), maxLogBytes)
+	if all := strings.Join(lines[:len(lines)-1], "\n"); len(all) > engines.MaxLogBytes || len(all) < engines.MaxLogBytes-1000 {
+		t.Errorf("%d bytes were kept, want nearly %d", len(all), engines.MaxLogBytes)
 	}
 	if last := lines[len(lines)-1]; last != "(cut at 64 KiB)" {
 		t.Errorf("the last line is %q", last)

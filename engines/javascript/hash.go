@@ -9,13 +9,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-// hash is what the host's own module calls: in the script's language the same would take
+// hash implements the hash function of the host's own module: in the script's language the same would take
 // a thousand times as long.
 func (i *isolate) hash(call goja.FunctionCall) goja.Value {
-	x := &exporter{i: i, left: maxAnswerBytes}
+	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	value, kept, err := x.value(call.Argument(0))
 	if err != nil {
-		panic(i.unhashable(err))
+		panic(i.hashError(err))
 	}
 	if !kept {
 		panic(i.rt.NewTypeError("hash: the value is %s", kindOf(call.Argument(0))))
@@ -27,9 +27,9 @@ func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	return i.rt.ToValue(sum)
 }
 
-// unhashable is what hash throws for an error of the exporter: an exception for what is
+// hashError returns what hash throws for an error of the exporter: an exception for what is
 // wrong with the value, and otherwise what ended the script's own code that it ran.
-func (i *isolate) unhashable(err error) any {
+func (i *isolate) hashError(err error) any {
 	var wrong *engines.Error
 	if errors.As(err, &wrong) {
 		return i.rt.NewTypeError("hash: %s", wrong.Message)

@@ -13,10 +13,10 @@ import (
 )
 
 // runContext calls a function that was written for metacontroller's Node.js
-// server: it takes {request: {body}} and gives back {status, body, headers}.
+// server: it takes {request: {body}} and returns {status, body, headers}.
 func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	request, argument := i.rt.NewObject(), i.rt.NewObject()
-	if err := errors.Join(request.Set("body", i.showRequest(p.request(call))), argument.Set("request", request)); err != nil {
+	if err := errors.Join(request.Set("body", i.requestView(p.script.WithParameters(call.Request))), argument.Set("request", request)); err != nil {
 		return nil, err
 	}
 	result, err := p.answer(i, argument)
@@ -25,22 +25,22 @@ func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	}
 	reply, ok := result.(map[string]any)
 	if !ok {
-		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + cut(text(result), maxShownBytes) + ", not {status, body}"}
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + engines.Truncate(jsonText(result), maxShownBytes) + ", not {status, body}"}
 	}
-	if err := refusal(reply, call.Now); err != nil {
+	if err := statusError(reply, call.Now); err != nil {
 		return nil, err
 	}
 	return replyBody(reply)
 }
 
-// refusal is the error of a reply whose status is not 200. No status is 200.
-func refusal(reply map[string]any, now time.Time) error {
+// statusError returns the error of a reply whose status is not 200. No status is 200.
+func statusError(reply map[string]any, now time.Time) error {
 	status, given := reply["status"]
 	if !given || status == int64(http.StatusOK) {
 		return nil
 	}
 	e := &engines.Error{Kind: engines.Failed,
-		Message: fmt.Sprintf("answered status %s: %s", text(status), cut(text(reply["body"]), maxShownBytes))}
+		Message: fmt.Sprintf("answered status %s: %s", jsonText(status), engines.Truncate(jsonText(reply["body"]), maxShownBytes))}
 	if status == int64(http.StatusTooManyRequests) || status == int64(http.StatusServiceUnavailable) {
 		e.RetryAfter = engines.RetryAfter(header(reply, "Retry-After"), now)
 	}
@@ -51,13 +51,13 @@ func header(reply map[string]any, name string) string {
 	headers, _ := reply["headers"].(map[string]any)
 	for key, value := range headers {
 		if strings.EqualFold(key, name) {
-			return text(value)
+			return jsonText(value)
 		}
 	}
 	return ""
 }
 
-// replyBody gives the response. That server sent a string as it is, so it is JSON.
+// replyBody returns the response. That server sent a string as it is, so it is JSON.
 func replyBody(reply map[string]any) (any, error) {
 	body, written := reply["body"].(string)
 	if !written {

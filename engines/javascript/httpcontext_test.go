@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// TestNoContext shows what a function is told that expects a context and is given the request.
+// TestNoContext checks the error of a function that expects a context and gets the request.
 func TestNoContext(t *testing.T) {
 	src := script("module.exports = async function (context) {\n  let observed = context.request.body; return observed }")
 	_, failure := run(t, src, map[string]any{}, time.Minute)

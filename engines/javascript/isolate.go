@@ -24,9 +24,9 @@ type isolate struct {
 }
 
 func newIsolate(now time.Time, seed string) *isolate {
-	i := &isolate{rt: goja.New(), console: console{left: maxLogBytes}}
+	i := &isolate{rt: goja.New()}
 	i.rt.SetMaxCallStackSize(maxCallDepth)
-	i.rt.SetParserOptions(refuse(parser.WithDisableSourceMaps, i.noCode))
+	i.rt.SetParserOptions(optionThatCalls(parser.WithDisableSourceMaps, i.rejectCode))
 	i.rt.SetTimeSource(func() time.Time {
 		i.readClock = true
 		return now
@@ -36,18 +36,18 @@ func newIsolate(now time.Time, seed string) *isolate {
 	return i
 }
 
-// refuse makes a parser option, of which only an example can be named, that runs
+// optionThatCalls makes a parser option, of which only an example can be named, that runs
 // instead of being applied. Options come before parsing, and eval and all
 // constructors of functions parse with those of the runtime: none gets by.
-func refuse[T any](_ func(T), instead func()) func(T) {
+func optionThatCalls[T any](_ func(T), instead func()) func(T) {
 	return func(T) { instead() }
 }
 
-func (i *isolate) noCode() {
+func (i *isolate) rejectCode() {
 	panic(i.rt.NewTypeError("code can't be made from strings here: eval and the constructors of functions are disabled"))
 }
 
-// randomFrom gives the numbers of Math.random. The generator is made when first asked.
+// randomFrom returns the numbers of Math.random. The generator is made when first asked.
 func randomFrom(seed string) goja.RandSource {
 	var numbers *rand.Rand
 	return func() float64 {

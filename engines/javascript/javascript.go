@@ -38,7 +38,7 @@ type engine struct{}
 // the error's location and message, the others (five at most) are its stack.
 func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
 	if src.Script == nil {
-		return nil, invalid(engines.Location{}, "the JavaScript engine runs scripts, and this source is an endpoint")
+		return nil, engines.InvalidError(engines.Location{}, "the JavaScript engine runs scripts, and this source is an endpoint")
 	}
 	built, err := bundle(src.Script)
 	if err != nil {
@@ -48,13 +48,9 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{code: code, script: src.Script, wanted: wanted(src), warnings: built.warnings}
+	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings}
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-func invalid(at engines.Location, message string) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Location: at, Message: message}
 }

@@ -3,8 +3,6 @@ package javascript
 import "time"
 
 const (
-	// maxSourceBytes bounds all files of a tree together.
-	maxSourceBytes = 1 << 20
 	// maxSourceNesting bounds brackets in brackets: the parsers recurse, and a
 	// stack overflow in Go ends the process.
 	maxSourceNesting = 500
@@ -12,10 +10,6 @@ const (
 	maxCallDepth = 500
 	// maxAnswerNesting bounds objects in objects, in the response.
 	maxAnswerNesting = 500
-	// maxAnswerBytes bounds the response, measured as if it were JSON.
-	maxAnswerBytes = 8 << 20
-	// maxLogBytes bounds what one call may write to the console.
-	maxLogBytes = 64 << 10
 	// maxArrayGrowth is how far past its end an array of the request can be
 	// written to at once: it has no holes, so that each element takes memory.
 	maxArrayGrowth = 1 << 16

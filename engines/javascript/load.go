@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -29,10 +28,10 @@ func (p *program) load(ctx context.Context) error {
 	return err
 }
 
-// wanted is the name of the hook's function.
+// wanted returns the name of the hook's function.
 func wanted(src engines.Source) string { return cmp.Or(src.Script.Function, src.Hook) }
 
-// function runs the modules in the isolate and gives the hook's function: the export of
+// function runs the modules in the isolate and returns the hook's function: the export of
 // its name or, failing that, the default export, or what that has under the name.
 func (p *program) function(i *isolate) (goja.Callable, error) {
 	exports, err := p.exports(i)
@@ -40,56 +39,56 @@ func (p *program) function(i *isolate) (goja.Callable, error) {
 		return nil, err
 	}
 	if o, ok := exports.(*goja.Object); ok {
-		found := o.Get(p.wanted)
+		found := o.Get(p.export)
 		if call, ok := method(o, found); ok {
 			return call, nil
 		}
-		if given(found) {
-			return nil, p.unfit(fmt.Sprintf("the export %q is not a function", p.wanted))
+		if isDefined(found) {
+			return nil, p.invalid("the export %q is not a function", p.export)
 		}
-		if byDefault := o.Get("default"); given(byDefault) {
-			return p.ofDefault(byDefault)
+		if byDefault := o.Get("default"); isDefined(byDefault) {
+			return p.fromDefault(byDefault)
 		}
 	}
 	if call, ok := goja.AssertFunction(exports); ok && p.script.Function == "" {
 		return call, nil
 	}
-	return nil, p.unfit(fmt.Sprintf("no export %q or \"default\": %s", p.wanted, listed("the script exports", exports)))
+	return nil, p.invalid("no export %q or \"default\": %s", p.export, listed("the script exports", exports))
 }
 
-// ofDefault gives the hook's function of a default export: itself, unless the definition
+// fromDefault returns the hook's function of a default export: itself, unless the definition
 // names a function, or what it has under the name.
-func (p *program) ofDefault(exported goja.Value) (goja.Callable, error) {
+func (p *program) fromDefault(exported goja.Value) (goja.Callable, error) {
 	if call, ok := goja.AssertFunction(exported); ok && p.script.Function == "" {
 		return call, nil
 	}
 	o, ok := exported.(*goja.Object)
 	if !ok {
-		return nil, p.unfit("the default export is neither a function nor an object of functions")
+		return nil, p.invalid("the default export is neither a function nor an object of functions")
 	}
-	found := o.Get(p.wanted)
+	found := o.Get(p.export)
 	if call, ok := method(o, found); ok {
 		return call, nil
 	}
-	if given(found) {
-		return nil, p.unfit(fmt.Sprintf("%q of the default export is not a function", p.wanted))
+	if isDefined(found) {
+		return nil, p.invalid("%q of the default export is not a function", p.export)
 	}
-	return nil, p.unfit(fmt.Sprintf("no export %q, by name or in the default export: %s", p.wanted, listed("that has", exported)))
+	return nil, p.invalid("no export %q, by name or in the default export: %s", p.export, listed("that has", exported))
 }
 
-// method is a function of an object, called as such.
+// method returns a function of an object, called as such.
 func method(of *goja.Object, found goja.Value) (goja.Callable, bool) {
 	call, ok := goja.AssertFunction(found)
 	return func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return call(of, args...) }, ok
 }
 
-func given(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
+func isDefined(v goja.Value) bool { return v != nil && !goja.IsUndefined(v) }
 
-func (p *program) unfit(message string) *engines.Error {
-	return invalid(engines.Location{File: p.script.Path}, message)
+func (p *program) invalid(format string, args ...any) *engines.Error {
+	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 
-// exports runs the bundle and gives what it left in module.exports.
+// exports runs the bundle and returns what it left in module.exports.
 func (p *program) exports(i *isolate) (goja.Value, error) {
 	wrapper, err := i.rt.RunProgram(p.code)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// manifest is what of a package.json says where files are.
+// manifest is the part of a package.json that names files.
 type manifest struct {
 	Main    any      `json:"main"`
 	Module  any      `json:"module"`
@@ -17,10 +17,10 @@ type manifest struct {
 	Imports *targets `json:"imports"`
 }
 
-// manifest reads the package.json of a folder, or gives nil if it has none.
+// manifest reads the package.json of a folder, or returns nil if it has none.
 func (t tree) manifest(folder string) (*manifest, error) {
 	name := path.Join(folder, "package.json")
-	text, ok := t[name]
+	text, ok := t.Files[name]
 	if !ok {
 		return nil, nil
 	}
@@ -31,8 +31,8 @@ func (t tree) manifest(folder string) (*manifest, error) {
 	return m, nil
 }
 
-// mains are the files that a package without exports may begin at, best first.
-func (m *manifest) mains(r request) []string {
+// mains returns the files that a package without exports may begin at, best first.
+func (m *manifest) mains(r importRequest) []string {
 	main, _ := m.Main.(string)
 	module, _ := m.Module.(string)
 	if r.required {
@@ -82,7 +82,7 @@ func (t *targets) readObject(text []byte) error {
 	return nil
 }
 
-// exported gives the path of what has that name ("." for the package itself), for the
+// exported returns the path of what has that name ("." for the package itself), for the
 // conditions that hold.
 func (t *targets) exported(name string, conditions []string) (string, bool) {
 	if t == nil {

@@ -2,7 +2,7 @@ package javascript
 
 import "strings"
 
-// nesting is how deep brackets are nested in a source, by a scan that skips
+// nesting returns how deep brackets are nested in a source, by a scan that skips
 // strings and comments but does not parse. It stops at limit+1.
 func nesting(source string, limit int) int {
 	depth, deepest := 0, 0
@@ -22,7 +22,7 @@ func nesting(source string, limit int) int {
 	return deepest
 }
 
-// stringEnd gives the index of the quote that closes the string which starts at
+// stringEnd returns the index of the quote that closes the string which starts at
 // i. A quote that nothing closes on its line is no string (but may be part of a
 // regular expression or a template), and is passed over alone.
 func stringEnd(source string, i int) int {
@@ -37,7 +37,7 @@ func stringEnd(source string, i int) int {
 	return i
 }
 
-// commentEnd gives the index of the last byte of the comment that starts at i, or i if none does.
+// commentEnd returns the index of the last byte of the comment that starts at i, or i if none does.
 func commentEnd(source string, i int) int {
 	rest := source[i:]
 	closing, length := "", 0

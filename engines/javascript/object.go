@@ -10,13 +10,13 @@ import (
 // object is the view of a map. It implements goja.DynamicObject.
 type object struct {
 	node
-	from map[string]any
-	// over holds what differs from from, and the objects made for its parts. A
+	source map[string]any
+	// overrides holds what differs from from, and the objects made for its parts. A
 	// nil value is a property that was deleted.
-	over map[string]goja.Value
+	overrides map[string]goja.Value
 	// added are the keys that from does not have, in the order of their writing.
 	added []string
-	// sorted are from's keys, once somebody asked for them.
+	// sorted are the keys of source. They are nil until needed.
 	sorted []string
 	// read are the keys whose values the script has seen. Only the view of a
 	// request keeps them, see isolate.showRequest; elsewhere it is nil.
@@ -24,24 +24,24 @@ type object struct {
 }
 
 func (o *object) Get(key string) goja.Value {
-	o.look(key)
-	if v, ok := o.over[key]; ok {
+	o.noteRead(key)
+	if v, ok := o.overrides[key]; ok {
 		return v
 	}
-	v, ok := o.from[key]
+	v, ok := o.source[key]
 	if !ok {
 		return nil
 	}
-	shown := o.i.wrap(v, &o.node)
-	if container(v) {
+	shown := o.i.toValue(v, &o.node)
+	if isContainer(v) {
 		o.put(key, shown)
 	}
 	return shown
 }
 
 func (o *object) Set(key string, v goja.Value) bool {
-	o.change()
-	if !o.Has(key) && !o.known(key) {
+	o.markChanged()
+	if !o.Has(key) && !o.hadKey(key) {
 		o.added = append(o.added, key)
 	}
 	if v == nil {
@@ -52,26 +52,26 @@ func (o *object) Set(key string, v goja.Value) bool {
 }
 
 func (o *object) Has(key string) bool {
-	if v, ok := o.over[key]; ok {
+	if v, ok := o.overrides[key]; ok {
 		return v != nil
 	}
-	_, ok := o.from[key]
+	_, ok := o.source[key]
 	return ok
 }
 
 func (o *object) Delete(key string) bool {
 	if o.Has(key) {
-		o.change()
+		o.markChanged()
 		o.put(key, nil)
 	}
 	return true
 }
 
-// Keys gives the map's keys in their order, then those that the script added.
+// Keys returns the map's keys in their order, then those that the script added.
 // The order of a Go map must not show, or no two calls would be the same.
 func (o *object) Keys() []string {
 	if o.sorted == nil {
-		o.sorted = slices.Sorted(maps.Keys(o.from))
+		o.sorted = slices.Sorted(maps.Keys(o.source))
 	}
 	if !o.changed {
 		return o.sorted
@@ -90,44 +90,33 @@ func (o *object) Keys() []string {
 	return keys
 }
 
-// look notes that the script sees the value of key.
-func (o *object) look(key string) {
+// noteRead notes that the script sees the value of key.
+func (o *object) noteRead(key string) {
 	if o.read != nil {
 		o.read[key] = true
 	}
 }
 
-// lookAtAll notes that the script sees all values.
-func (o *object) lookAtAll() {
+// noteAllRead notes that the script sees all values.
+func (o *object) noteAllRead() {
 	if o.read == nil {
 		return
 	}
-	for key := range o.from {
-		o.look(key)
+	for key := range o.source {
+		o.noteRead(key)
 	}
-}
-
-// unread are the keys of from whose values the script has not seen, sorted.
-func (o *object) unread() []string {
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(o.from)) {
-		if !o.read[key] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }
 
 func (o *object) put(key string, v goja.Value) {
-	if o.over == nil {
-		o.over = map[string]goja.Value{}
+	if o.overrides == nil {
+		o.overrides = map[string]goja.Value{}
 	}
-	o.over[key] = v
+	o.overrides[key] = v
 }
 
-// known says whether key has its place among the keys, even if it was deleted.
-func (o *object) known(key string) bool {
-	_, ours := o.from[key]
-	_, theirs := o.over[key]
+// hadKey reports whether key has its place among the keys, even if it was deleted.
+func (o *object) hadKey(key string) bool {
+	_, ours := o.source[key]
+	_, theirs := o.overrides[key]
 	return ours || theirs
 }

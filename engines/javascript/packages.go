@@ -18,32 +18,32 @@ var builtIn = strings.Fields(`assert async_hooks buffer child_process cluster co
 	domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring readline repl stream
 	string_decoder sys timers tls trace_events tty url util v8 vm wasi worker_threads zlib`)
 
-// request is what one module imports of another one, and how.
-type request struct {
+// importRequest is what one module imports of another one, and how.
+type importRequest struct {
 	importer, imported string
-	// required says that it is by require, and not by import.
+	// required is true if it is by require, and not by import.
 	required bool
 }
 
-func requestOf(args api.OnResolveArgs) request {
+func newImportRequest(args api.OnResolveArgs) importRequest {
 	required := args.Kind == api.ResolveJSRequireCall || args.Kind == api.ResolveJSRequireResolve
-	return request{importer: args.Importer, imported: args.Path, required: required}
+	return importRequest{importer: args.Importer, imported: args.Path, required: required}
 }
 
-// vendored says whether the importing file is part of a package.
-func (r request) vendored() bool {
+// vendored reports whether the importing file is part of a package.
+func (r importRequest) vendored() bool {
 	return slices.Contains(strings.Split(path.Dir(r.importer), "/"), modulesFolder)
 }
 
-// conditions are the keys of a package's exports that hold for the request.
-func (r request) conditions() []string {
+// conditions returns the keys of a package's exports that hold for the request.
+func (r importRequest) conditions() []string {
 	if r.required {
 		return []string{"require", "module", "default"}
 	}
 	return []string{"import", "module", "default"}
 }
 
-// splitPackage gives the name of a package, which has two parts if it begins with @, and
+// splitPackage returns the name of a package, which has two parts if it begins with @, and
 // the path within it.
 func splitPackage(imported string) (name, sub string) {
 	parts := 1
@@ -57,9 +57,9 @@ func splitPackage(imported string) (name, sub string) {
 	return imported, ""
 }
 
-// ofPackage gives the path in the tree of what is imported by the name of a package, as
+// resolvePackage returns the path in the tree of what is imported by the name of a package, as
 // Node.js finds it: in the nearest node_modules that has it.
-func (t tree) ofPackage(r request) (string, error) {
+func (t tree) resolvePackage(r importRequest) (string, error) {
 	name, sub := splitPackage(r.imported)
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		if path.Base(folder) != modulesFolder {
@@ -69,14 +69,14 @@ func (t tree) ofPackage(r request) (string, error) {
 			}
 		}
 		if folder == "." {
-			return "", t.noPackage(name, r)
+			return "", t.packageError(name, r)
 		}
 	}
 }
 
-// within gives the path of what a package has under a name, or "" if the package is not
+// within returns the path of what a package has under a name, or "" if the package is not
 // in this folder.
-func (t tree) within(folder, sub string, r request) (string, error) {
+func (t tree) within(folder, sub string, r importRequest) (string, error) {
 	m, err := t.manifest(folder)
 	if err != nil {
 		return "", fmt.Errorf("can't import %q: %w", r.imported, err)
@@ -95,7 +95,7 @@ func (t tree) within(folder, sub string, r request) (string, error) {
 }
 
 // fileOrFolder looks for a file, with or without an ending, and for the main file of a folder.
-func (t tree) fileOrFolder(target string, r request) (string, bool) {
+func (t tree) fileOrFolder(target string, r importRequest) (string, bool) {
 	m, err := t.manifest(target)
 	if err == nil && m != nil {
 		for _, main := range m.mains(r) {
@@ -107,8 +107,8 @@ func (t tree) fileOrFolder(target string, r request) (string, bool) {
 	return t.find(target)
 }
 
-// ofImports gives the path of what a package has under a name of its own, such as #lib.
-func (t tree) ofImports(r request) (string, error) {
+// resolveImports returns the path of what a package has under a name of its own, such as #lib.
+func (t tree) resolveImports(r importRequest) (string, error) {
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		m, err := t.manifest(folder)
 		if err != nil {
@@ -121,7 +121,7 @@ func (t tree) ofImports(r request) (string, error) {
 					r.imported, path.Join(folder, "package.json"), target)
 			}
 			if ok && !strings.HasPrefix(target, "./") {
-				return t.resolve(request{importer: path.Join(folder, "package.json"), imported: target, required: r.required})
+				return t.resolve(importRequest{importer: path.Join(folder, "package.json"), imported: target, required: r.required})
 			}
 			if found, there := t.find(path.Join(folder, target)); ok && there {
 				return found, nil
@@ -133,8 +133,8 @@ func (t tree) ofImports(r request) (string, error) {
 	}
 }
 
-// noPackage is the error of a package that is nowhere.
-func (t tree) noPackage(name string, r request) error {
+// packageError returns the error of a package that is nowhere.
+func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
 	switch {
 	case ofNode || slices.Contains(builtIn, module):
@@ -144,5 +144,5 @@ func (t tree) noPackage(name string, r request) error {
 		return fmt.Errorf("can't import %q: nothing is fetched: add the file to scriptSources, and write its path", r.imported)
 	}
 	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
-		r.imported, modulesFolder, name, r.importer, t.listing())
+		r.imported, modulesFolder, name, r.importer, t)
 }

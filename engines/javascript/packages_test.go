@@ -45,7 +45,7 @@ var vendored = map[string]string{
 	"node_modules/text/name.txt":                    "text",
 }
 
-// importing is a script of that path in the tree with packages.
+// importing returns a script of that path in the tree with packages.
 func importing(path, text string) engines.Source {
 	all := map[string]string{path: text}
 	for name, content := range vendored {
@@ -142,7 +142,7 @@ func TestMissingInPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `node_modules/careful/index.js:1:44: can't import "crypto": it is a module of Node.js`
-	if got := program.(engines.Warner).Warnings(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), want) {
+	if got := program.Warnings(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), want) {
 		t.Errorf("warnings %v, want %s", got, want)
 	}
 	needed := compileError(t, importing("hooks.js", `import { name } from "careless"; export const sync = () => name`))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dop251/goja/ast"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // checkPatterns refuses regular expressions that goja takes and gets wrong: it
@@ -15,8 +16,8 @@ func checkPatterns(parsed *ast.Program) error {
 	if w.found == nil {
 		return nil
 	}
-	at := place(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
-	return invalid(at, `regular expressions with \p{...} are not supported here`)
+	at := location(parsed.File.Position(int(w.found.Idx0()) - parsed.File.Base()))
+	return engines.InvalidError(at, `regular expressions with \p{...} are not supported here`)
 }
 
 // walker goes through a syntax tree, for which goja's ast package has no

@@ -41,14 +41,14 @@ func (t tree) plugin(entry string) api.Plugin {
 			if args.Path == hostModule {
 				return api.OnResolveResult{Path: hostPath, Namespace: hostNamespace, SideEffects: api.SideEffectsFalse}, nil
 			}
-			return t.resolved(requestOf(args)), nil
+			return t.onResolve(newImportRequest(args)), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			return t.load(args.Path), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: missingNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			message, _ := args.PluginData.(string)
-			return absent(message), nil
+			return missingModule(message), nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: hostNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
 			text := authoring.JavaScript
@@ -57,10 +57,10 @@ func (t tree) plugin(entry string) api.Plugin {
 	}}
 }
 
-// resolved is where a module is found. What a package requires and is not there is an
+// onResolve returns where a module is found. What a package requires and is not there is an
 // error where it is required, and a warning: many look in this way for what they can do
 // without.
-func (t tree) resolved(r request) api.OnResolveResult {
+func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	found, err := t.resolve(r)
 	switch {
 	case err == nil:
@@ -74,20 +74,20 @@ func (t tree) resolved(r request) api.OnResolveResult {
 	}
 }
 
-// absent is a module that is not there, which throws why.
-func absent(message string) api.OnLoadResult {
-	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quotedText(message))
+// missingModule returns a module that is not there, which throws why.
+func missingModule(message string) api.OnLoadResult {
+	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quote(message))
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}
 }
 
-// quotedText is a string of JavaScript.
-func quotedText(text string) string {
+// quote returns a string of JavaScript.
+func quote(text string) string {
 	quoted, _ := json.Marshal(text) // A string can always be written.
 	return string(quoted)
 }
 
 func (t tree) load(name string) api.OnLoadResult {
-	text, kind := t[name], loader(name)
+	text, kind := t.Files[name], loader(name)
 	if kind != api.LoaderText && nesting(text, maxSourceNesting) > maxSourceNesting {
 		return api.OnLoadResult{Errors: []api.Message{{
 			Text:     fmt.Sprintf("brackets are nested more than %d deep", maxSourceNesting),

@@ -3,7 +3,6 @@ package javascript
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/dop251/goja"
 
@@ -12,17 +11,18 @@ import (
 
 // program is the compiled bundle and where in it the hook is. It is shared by all calls.
 type program struct {
+	engines.ProgramBase
 	code     *goja.Program
 	script   *engines.Script
-	wanted   string
+	export   string
 	warnings []*engines.Error
 }
 
-// Warnings are what packages in the tree look for and is not there.
+// Warnings returns what packages in the tree look for and is not there.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run answers one call in a runtime of its own. Parts of the request that the
-// script gives back untouched are parts of the answer as they are, not copies.
+// script returns unchanged are not copied.
 // With an error, too, the response holds what was logged.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
@@ -30,17 +30,17 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
 		}
-		return p.answer(i, i.showRequest(p.request(call)))
+		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
-	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.lines}
+	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines}
 	if err == nil {
-		response.Unread = i.request.unread()
+		response.Unread = engines.Unread(i.request.source, i.request.read)
 	}
 	return response, err
 }
 
-// hint adds to an error what a function says that expects to be given a context.
+// hint adds advice to the error of a function that expects a context.
 func (p *program) hint(err error) {
 	var e *engines.Error
 	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
@@ -48,18 +48,7 @@ func (p *program) hint(err error) {
 	}
 }
 
-// request is the call's request with the script's parameters.
-func (p *program) request(call engines.Call) map[string]any {
-	if p.script.Parameters == nil {
-		return call.Request
-	}
-	request := make(map[string]any, len(call.Request)+1)
-	maps.Copy(request, call.Request)
-	request["parameters"] = p.script.Parameters
-	return request
-}
-
-// answer calls the function with argument and converts what it gives back.
+// answer calls the function with argument and converts its result.
 func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	function, err := p.function(i)
 	if err != nil {
@@ -69,15 +58,15 @@ func (p *program) answer(i *isolate, argument goja.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result, err = i.settled(result); err != nil {
+	if result, err = i.promiseResult(result); err != nil {
 		return nil, err
 	}
 	return i.export(result)
 }
 
-// settled gives the value of a promise. All that can settle one has run by now,
+// promiseResult returns the value of a promise. All that can settle one has run by now,
 // because the runtime runs its jobs before it returns.
-func (i *isolate) settled(v goja.Value) (goja.Value, error) {
+func (i *isolate) promiseResult(v goja.Value) (goja.Value, error) {
 	if v == nil || v.ExportType() != promiseType {
 		return v, nil
 	}
@@ -86,7 +75,7 @@ func (i *isolate) settled(v goja.Value) (goja.Value, error) {
 	case goja.PromiseStateFulfilled:
 		return promise.Result(), nil
 	case goja.PromiseStateRejected:
-		return nil, i.thrown(promise.Result(), nil)
+		return nil, i.thrownError(promise.Result(), nil)
 	default:
 		return nil, &engines.Error{Kind: engines.Failed,
 			Message: "the promise never settles: there are no timers and no network here that could settle it"}

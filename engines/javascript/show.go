@@ -6,24 +6,25 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
-// show writes a value for a reader: strings as they are, errors with their stack,
+// format writes a value for a reader: strings as they are, errors with their stack,
 // anything else as JSON as far as it can be. It may run script code.
-func (i *isolate) show(v goja.Value, limit int) string {
+func (i *isolate) format(v goja.Value, limit int) string {
 	o, ok := v.(*goja.Object)
 	switch {
 	case !ok:
-		return cut(primitive(v), limit)
+		return engines.Truncate(primitive(v), limit)
 	case classOf(o) == "Error":
-		return cut(i.thrown(o, nil).Detail(), limit)
+		return engines.Truncate(i.thrownError(o, nil).Detail(), limit)
 	}
 	if _, callable := goja.AssertFunction(o); callable {
 		return "[function]"
 	}
-	x := &exporter{i: i, left: limit}
+	x := &exporter{i: i, Budget: engines.Budget(limit)}
 	if value, kept, err := x.value(o); err == nil && kept {
-		return cut(text(value), limit)
+		return engines.Truncate(jsonText(value), limit)
 	}
 	return "[object " + classOf(o) + "]"
 }
@@ -35,7 +36,7 @@ func primitive(v goja.Value) string {
 	return v.String()
 }
 
-func text(v any) string {
+func jsonText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
@@ -46,11 +47,4 @@ func text(v any) string {
 		return err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

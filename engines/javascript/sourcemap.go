@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// adapted makes esbuild's source map fit goja, whose stacks are then in the
+// adaptSourceMap makes esbuild's source map fit goja, whose stacks are then in the
 // author's own lines. goja counts columns from 1 where source maps count from 0,
 // both when it asks and when it takes the answer, so both are moved by one.
-func adapted(sourceMap []byte) ([]byte, error) {
+func adaptSourceMap(sourceMap []byte) ([]byte, error) {
 	var m struct {
 		Version  int      `json:"version"`
 		Sources  []string `json:"sources"`
@@ -19,17 +19,17 @@ func adapted(sourceMap []byte) ([]byte, error) {
 		return nil, err
 	}
 	for i, source := range m.Sources {
-		m.Sources[i] = plain(source)
+		m.Sources[i] = stripNamespaces(source)
 	}
 	m.Names = []string{}
-	m.Mappings = shifted(m.Mappings)
+	m.Mappings = shiftColumns(m.Mappings)
 	return json.Marshal(m)
 }
 
-// shifted moves the columns of all mappings by one. Generated columns are counted
+// shiftColumns moves the columns of all mappings by one. Generated columns are counted
 // anew on each line, and source columns through the whole map, each relative to
 // the one before: so it is the first segment of each line, and the first of all.
-func shifted(mappings string) string {
+func shiftColumns(mappings string) string {
 	lines := strings.Split(mappings, ";")
 	first := true
 	for i, line := range lines {
@@ -54,7 +54,7 @@ func shifted(mappings string) string {
 const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // decodeVLQ reads a segment: numbers in groups of five bits, lowest first, where
-// the sixth bit says that another group follows and the lowest bit is the sign.
+// the sixth bit means that another group follows and the lowest bit is the sign.
 func decodeVLQ(segment string) []int {
 	var fields []int
 	value, shift := 0, 0

@@ -31,7 +31,7 @@ func TestShifted(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			if got := shifted(c.mappings); got != c.want {
+			if got := shiftColumns(c.mappings); got != c.want {
 				t.Errorf("shifted(%q) = %q, want %q", c.mappings, got, c.want)
 			}
 		})

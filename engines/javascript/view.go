@@ -15,26 +15,26 @@ import (
 type node struct {
 	i      *isolate
 	parent *node
-	// changed says that the script wrote to this view or to one made for a part
+	// changed is true if the script wrote to this view or to one made for a part
 	// of it. Otherwise the Go value is still what the script sees.
 	changed bool
 }
 
-func (n *node) change() {
+func (n *node) markChanged() {
 	for ; n != nil && !n.changed; n = n.parent {
 		n.changed = true
 	}
 }
 
-// wrap shows a value as JSON knows it, as part of parent unless that is nil.
-func (i *isolate) wrap(v any, parent *node) goja.Value {
+// toValue shows a value as JSON knows it, as part of parent unless that is nil.
+func (i *isolate) toValue(v any, parent *node) goja.Value {
 	switch v := v.(type) {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, from: v})
+		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v})
 	case []any:
-		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, from: v})
+		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, source: v})
 	case string, bool, int64, float64, int, int32:
 		return i.rt.ToValue(v)
 	default:
@@ -42,13 +42,13 @@ func (i *isolate) wrap(v any, parent *node) goja.Value {
 	}
 }
 
-// showRequest gives the view of the call's request, which notes what is read of it.
-func (i *isolate) showRequest(request map[string]any) goja.Value {
-	i.request = &object{node: node{i: i}, from: request, read: map[string]bool{}}
+// requestView returns the view of the call's request, which notes what is read of it.
+func (i *isolate) requestView(request map[string]any) goja.Value {
+	i.request = &object{node: node{i: i}, source: request, read: map[string]bool{}}
 	return i.rt.NewDynamicObject(i.request)
 }
 
-func container(v any) bool {
+func isContainer(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return true

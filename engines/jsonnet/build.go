@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// base is what all parts of an expression have: the call's place, and the free
+// base returns what all parts of an expression have: the call's place, and the free
 // variables of their own parts.
 func (b builder) base(parts ...ast.Node) ast.NodeBase {
 	var free ast.Identifiers

@@ -145,7 +145,7 @@ func TestTraceIsCut(t *testing.T) {
 		size += len(line) + 1
 	}
 	last := response.Logs[len(response.Logs)-1]
-	if last != "(cut at 64 KiB)" || size < maxLogBytes-1000 || size > maxLogBytes+100 || strings.ContainsRune(strings.Join(response.Logs, ""), '\ufffd') {
+	if last != "(cut at 64 KiB)" || size < engines.MaxLogBytes-1000 || size > engines.MaxLogBytes+100 || strings.ContainsRune(strings.Join(response.Logs, ""), '\ufffd') {
 		t.Errorf("%d lines of %d bytes, the last is %q", len(response.Logs), size, last)
 	}
 }

@@ -150,7 +150,7 @@ func TestLazyImports(t *testing.T) {
 				t.Fatal(err)
 			}
 			var warnings []string
-			for _, w := range program.(engines.Warner).Warnings() {
+			for _, w := range program.Warnings() {
 				warnings = append(warnings, w.Error())
 			}
 			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
@@ -220,7 +220,7 @@ func TestTooDeep(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			if got := tooDeep(c.source); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			if got := checkNesting(c.source); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("tooDeep gives %q, want %q", got, c.want)
 			}
 		})

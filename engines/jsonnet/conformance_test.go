@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/enginetest"
 )
 
-// source gives the suite's hooks.
+// source returns the suite's hooks.
 var source = enginetest.Files("testdata")
 
 func TestConformance(t *testing.T) {

@@ -24,7 +24,7 @@ func parseJSON(args []string) (any, error) {
 	return v, nil
 }
 
-// parseYAML gives the documents of a text, as kubectl reads them. Empty ones are left out.
+// parseYAML returns the documents of a text, as kubectl reads them. Empty ones are left out.
 func parseYAML(args []string) (any, error) {
 	documents := []any{}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(args[0])))
@@ -40,14 +40,14 @@ func parseYAML(args []string) (any, error) {
 		if err := yaml.Unmarshal(text, &v); err != nil {
 			return nil, err
 		}
-		if v != nil || !blank(text) {
+		if v != nil || !isBlank(text) {
 			documents = append(documents, v)
 		}
 	}
 }
 
-// blank says whether a document holds nothing but comments and separators.
-func blank(document []byte) bool {
+// isBlank reports whether a document holds nothing but comments and separators.
+func isBlank(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && line[0] != '#' && string(line) != "---" {

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// external are what std.extVar gives: the fields of script.parameters, if that is an
+// externalVariables returns what std.extVar gives: the fields of script.parameters, if that is an
 // object. Each is taken from there when it is asked for.
-func external(parameters any) map[string]ast.Node {
+func externalVariables(parameters any) map[string]ast.Node {
 	fields, _ := parameters.(map[string]any)
 	values := make(map[string]ast.Node, len(fields))
 	for name := range fields {
@@ -20,7 +20,7 @@ func external(parameters any) map[string]ast.Node {
 	return values
 }
 
-// unknownExternal is the error of std.extVar for a name that has no value.
+// unknownExternal returns the error of std.extVar for a name that has no value.
 func (p *program) unknownExternal(name string) string {
 	message := fmt.Sprintf("std.extVar(%q): it gives the fields of script.parameters, ", name)
 	fields, isObject := p.script.Parameters.(map[string]any)

@@ -13,43 +13,43 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// What the VM says of itself, and nobody can be asked for but by its text.
+// Messages of the VM, which has no other way to distinguish its errors.
 const (
 	stackMessage    = "max stack frames exceeded."
 	functionMessage = "couldn't manifest function as JSON"
 	externalMessage = "Undefined external variable: "
 )
 
-// explain says what an error of the VM means.
-func (c *call) explain(ctx context.Context, err error) *engines.Error {
+// toError returns what an error of the VM means.
+func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	var thrown vm.RuntimeError
 	switch {
-	case c.brake.tooDeep:
+	case c.interrupter.tooDeep:
 		return &engines.Error{Kind: engines.Exhausted, Err: err,
 			Message: fmt.Sprintf("expressions wait for each other more than %d deep: is there a recursion with tailstrict that does not end?", maxEvaluations)}
-	case c.brake.pressed.Load():
+	case c.interrupter.stopped.Load():
 		return engines.Ended(ctx)
 	case !errors.As(err, &thrown):
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + cut(first, maxShownBytes), Err: err}
+		return &engines.Error{Kind: engines.Failed, Message: "the Jsonnet engine failed: " + engines.Truncate(first, maxShownBytes), Err: err}
 	case thrown.Msg == stackMessage:
-		return c.placed(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
+		return c.errorAt(engines.Exhausted, fmt.Sprintf("calls and fields wait for each other more than %d deep", maxCallDepth), thrown)
 	case thrown.Msg == functionMessage:
 		return c.function(thrown)
 	case strings.HasPrefix(thrown.Msg, externalMessage):
-		return c.placed(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
+		return c.errorAt(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
 	default:
-		return c.placed(engines.Failed, cut(thrown.Msg, maxShownBytes), thrown)
+		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
 	}
 }
 
-// function is the error of a function among values: in the answer, or in what the
+// function returns the error of a function among values: in the answer, or in what the
 // script made a text of.
 func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 	path, inAnswer := c.path(thrown.StackTrace)
 	switch {
 	case !inAnswer:
-		return c.placed(engines.Failed, functionMessage, thrown)
+		return c.errorAt(engines.Failed, functionMessage, thrown)
 	case path == "":
 		return &engines.Error{Kind: engines.BadResponse, Err: thrown,
 			Message: "the hook gave back a function, not a response: is an argument missing?"}
@@ -58,12 +58,13 @@ func (c *call) function(thrown vm.RuntimeError) *engines.Error {
 	}
 }
 
-// placed gives an error the place of the innermost frame in the author's files, and the stack.
-func (c *call) placed(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
+// errorAt returns an error with the location of the innermost frame in the author's files,
+// and with the stack.
+func (c *call) errorAt(kind engines.Kind, message string, thrown vm.RuntimeError) *engines.Error {
 	e := &engines.Error{Kind: kind, Message: message, Err: thrown}
 	for i := len(thrown.StackTrace) - 1; i >= 0 && len(e.Stack) < maxFrames; i-- {
 		f := thrown.StackTrace[i]
-		if !c.authored(f.Loc) {
+		if !c.isAuthored(f.Loc) {
 			continue
 		}
 		at := location(f.Loc)
@@ -75,21 +76,21 @@ func (c *call) placed(kind engines.Kind, message string, thrown vm.RuntimeError)
 	return e
 }
 
-// surroundings are how the VM names what an expression is part of: "function <f>", "object
+// frameName matches how the VM names what an expression is part of: "function <f>", "object
 // <anonymous>", "thunk from <function <f>>".
-var surroundings = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
+var frameName = regexp.MustCompile(`^(?:thunk from <)?(?:function|object) <([^<>]+)>+$`)
 
 func frame(name string, at engines.Location) string {
-	m := surroundings.FindStringSubmatch(name)
+	m := frameName.FindStringSubmatch(name)
 	if m == nil || m[1] == "anonymous" {
 		return "at " + at.String()
 	}
 	return fmt.Sprintf("at %s (%s)", m[1], at)
 }
 
-// authored says whether a place is in a file of the tree: others are std's, ours
-// and the VM's own remarks.
-func (c *call) authored(loc ast.LocationRange) bool {
+// isAuthored reports whether a place is in a file of the tree: the others are of std, of the
+// prelude and of the VM's own remarks.
+func (c *call) isAuthored(loc ast.LocationRange) bool {
 	if loc.File == nil || !loc.IsSet() {
 		return false
 	}
@@ -121,7 +122,7 @@ func (c *call) path(stack []vm.TraceFrame) (string, bool) {
 		b.WriteString(step(f.Loc))
 	}
 	for _, f := range stack[:start] {
-		if c.authored(f.Loc) {
+		if c.isAuthored(f.Loc) {
 			return "", false
 		}
 	}
@@ -143,12 +144,4 @@ func step(loc ast.LocationRange) string {
 		return "." + name
 	}
 	return "[" + m[1] + "]"
-}
-
-// cut bounds a text in a message.
-func cut(text string, bytes int) string {
-	if len(text) <= bytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:bytes], "") + "..."
 }

@@ -108,7 +108,7 @@ func TestStopAtLoad(t *testing.T) {
 // TestHooks fails with a version of go-jsonnet that can't be stopped as this one
 // can. Hooks of any other shape must not be written to.
 func TestHooks(t *testing.T) {
-	if !hookable() {
+	if !hasEvalHooks() {
 		t.Error("this version of go-jsonnet has no evaluation hooks as the engine knows them: calls can't be stopped")
 	}
 	type interpreter struct{}
@@ -143,7 +143,7 @@ func TestHooks(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			if got := fits(reflect.TypeOf(c.hook)); got != c.want {
+			if got := hasHookLayout(reflect.TypeOf(c.hook)); got != c.want {
 				t.Errorf("fits is %v, want %v", got, c.want)
 			}
 		})
@@ -157,7 +157,7 @@ func TestDefects(t *testing.T) {
 		t.Errorf("a panic of the parser became %v", got)
 	}
 	crash := errors.New("(CRASH) nil map\ngoroutine 1 [running]:")
-	if got := (&call{}).explain(t.Context(), crash); got.Kind != engines.Failed || got.Error() != "the Jsonnet engine failed: (CRASH) nil map" || !errors.Is(got, crash) {
+	if got := (&call{}).toError(t.Context(), crash); got.Kind != engines.Failed || got.Error() != "the Jsonnet engine failed: (CRASH) nil map" || !errors.Is(got, crash) {
 		t.Errorf("a panic of the VM became %v", got)
 	}
 }

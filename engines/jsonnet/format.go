@@ -11,7 +11,7 @@ import (
 // format_test.go), and null for what they leave to std.format: all that is an
 // error, and what is too odd to be worth a second implementation.
 
-// formatCount gives how many values a format takes, or null.
+// formatCount returns how many values a format takes, or null.
 func formatCount(args []any) (any, error) {
 	codes, ok := parseFormat(args[0])
 	if !ok {
@@ -19,12 +19,12 @@ func formatCount(args []any) (any, error) {
 	}
 	count := 0
 	for _, c := range codes {
-		count += c.takes()
+		count += c.values()
 	}
 	return count, nil
 }
 
-// formatKeys gives the fields that a format takes of an object, one for each value, or null.
+// formatKeys returns the fields that a format takes of an object, one for each value, or null.
 func formatKeys(args []any) (any, error) {
 	codes, ok := parseFormat(args[0])
 	if !ok {
@@ -43,7 +43,7 @@ func formatKeys(args []any) (any, error) {
 	return keys, nil
 }
 
-// formatValues gives the text of a format and its values, of which there must be
+// formatValues returns the text of a format and its values, of which there must be
 // as many as formatCount or formatKeys said, or null.
 func formatValues(args []any) (any, error) {
 	codes, ok := parseFormat(args[0])
@@ -63,7 +63,7 @@ func formatValues(args []any) (any, error) {
 
 var errOverflow = errors.New("Overflow")
 
-// formatNumber gives the text of one code and its number. What std.format has as an
+// formatNumber returns the text of one code and its number. What std.format has as an
 // error is one here, too.
 func formatNumber(args []any) (any, error) {
 	text, err := formatValues([]any{args[0], args[1:]})
@@ -112,7 +112,7 @@ func (w *formatter) next() (any, bool) {
 	return v, true
 }
 
-// size gives a width or precision, which may be among the values.
+// size returns a width or precision, which may be among the values.
 func (w *formatter) size(given int) int {
 	if given != fromValues {
 		return given
@@ -137,7 +137,7 @@ func (w *formatter) pad(text string, width int, left bool) {
 
 func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
-// format gives the text of a value before it is padded with spaces.
+// format returns the text of a value before it is padded with spaces.
 func format(v any, c code, width, precision int) (string, bool) {
 	switch c.kind {
 	case 's':
@@ -156,7 +156,7 @@ func format(v any, c code, width, precision int) (string, bool) {
 	return f.write(n)
 }
 
-// character is one of a code point, or a text of just one.
+// character returns one of a code point, or a text of just one.
 func character(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

@@ -14,7 +14,7 @@ import (
 )
 
 // reference evaluates an expression by go-jsonnet alone, which has std.format in
-// Jsonnet. It gives the value, or the error's message after "error: ".
+// Jsonnet. It returns the value, or the error's message after "error: ".
 func reference(t *testing.T, expression string) any {
 	t.Helper()
 	text, err := vm.MakeVM().EvaluateAnonymousSnippet("reference", expression)

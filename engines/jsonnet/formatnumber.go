@@ -15,7 +15,7 @@ type numberFormat struct {
 	precision int
 }
 
-// write gives the text, or false if a step along the way has no finite result.
+// write returns the text, or false if a step along the way has no finite result.
 func (f numberFormat) write(n float64) (string, bool) {
 	digits, decimals := max(f.precision, 0), f.precision
 	if decimals == absent {
@@ -23,9 +23,9 @@ func (f numberFormat) write(n float64) (string, bool) {
 	}
 	switch f.kind {
 	case 'd':
-		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 10, "", f.room(n <= -1, f.width), digits), true
+		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 10, "", f.widthLeft(n <= -1, f.width), digits), true
 	case 'o':
-		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 8, f.prefix("0"), f.room(n <= -1, f.width), digits), true
+		return f.sign(n <= -1) + f.integer(math.Floor(math.Abs(n)), 8, f.prefix("0"), f.widthLeft(n <= -1, f.width), digits), true
 	case 'x':
 		return f.hexadecimal(math.Floor(n), digits), true
 	case 'f':
@@ -37,7 +37,7 @@ func (f numberFormat) write(n float64) (string, bool) {
 	}
 }
 
-// sign is what comes before the digits.
+// sign returns what comes before the digits.
 func (f numberFormat) sign(negative bool) string {
 	switch {
 	case negative:
@@ -51,10 +51,10 @@ func (f numberFormat) sign(negative bool) string {
 	}
 }
 
-// room is what a sign leaves of a width.
-func (f numberFormat) room(negative bool, width int) int { return width - len(f.sign(negative)) }
+// widthLeft returns what a sign leaves of a width.
+func (f numberFormat) widthLeft(negative bool, width int) int { return width - len(f.sign(negative)) }
 
-// prefix is what the flag # puts before the digits.
+// prefix returns what the flag # puts before the digits.
 func (f numberFormat) prefix(text string) string {
 	if f.alternate {
 		return text
@@ -80,7 +80,7 @@ func (f numberFormat) hexadecimal(n float64, digits int) string {
 	if n != 0 {
 		text = digitsOf(math.Abs(n), 16, letters)
 	}
-	return f.sign(n < 0) + prefix + zeros(text, max(f.room(n < 0, f.width)-len(prefix), digits))
+	return f.sign(n < 0) + prefix + zeros(text, max(f.widthLeft(n < 0, f.width)-len(prefix), digits))
 }
 
 // digitsOf divides as std.format does, whose last digits of numbers beyond 2^53 are not exact.
@@ -115,7 +115,7 @@ func (f numberFormat) decimal(n float64, width, decimals int, trailing bool) (st
 	if n != 0 {
 		whole = math.Floor(numerator / denominator)
 	}
-	text := f.sign(n < 0) + f.integer(whole, 10, "", f.room(n < 0, width-decimals-len(point)), 0)
+	text := f.sign(n < 0) + f.integer(whole, 10, "", f.widthLeft(n < 0, width-decimals-len(point)), 0)
 	if decimals == 0 {
 		return text + point, true
 	}
@@ -160,7 +160,7 @@ func (f numberFormat) general(n float64, significant int) (string, bool) {
 	return f.decimal(n, f.width, significant-int(max(1, exponent+1)), f.alternate)
 }
 
-// exponentOf is that of ten, which logarithms don't always give exactly.
+// exponentOf returns that of ten, which logarithms don't always give exactly.
 func exponentOf(n float64) float64 {
 	if n == 0 {
 		return 0

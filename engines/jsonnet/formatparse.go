@@ -3,7 +3,7 @@ package jsonnet
 import "strings"
 
 const (
-	// absent is the precision of a code that gives none.
+	// absent is the precision of a code without one.
 	absent = -1
 	// fromValues is a width or precision that is given as a value, by a *.
 	fromValues = -2
@@ -27,8 +27,8 @@ type code struct {
 	width, precision                             int
 }
 
-// takes is how many values the code takes.
-func (c code) takes() int {
+// values returns how many values the code takes.
+func (c code) values() int {
 	n := 0
 	for _, given := range []bool{c.width == fromValues, c.precision == fromValues, c.kind != 0 && c.kind != '%'} {
 		if given {
@@ -98,7 +98,7 @@ func (p *parser) flags(c *code) {
 	}
 }
 
-// flag sets a flag, and says whether the character is one.
+// flag sets a flag, and reports whether the character is one.
 func (c *code) flag(character byte) bool {
 	switch character {
 	case '#':

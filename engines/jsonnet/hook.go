@@ -17,12 +17,12 @@ type hook struct {
 	// entry's value is the function.
 	field string
 	// parameter is the name of the one that is given the request. If it is empty,
-	// the first is, unless none says that there is none.
+	// the first is, unless none is true: it has no parameters.
 	parameter string
 	none      bool
 }
 
-// call is the function of ours that calls the hook, and hands on its answer.
+// call returns a Jsonnet function that calls the hook and passes its answer to the host.
 func (h hook) call() string {
 	function, argument := "entry", "request"
 	if h.field != "" {
@@ -41,7 +41,7 @@ function(entry)
   std.native('$answer')(%s(%s))`, function, argument)
 }
 
-// inspection is the function of ours that says what the entry's value is.
+// inspection is a Jsonnet function that reports what the entry's value is.
 const inspection = `
 function(entry)
   local type = std.type(entry), field = %s;
@@ -64,7 +64,7 @@ func (p *program) load(ctx context.Context, name string) (hook, error) {
 		wanted = name
 	}
 	c := p.newCall(engines.Call{})
-	found, err := c.evaluate(ctx, p.linked.with(fmt.Sprintf(inspection, quoted(wanted))))
+	found, err := c.evaluate(ctx, p.linked.rootExpression(fmt.Sprintf(inspection, quoted(wanted))))
 	var e *engines.Error
 	if errors.As(err, &e) && e.Kind != engines.Timeout && ctx.Err() == nil {
 		e.Kind = engines.Invalid
@@ -72,7 +72,7 @@ func (p *program) load(ctx context.Context, name string) (hook, error) {
 	if err != nil {
 		return hook{}, err
 	}
-	return p.choose(found.(map[string]any), wanted)
+	return p.findHook(found.(map[string]any), wanted)
 }
 
 // quoted writes a name as a string of Jsonnet in which nothing but the quote is special.
@@ -80,29 +80,29 @@ func quoted(name string) string {
 	return "@'" + strings.ReplaceAll(name, "'", "''") + "'"
 }
 
-// choose says where the hook is, given what inspection found.
-func (p *program) choose(found map[string]any, wanted string) (hook, error) {
+// findHook returns where the hook is, given what inspection found.
+func (p *program) findHook(found map[string]any, wanted string) (hook, error) {
 	switch {
 	case found["type"] == "function" && p.script.Function == "":
 		return p.parameter(hook{}, p.linked.function(""), found["needed"])
 	case found["type"] == "function":
-		return hook{}, p.unfit("the file is a function, and no object with a field %q: leave function out", wanted)
+		return hook{}, p.invalid("the file is a function, and no object with a field %q: leave function out", wanted)
 	case found["type"] != "object":
-		return hook{}, p.unfit("the file is of type %s: it must be function(request) ..., or an object with a function %q", found["type"], wanted)
+		return hook{}, p.invalid("the file is of type %s: it must be function(request) ..., or an object with a function %q", found["type"], wanted)
 	case found["there"] != true:
-		return hook{}, p.unfit("no field %q: %s", wanted, listed(found["fields"].([]any)))
+		return hook{}, p.invalid("no field %q: %s", wanted, listFields(found["fields"].([]any)))
 	case found["field"] != "function":
-		return hook{}, p.unfit("the field %q is of type %s, and no function", wanted, found["field"])
+		return hook{}, p.invalid("the field %q is of type %s, and no function", wanted, found["field"])
 	default:
 		return p.parameter(hook{field: wanted}, p.linked.function(wanted), found["needed"])
 	}
 }
 
-func (p *program) unfit(format string, args ...any) *engines.Error {
-	return invalid(engines.Location{File: p.script.Path}, fmt.Sprintf(format, args...))
+func (p *program) invalid(format string, args ...any) *engines.Error {
+	return engines.InvalidError(engines.Location{File: p.script.Path}, format, args...)
 }
 
-func listed(fields []any) string {
+func listFields(fields []any) string {
 	if len(fields) == 0 {
 		return "the file is an object without any"
 	}
@@ -118,7 +118,7 @@ func listed(fields []any) string {
 // source does not show as such is given it as its first argument.
 func (p *program) parameter(h hook, function *ast.Function, needed any) (hook, error) {
 	if needed.(int64) > 1 {
-		e := p.unfit("the hook's function needs %d arguments: it is given one, the request", needed)
+		e := p.invalid("the hook's function needs %d arguments: it is given one, the request", needed)
 		if function != nil && function.Loc().IsSet() {
 			e.Location = location(*function.Loc())
 		}
@@ -139,13 +139,13 @@ func (p *program) parameter(h hook, function *ast.Function, needed any) (hook, e
 // function finds the hook's function in the source, or nil if it is not in the
 // entry's own text, or in a file that the entry imports whole.
 func (l *linked) function(field string) *ast.Function {
-	node := l.plain(l.files[l.entry])
+	node := l.unwrap(l.files[l.entry])
 	object, ok := node.(*ast.DesugaredObject)
 	if ok && field != "" {
 		node = nil
 		for _, f := range object.Fields {
 			if name, ok := f.Name.(*ast.LiteralString); ok && name.Value == field {
-				node = l.plain(f.Body)
+				node = l.unwrap(f.Body)
 			}
 		}
 	}
@@ -153,8 +153,8 @@ func (l *linked) function(field string) *ast.Function {
 	return function
 }
 
-// plain leaves out what only gives names to values.
-func (l *linked) plain(node ast.Node) ast.Node {
+// unwrap skips locals and variables that only name values.
+func (l *linked) unwrap(node ast.Node) ast.Node {
 	for range len(l.files) + maxSourceNesting {
 		switch n := node.(type) {
 		case *ast.Local:

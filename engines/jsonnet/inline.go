@@ -18,16 +18,16 @@ const (
 	oneName    = "$one"
 )
 
-// inlined is the expression that a call of formatName or percentName comes to, or
+// inlineFormat returns the expression that a call of formatName or percentName comes to, or
 // nil if that is not known yet.
-func inlined(call *ast.Apply) ast.Node {
+func inlineFormat(call *ast.Apply) ast.Node {
 	arguments := call.Arguments.Positional
 	str, ok := arguments[0].Expr.(*ast.LiteralString)
 	if !ok {
 		return nil
 	}
 	codes, ok := parseFormat(str.Value)
-	if !ok || slices.ContainsFunc(codes, code.odd) {
+	if !ok || slices.ContainsFunc(codes, code.isRare) {
 		return nil
 	}
 	b := builder{call: call, codes: codes}
@@ -37,12 +37,12 @@ func inlined(call *ast.Apply) ast.Node {
 	case *ast.DesugaredObject:
 		return b.object(vals, literalFields(vals))
 	default:
-		return b.unknown(vals)
+		return b.anyValue(vals)
 	}
 }
 
-// odd says whether a code is not worth a place in the source.
-func (c code) odd() bool {
+// isRare reports whether a code is not worth a place in the source.
+func (c code) isRare() bool {
 	switch c.kind {
 	case 0:
 		return false
@@ -61,25 +61,25 @@ type builder struct {
 	codes []code
 }
 
-// taken are the codes that take a value.
-func (b builder) taken() []code {
-	return slices.DeleteFunc(slices.Clone(b.codes), func(c code) bool { return c.takes() == 0 })
+// valueCodes returns the codes that take a value.
+func (b builder) valueCodes() []code {
+	return slices.DeleteFunc(slices.Clone(b.codes), func(c code) bool { return c.values() == 0 })
 }
 
 func (b builder) list(vals *ast.Array) ast.Node {
-	if len(vals.Elements) != len(b.taken()) {
+	if len(vals.Elements) != len(b.valueCodes()) {
 		return nil
 	}
 	next := 0
-	return b.chain(vals, func(code) ast.Node {
+	return b.concatenate(vals, func(code) ast.Node {
 		next++
 		return vals.Elements[next-1].Expr
 	})
 }
 
-// unknown is for a value of any kind: a list or object of values, or one value.
-func (b builder) unknown(vals ast.Node) ast.Node {
-	taken := b.taken()
+// anyValue is for a value of any kind: a list or object of values, or one value.
+func (b builder) anyValue(vals ast.Node) ast.Node {
+	taken := b.valueCodes()
 	keyed := len(taken) > 0 && !slices.ContainsFunc(taken, func(c code) bool { return !c.keyed })
 	switch {
 	case keyed:
@@ -94,17 +94,17 @@ func (b builder) unknown(vals ast.Node) ast.Node {
 // single is for one value that is no list and no object, which is seen when it runs.
 func (b builder) single(v ast.Node) ast.Node {
 	isOne := b.index(b.variable(singleName), b.apply(typeName, v))
-	return b.conditional(isOne, b.chain(v, func(code) ast.Node { return v }), b.otherwise(v))
+	return b.conditional(isOne, b.concatenate(v, func(code) ast.Node { return v }), b.formatCall(v))
 }
 
 // object is for an object that has all the fields, some of which may be known to be there.
 func (b builder) object(v ast.Node, known []string) ast.Node {
-	taken := b.taken()
+	taken := b.valueCodes()
 	if len(taken) == 0 || slices.ContainsFunc(taken, func(c code) bool { return !c.keyed }) {
 		return nil
 	}
 	return b.named(valuesName, v, func(v ast.Node) ast.Node {
-		fields := b.chain(v, func(c code) ast.Node { return b.index(v, b.text(c.key)) })
+		fields := b.concatenate(v, func(c code) ast.Node { return b.index(v, b.text(c.key)) })
 		missing := slices.DeleteFunc(taken, func(c code) bool { return slices.Contains(known, c.key) })
 		if len(missing) == 0 {
 			return fields
@@ -113,11 +113,11 @@ func (b builder) object(v ast.Node, known []string) ast.Node {
 		for _, c := range missing {
 			keys.Elements = append(keys.Elements, ast.CommaSeparatedExpr{Expr: b.text(c.key)})
 		}
-		return b.conditional(b.apply(hasAllName, v, keys), fields, b.otherwise(v))
+		return b.conditional(b.apply(hasAllName, v, keys), fields, b.formatCall(v))
 	})
 }
 
-// literalFields are the names of fields that are written down as such.
+// literalFields returns the names of fields that are written down as such.
 func literalFields(object *ast.DesugaredObject) []string {
 	var names []string
 	for _, field := range object.Fields {
@@ -128,18 +128,18 @@ func literalFields(object *ast.DesugaredObject) []string {
 	return names
 }
 
-// number is the text of a number, for a code of one. Of anything else std.format
+// number returns the text of a number, for a code of one. Of anything else std.format
 // is to say what is wrong with it, as one of all values.
 func (b builder) number(c code, v, whole ast.Node) ast.Node {
 	return b.named(oneName, v, func(v ast.Node) ast.Node {
 		isNumber := &ast.Binary{NodeBase: b.base(), Left: b.apply(typeName, v), Op: ast.BopManifestEqual, Right: b.text("number")}
 		isNumber.FreeVars = b.base(isNumber.Left).FreeVars
-		return b.conditional(isNumber, b.apply(numberName, b.text(c.source), v), b.refused(whole))
+		return b.conditional(isNumber, b.apply(numberName, b.text(c.source), v), b.stdFormatCall(whole))
 	})
 }
 
-// chain adds up the texts of all codes, of which value gives the values.
-func (b builder) chain(whole ast.Node, value func(code) ast.Node) ast.Node {
+// concatenate adds up the texts of all codes, whose values it takes from value.
+func (b builder) concatenate(whole ast.Node, value func(code) ast.Node) ast.Node {
 	var sum ast.Node = b.text("")
 	if c := b.codes; len(c) > 0 && c[0].kind == 0 {
 		sum, b.codes = b.text(c[0].text), c[1:]
@@ -159,13 +159,13 @@ func (b builder) chain(whole ast.Node, value func(code) ast.Node) ast.Node {
 	return sum
 }
 
-// otherwise is the call as it was, with a value that is known by another name by now.
-func (b builder) otherwise(vals ast.Node) ast.Node {
+// formatCall returns the call as it was, with a value that is known by another name by now.
+func (b builder) formatCall(vals ast.Node) ast.Node {
 	return b.apply(formatName, b.call.Arguments.Positional[0].Expr, vals)
 }
 
-// refused is the call of std.format itself, which says what is wrong with the values.
-func (b builder) refused(vals ast.Node) ast.Node {
+// stdFormatCall returns the call of std.format itself, whose error explains what is wrong with the values.
+func (b builder) stdFormatCall(vals ast.Node) ast.Node {
 	return b.apply(refusedName, b.call.Arguments.Positional[0].Expr, vals)
 }
 

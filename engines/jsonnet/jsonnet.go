@@ -5,7 +5,7 @@
 // VM of its own, so that no call can see what another one left behind. The request
 // comes in, and the answer goes out, as values: there is no JSON text on either
 // side. The operator % and std.format, which go-jsonnet has in Jsonnet, go to a
-// native function that gives the same (see format.go).
+// native function with the same results (see format.go).
 //
 // A script can neither read files nor reach a network, and has no clock. What this
 // package can't do is bound the memory of a script, or stop one inside a single long
@@ -25,12 +25,12 @@ func Definition() engines.Definition {
 		Name:       "Jsonnet",
 		Doc:        "Runs hooks written in Jsonnet.",
 		Extensions: []string{".jsonnet", ".libsonnet"},
-		New:        func(engines.Config) (engines.Engine, error) { return engine{stoppable: hookable()}, nil },
+		New:        func(engines.Config) (engines.Engine, error) { return engine{stoppable: hasEvalHooks()}, nil },
 	}
 }
 
 type engine struct {
-	// stoppable says that calls can be stopped while they evaluate (see brake.go).
+	// stoppable is true if calls can be stopped while they evaluate (see interrupter.go).
 	stoppable bool
 }
 
@@ -38,25 +38,21 @@ type engine struct {
 // once to see that the hook's function is there.
 func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Program, error) {
 	if src.Script == nil {
-		return nil, invalid(engines.Location{}, "the Jsonnet engine runs scripts, and this source is an endpoint")
+		return nil, engines.InvalidError(engines.Location{}, "the Jsonnet engine runs scripts, and this source is an endpoint")
 	}
 	if src.Script.Signature == engines.HTTPContext {
-		return nil, invalid(engines.Location{File: src.Script.Path},
+		return nil, engines.InvalidError(engines.Location{File: src.Script.Path},
 			"signature HTTPContext is for hooks written for the Node.js function server, in JavaScript: leave signature out")
 	}
 	linked, err := link(src.Script)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: external(src.Script.Parameters)}
+	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: externalVariables(src.Script.Parameters)}
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err
 	}
-	p.root = linked.with(hook.call())
+	p.root = linked.rootExpression(hook.call())
 	return p, nil
-}
-
-func invalid(at engines.Location, message string) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Location: at, Message: message}
 }

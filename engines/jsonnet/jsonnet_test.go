@@ -14,7 +14,7 @@ var (
 	run, answer           = caller.Run, caller.Answer
 )
 
-// evaluate gives the value of an expression over request.
+// evaluate returns the value of an expression over request.
 func evaluate(t *testing.T, expression string, request map[string]any) any {
 	t.Helper()
 	return answer(t, script("function(request) "+expression), request)

@@ -3,8 +3,6 @@ package jsonnet
 import "time"
 
 const (
-	// maxSourceBytes bounds all files of a tree together.
-	maxSourceBytes = 1 << 20
 	// maxSourceNesting bounds brackets in brackets: the parser recurses, and a
 	// stack overflow in Go ends the process.
 	maxSourceNesting = 500
@@ -18,10 +16,6 @@ const (
 	// to 2.5 KB for each evaluation. So it stays below the 64 MiB that a worker
 	// process allows a stack.
 	maxEvaluations = 24_000
-	// maxAnswerBytes bounds the response, measured as if it were JSON.
-	maxAnswerBytes = 8 << 20
-	// maxLogBytes bounds what one call may write with std.trace.
-	maxLogBytes = 64 << 10
 	// maxFrames bounds the stack of an error.
 	maxFrames = 20
 	// maxShownBytes bounds the message of an error.

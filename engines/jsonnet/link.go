@@ -30,12 +30,9 @@ type linked struct {
 
 // link parses the script's entry and what it imports. The error has kind Invalid, with the place.
 func link(script *engines.Script) (*linked, error) {
-	l := &linked{entry: script.Path, files: map[string]ast.Node{}, texts: map[string]vm.Contents{}, tree: script.Files}
-	if size := l.tree.size(); size > maxSourceBytes {
-		return nil, invalid(engines.Location{}, fmt.Sprintf("the files of this definition hold %d bytes, more than the %d allowed", size, maxSourceBytes))
-	}
-	if _, ok := l.tree[script.Path]; !ok {
-		return nil, invalid(engines.Location{File: script.Path}, "no such file: "+l.tree.listing())
+	l := &linked{entry: script.Path, files: map[string]ast.Node{}, texts: map[string]vm.Contents{}, tree: tree{script.Files}}
+	if err := script.Files.Check(script.Path); err != nil {
+		return nil, err
 	}
 	for _, ours := range preludes {
 		l.bind(ours.name, prelude(ours.text, ours.uses...))
@@ -68,8 +65,8 @@ func (l *linked) file(path string) error {
 }
 
 func parse(path, text string) (ast.Node, error) {
-	if problem := tooDeep(text); problem != "" {
-		return nil, invalid(engines.Location{File: path}, problem)
+	if problem := checkNesting(text); problem != "" {
+		return nil, engines.InvalidError(engines.Location{File: path}, "%s", problem)
 	}
 	parsed, err := guarded(func() (ast.Node, error) { return vm.SnippetToAST(path, text) })
 	if err != nil {
@@ -88,15 +85,15 @@ func guarded(parse func() (ast.Node, error)) (parsed ast.Node, err error) {
 	return parse()
 }
 
-// staticError is what the parser and the static analysis refuse a file with.
+// staticError returns what the parser and the static analysis refuse a file with.
 func staticError(path string, err error) *engines.Error {
 	placed, ok := err.(interface{ Loc() ast.LocationRange })
 	if !ok {
-		return invalid(engines.Location{File: path}, err.Error())
+		return engines.InvalidError(engines.Location{File: path}, "%v", err)
 	}
 	loc := placed.Loc()
 	at := engines.Location{File: path, Line: loc.Begin.Line, Column: loc.Begin.Column}
-	return invalid(at, strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String())))
+	return engines.InvalidError(at, "%s", strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String())))
 }
 
 // apply calls a function with variables. Its own free variables are those of both.
@@ -118,8 +115,8 @@ func variable(name ast.Identifier) *ast.Var {
 	return &ast.Var{NodeBase: ast.NodeBase{FreeVars: ast.Identifiers{name}}, Id: name}
 }
 
-// with is the whole expression, which calls a function of ours with the value of the entry.
-func (l *linked) with(function string) ast.Node {
+// rootExpression returns the whole expression, which calls function with the value of the entry.
+func (l *linked) rootExpression(function string) ast.Node {
 	return &ast.Local{
 		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: l.entry}, FreeVars: ast.Identifiers{"$std", "std"}},
 		Binds:    l.binds,

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// natives are the functions that std.native gives to every script. They read their
+// natives are the functions that every script has through std.native. They read their
 // arguments and nothing else. Their names, and those of their parameters, are
 // jsonnetd's for the first two, and otherwise Tanka's and kubecfg's.
 var natives = []*vm.NativeFunction{
@@ -31,7 +31,7 @@ var natives = []*vm.NativeFunction{
 	{Name: "$formatNumber", Params: ast.Identifiers{"code", "number"}, Func: formatNumber},
 }
 
-// native is a function of strings alone.
+// native returns a function of strings alone.
 func native(name string, f func([]string) (any, error), parameters ...ast.Identifier) *vm.NativeFunction {
 	return &vm.NativeFunction{Name: name, Params: parameters, Func: func(args []any) (any, error) {
 		texts := make([]string, len(args))
@@ -50,7 +50,7 @@ func native(name string, f func([]string) (any, error), parameters ...ast.Identi
 	}}
 }
 
-// typeOf is what std.type says.
+// typeOf returns the type as std.type names it.
 func typeOf(v any) string {
 	switch v.(type) {
 	case nil:

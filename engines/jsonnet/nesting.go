@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// tooDeep says what in a source could nest too deep for the parser, or "". It is a
+// checkNesting returns what in a source could nest too deep for the parser, or "". It is a
 // scan that reads strings and comments as Jsonnet's lexer does, but does not parse:
 // the parser recurses, and a stack overflow in Go ends the process.
-func tooDeep(source string) string {
+func checkNesting(source string) string {
 	open, parts := []bracket{{}}, 0
 	for i := 0; i < len(source); {
 		length := tokenLength(source[i:])
@@ -39,23 +39,23 @@ type bracket struct {
 	// parts are its tokens, of which those before a comma are over. No expression
 	// nests deeper than it has tokens.
 	parts int
-	// around are the parts up to the last semicolon: they hold all that follows.
-	around int
+	// enclosing are the parts up to the last semicolon: they hold all that follows.
+	enclosing int
 }
 
 func (b *bracket) token(c byte) {
 	switch c {
 	case ',':
-		b.parts = b.around
+		b.parts = b.enclosing
 	case ';':
 		b.parts++
-		b.around = b.parts
+		b.enclosing = b.parts
 	default:
 		b.parts++
 	}
 }
 
-// isToken says whether a token starts at i: spaces and comments are none, and of a
+// isToken reports whether a token starts at i: spaces and comments are none, and of a
 // word or number only the first character is.
 func isToken(source string, i, length int) bool {
 	switch {
@@ -64,15 +64,15 @@ func isToken(source string, i, length int) bool {
 	case source[i] <= ' ':
 		return false
 	default:
-		return !ofWord(source[i]) || i == 0 || !ofWord(source[i-1])
+		return !isWordCharacter(source[i]) || i == 0 || !isWordCharacter(source[i-1])
 	}
 }
 
-func ofWord(c byte) bool {
+func isWordCharacter(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// tokenLength is the length of the string or comment that rest starts with, and 1 if it starts with neither.
+// tokenLength returns the length of the string or comment that rest starts with, and 1 if it starts with neither.
 func tokenLength(rest string) int {
 	switch {
 	case rest[0] == '"' || rest[0] == '\'':
@@ -82,16 +82,16 @@ func tokenLength(rest string) int {
 	case strings.HasPrefix(rest, "|||"):
 		return blockLength(rest)
 	case rest[0] == '#' || strings.HasPrefix(rest, "//"):
-		return until(rest, 1, "\n")
+		return lengthUntil(rest, 1, "\n")
 	case strings.HasPrefix(rest, "/*"):
-		return until(rest, 2, "*/")
+		return lengthUntil(rest, 2, "*/")
 	default:
 		return 1
 	}
 }
 
-// until is the length of a text to the end of the first closing after from, or all of it.
-func until(rest string, from int, closing string) int {
+// lengthUntil returns the length of a text to the end of the first closing after from, or all of it.
+func lengthUntil(rest string, from int, closing string) int {
 	if end := strings.Index(rest[from:], closing); end >= 0 {
 		return from + end + len(closing)
 	}
@@ -110,7 +110,7 @@ func escapedLength(rest string) int {
 	return len(rest)
 }
 
-// verbatimLength is that of @'...', in which only a doubled quote is special.
+// verbatimLength returns that of @'...', in which only a doubled quote is special.
 func verbatimLength(rest string) int {
 	quote := rest[1]
 	for i := 2; i < len(rest); i++ {
@@ -125,17 +125,17 @@ func verbatimLength(rest string) int {
 	return len(rest)
 }
 
-// blockLength is that of a text block: it ends at the first line which is neither
+// blockLength returns that of a text block: it ends at the first line which is neither
 // empty nor indented as the first one.
 func blockLength(rest string) int {
-	at := until(rest, 3, "\n")
+	at := lengthUntil(rest, 3, "\n")
 	for at < len(rest) && rest[at] == '\n' {
 		at++
 	}
 	text := strings.TrimLeft(rest[at:], " \t")
 	indent := rest[at : len(rest)-len(text)]
 	for at < len(rest) && (rest[at] == '\n' || indent != "" && strings.HasPrefix(rest[at:], indent)) {
-		at += until(rest[at:], 0, "\n")
+		at += lengthUntil(rest[at:], 0, "\n")
 	}
 	at = len(rest) - len(strings.TrimLeft(rest[at:], " \t"))
 	if strings.HasPrefix(rest[at:], "|||") {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// Names of ours in the linked expression.
+// Names of the prelude in the linked expression.
 const (
 	// formatName is bound to what std.format does, percentName to what % does.
 	formatName  = "$format"
@@ -52,8 +52,8 @@ var preludes = []struct {
 	{name: refusedName, text: "std.format"},
 }
 
-// ours says whether a name is bound for the whole expression.
-func ours(name ast.Identifier) bool {
+// isPreludeName reports whether a name is bound for the whole expression.
+func isPreludeName(name ast.Identifier) bool {
 	for _, p := range preludes {
 		if p.name == name {
 			return true
@@ -62,7 +62,8 @@ func ours(name ast.Identifier) bool {
 	return len(name) > len(filePrefix) && name[:len(filePrefix)] == filePrefix
 }
 
-// prelude parses Jsonnet of our own, a function of names of ours if it uses any.
+// prelude parses Jsonnet of this package. If it uses names of the prelude, it is a function
+// of them.
 func prelude(text string, uses ...ast.Identifier) ast.Node {
 	parsed, err := vm.SnippetToAST(preludeFile, text)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 // program is the linked script and the expression that calls the hook. It is shared by all calls.
 type program struct {
+	engines.ProgramBase
 	stoppable bool
 	script    *engines.Script
 	linked    *linked
@@ -25,53 +26,53 @@ type program struct {
 func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response, error) {
 	c := p.newCall(given)
 	body, err := c.evaluate(ctx, p.root)
-	response := engines.Response{Body: body, Logs: c.trace.lines}
+	response := engines.Response{Body: body, Logs: c.trace.Lines}
 	if err == nil {
-		response.Unread = c.unread()
+		response.Unread = engines.Unread(given.Request, c.read)
 	}
 	return response, err
 }
 
-// Warnings are the imports of files that are not there.
+// Warnings returns the imports of files that are not there.
 func (p *program) Warnings() []*engines.Error { return p.linked.missing }
 
 // call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
 type call struct {
-	program *program
-	given   engines.Call
-	read    map[string]bool
-	trace   trace
-	brake   brake
-	answer  any
+	program     *program
+	input       engines.Call
+	read        map[string]bool
+	trace       trace
+	interrupter interrupter
+	answer      any
 	// failure is why the answer could not be taken.
 	failure error
 }
 
 func (p *program) newCall(given engines.Call) *call {
-	return &call{program: p, given: given, read: map[string]bool{}, trace: trace{left: maxLogBytes}}
+	return &call{program: p, input: given, read: map[string]bool{}}
 }
 
-// evaluate gives the answer that the expression hands on. Every error that it
+// evaluate returns the answer that the expression hands on. Every error that it
 // returns is an *engines.Error.
 func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
 	if ctx.Err() != nil {
 		return nil, engines.Ended(ctx)
 	}
-	stop := context.AfterFunc(ctx, c.brake.stop)
+	stop := context.AfterFunc(ctx, c.interrupter.stop)
 	defer stop()
-	_, err := c.machine().Evaluate(root)
+	_, err := c.newVM().Evaluate(root)
 	switch {
 	case c.failure != nil:
 		return nil, c.failure
 	case err != nil:
-		return nil, c.explain(ctx, err)
+		return nil, c.toError(ctx, err)
 	default:
 		return c.answer, nil
 	}
 }
 
-// machine makes the VM, which knows no files but those of the tree.
-func (c *call) machine() *vm.VM {
+// newVM makes the VM, which knows no files but those of the tree.
+func (c *call) newVM() *vm.VM {
 	m := vm.MakeVM()
 	m.MaxStack = maxCallDepth
 	m.Importer(importer{tree: c.program.linked.tree, texts: c.program.linked.texts})
@@ -86,17 +87,17 @@ func (c *call) machine() *vm.VM {
 		m.ExtNode(name, value)
 	}
 	if c.program.stoppable {
-		c.brake.install(m)
+		c.interrupter.install(m)
 	}
 	return m
 }
 
-// natives are the doors between the script and this call.
+// natives returns the doors between the script and this call.
 func (c *call) natives() []*vm.NativeFunction {
 	return []*vm.NativeFunction{
 		{Name: "$fields", Func: c.fields},
 		{Name: "$field", Params: ast.Identifiers{"name"}, Func: c.field},
-		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.take},
+		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.receiveAnswer},
 	}
 }
 
@@ -105,12 +106,12 @@ const parametersField = "parameters"
 // fields names those of the request, which the VM asks for when the script looks at them.
 func (c *call) fields([]any) (any, error) {
 	names := []any{}
-	for name := range c.given.Request {
+	for name := range c.input.Request {
 		if name != parametersField {
 			names = append(names, name)
 		}
 	}
-	_, own := c.given.Request[parametersField]
+	_, own := c.input.Request[parametersField]
 	if own || c.program.script.Parameters != nil {
 		names = append(names, parametersField)
 	}
@@ -118,30 +119,19 @@ func (c *call) fields([]any) (any, error) {
 	return names, nil
 }
 
-// field gives one of the request's. The VM copies what it is given.
+// field returns one of the request's. The VM copies what it is given.
 func (c *call) field(args []any) (any, error) {
 	name, _ := args[0].(string)
 	if name == parametersField && c.program.script.Parameters != nil {
 		return c.program.script.Parameters, nil
 	}
 	c.read[name] = true
-	return c.given.Request[name], nil
+	return c.input.Request[name], nil
 }
 
-// take receives the answer, which is the VM's own copy.
-func (c *call) take(args []any) (any, error) {
-	x := exporter{left: maxAnswerBytes}
+// receiveAnswer receives the answer, which is the VM's own copy.
+func (c *call) receiveAnswer(args []any) (any, error) {
+	x := exporter{engines.MaxResponseBytes}
 	c.answer, c.failure = x.value(args[0])
 	return nil, c.failure
-}
-
-func (c *call) unread() []string {
-	var names []string
-	for name := range c.given.Request {
-		if !c.read[name] {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

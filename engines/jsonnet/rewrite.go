@@ -17,31 +17,30 @@ type rewriter struct {
 	err    error
 }
 
-// slot is a place in an expression that holds another one.
-type slot struct {
+// child is a place in an expression that holds another one.
+type child struct {
 	node *ast.Node
-	// shadowed says that std is a variable of the script's there.
+	// shadowed is true if std is a variable of the script's there.
 	shadowed bool
 }
 
-// rewrite changes the expression in the slot, and gives the names of ours that it
-// uses now. They are free in all expressions around it, up to the file's own.
+// rewrite changes the expression, and returns the names of the prelude that it uses now. They are free in all expressions around it, up to the file's own.
 func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	if *node == nil || r.err != nil {
 		return nil
 	}
 	r.replace(node, shadowed)
 	var used ast.Identifiers
-	for _, s := range slots(*node, shadowed) {
+	for _, s := range children(*node, shadowed) {
 		used = append(used, r.rewrite(s.node, s.shadowed)...)
 	}
 	if len(used) > 0 {
 		(*node).SetFreeVariables(base(*node, used).FreeVars)
 	}
 	if call, ok := (*node).(*ast.Apply); ok {
-		*node = replaced(call, shadowed)
+		*node = replaceCall(call, shadowed)
 	}
-	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !ours(name) })
+	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !isPreludeName(name) })
 }
 
 func (r *rewriter) replace(node *ast.Node, shadowed bool) {
@@ -68,7 +67,7 @@ func (r *rewriter) replace(node *ast.Node, shadowed bool) {
 func (r *rewriter) importText(node *ast.Node, imported string) {
 	if found, ok := r.resolve(node, imported, tree.resolve); ok {
 		if _, there := r.linked.texts[found]; !there {
-			r.linked.texts[found] = vm.MakeContents(r.linked.tree[found])
+			r.linked.texts[found] = vm.MakeContents(r.linked.tree.Files[found])
 		}
 	}
 }
@@ -83,19 +82,19 @@ func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, impo
 	}
 	at := (*node).Loc()
 	place := engines.Location{File: r.path, Line: at.Begin.Line, Column: at.Begin.Column}
-	r.linked.missing = append(r.linked.missing, invalid(place, err.Error()))
+	r.linked.missing = append(r.linked.missing, engines.InvalidError(place, "%v", err))
 	message := &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *at}, Value: err.Error(), Kind: ast.StringDouble}
 	*node = &ast.Error{NodeBase: ast.NodeBase{LocRange: *at}, Expr: message}
 	return "", false
 }
 
-// replaced is what a call becomes: itself, if it is none of formatting.
-func replaced(call *ast.Apply, shadowed bool) ast.Node {
+// replaceCall returns what a call becomes: itself, if it is none of formatting.
+func replaceCall(call *ast.Apply, shadowed bool) ast.Node {
 	name, ok := replacement(call, shadowed)
 	if !ok {
 		return call
 	}
-	if expression := inlined(call); expression != nil {
+	if expression := inlineFormat(call); expression != nil {
 		return expression
 	}
 	call.Target = variable(name)
@@ -103,7 +102,7 @@ func replaced(call *ast.Apply, shadowed bool) ast.Node {
 	return call
 }
 
-// replacement is the function of ours that does what a call of std's does.
+// replacement returns the function of the prelude that replaces a call of std.
 func replacement(call *ast.Apply, shadowed bool) (ast.Identifier, bool) {
 	target, ok := call.Target.(*ast.Index)
 	if !ok || call.TailStrict || len(call.Arguments.Positional) != 2 || len(call.Arguments.Named) != 0 {
@@ -119,7 +118,7 @@ func replacement(call *ast.Apply, shadowed bool) (ast.Identifier, bool) {
 	}
 }
 
-// stdField is the name of the field if an expression is one of std's. What the
+// stdField returns the name of the field if an expression is one of std's. What the
 // parser writes for operators is $std, which no script can shadow.
 func stdField(n *ast.Index, shadowed bool) string {
 	target, ok := n.Target.(*ast.Var)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// toString is what std.toString makes of a value: a text as it is, and JSON, in one
+// toString returns what std.toString makes of a value: a text as it is, and JSON, in one
 // line and with the VM's own way to write numbers and spaces, of anything else.
 func toString(v any) string {
 	if text, ok := v.(string); ok {

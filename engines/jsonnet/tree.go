@@ -2,30 +2,28 @@ package jsonnet
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 
 	vm "github.com/google/go-jsonnet"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // tree is the module tree of a script, the only place that imports come from.
-type tree map[string]string
+type tree struct{ engines.Files }
 
-// resolve gives the path in the tree of what a file imports.
+// resolve returns the path in the tree of what a file imports.
 func (t tree) resolve(importer, imported string) (string, error) {
 	if path.IsAbs(imported) {
-		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t.listing())
+		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t)
 	}
-	target := path.Join(path.Dir(importer), imported)
-	if target == ".." || strings.HasPrefix(target, "../") {
-		return "", fmt.Errorf("can't import %q: it leaves the files of this definition: %s", imported, t.listing())
+	target, err := t.Join(importer, imported)
+	if err != nil {
+		return "", err
 	}
-	if _, ok := t[target]; !ok {
-		return "", fmt.Errorf("can't import %q: there is no file %q: %s", imported, target, t.listing())
+	if _, ok := t.Files[target]; !ok {
+		return "", fmt.Errorf("can't import %q: there is no file %q: %s", imported, target, t)
 	}
 	return target, nil
 }
@@ -40,33 +38,16 @@ func (t tree) module(importer, imported string) (string, error) {
 	return found, err
 }
 
-// text is that of a file of the tree, or of the host's own module.
+// text returns that of a file of the tree, or of the host's own module.
 func (t tree) text(path string) string {
 	if path == preludeFile {
 		return authoring.Jsonnet
 	}
-	return t[path]
+	return t.Files[path]
 }
 
-func (t tree) listing() string {
-	const shown = 10
-	names := slices.Sorted(maps.Keys(t))
-	if len(names) <= shown {
-		return "there are " + strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("there are %s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-}
-
-func (t tree) size() int {
-	size := 0
-	for _, text := range t {
-		size += len(text)
-	}
-	return size
-}
-
-// importer gives the VM what importstr and importbin ask for: the files that the
-// linker found, under their paths. Code is linked, so that it imports none.
+// importer provides the VM with the files for importstr and importbin, which the linker
+// found, under their paths. Code is linked, so that it imports none.
 type importer struct {
 	tree  tree
 	texts map[string]vm.Contents

@@ -58,7 +58,7 @@ func TestWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		const want = `sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet": there are sync.jsonnet`
-		if got := program.(engines.Warner).Warnings(); len(got) != 1 || got[0].Error() != want {
+		if got := program.Warnings(); len(got) != 1 || got[0].Error() != want {
 			t.Errorf("warnings %v, want %s", got, want)
 		}
 	}

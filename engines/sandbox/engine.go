@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -53,7 +52,7 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 
 func (e *engine) newProgram(src engines.Source) (*program, error) {
 	if src.Script == nil {
-		return nil, invalid("the %s engine runs scripts, and this source is an endpoint", e.name)
+		return nil, engines.InvalidError(engines.Location{}, "the %s engine runs scripts, and this source is an endpoint", e.name)
 	}
 	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: memoryBudget(src.Script.MemoryBytes)}
 	bytes := 0
@@ -61,13 +60,13 @@ func (e *engine) newProgram(src engines.Source) (*program, error) {
 		bytes += len(path) + len(text)
 	}
 	if bytes > protocol.MaxSourceBytes {
-		return nil, invalid("the files of this definition hold %d bytes, more than the %d allowed", bytes, protocol.MaxSourceBytes)
+		return nil, engines.InvalidError(engines.Location{}, "the files of this definition hold %d bytes, more than the %d allowed", bytes, protocol.MaxSourceBytes)
 	}
 	all := wire.NewEncoder(nil)
 	all.Sorted = true
 	protocol.AppendSource(all, e.name, src.Hook, *src.Script)
 	if err := all.Err(); err != nil {
-		return nil, invalid("parameters: %v", err)
+		return nil, engines.InvalidError(engines.Location{}, "parameters: %v", err)
 	}
 	hash := sha256.Sum256(all.Bytes())
 	p.name = string(hash[:])
@@ -81,12 +80,8 @@ func memoryBudget(memory int64) int64 {
 	return min(max(memory, minMemory), maxMemory)
 }
 
-func invalid(format string, args ...any) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Message: fmt.Sprintf(format, args...)}
-}
-
-// Resting returns the error that all calls get while the breaker is open, or nil.
-func (p *program) Resting() *engines.Error { return p.pool.breaker.openError(p.name) }
+// CircuitOpen returns the error that all calls get while the breaker is open, or nil.
+func (p *program) CircuitOpen() *engines.Error { return p.pool.breaker.openError(p.name) }
 
 // Warnings returns the warnings of the compilation.
 func (p *program) Warnings() []*engines.Error { return p.warnings }

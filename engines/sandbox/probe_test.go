@@ -32,17 +32,20 @@ func (probeEngine) Compile(_ context.Context, src engines.Source) (engines.Progr
 	if text == "crash at load" {
 		os.Exit(7)
 	}
-	return probeProgram(text), nil
+	return probeProgram{probe: text}, nil
 }
 
-type probeProgram string
+type probeProgram struct {
+	engines.ProgramBase
+	probe string
+}
 
 func (p probeProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	if p == "wait" {
+	if p.probe == "wait" {
 		<-ctx.Done()
 		return engines.Response{}, engines.Ended(ctx)
 	}
-	do, ok := probes[string(p)]
+	do, ok := probes[p.probe]
 	if !ok {
 		return engines.Response{}, &engines.Error{Message: "no such probe"}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines/webhook"
 )
 
-// Definitions is the list, in the order in which messages name them, with all
+// Definitions returns the list, in the order in which messages name them, with all
 // engines in this process.
 func Definitions() []engines.Definition {
 	return append(Scripts(), Others()...)
 }
 
-// Scripts are the engines that run scripts, which belong into worker processes.
+// Scripts returns the engines that run scripts, which belong into worker processes.
 func Scripts() []engines.Definition {
 	return []engines.Definition{
 		javascript.Definition(),
@@ -24,7 +24,7 @@ func Scripts() []engines.Definition {
 	}
 }
 
-// Others are the engines that run nothing of somebody else's.
+// Others returns the engines that run no code of users.
 func Others() []engines.Definition {
 	return []engines.Definition{
 		webhook.Definition(),

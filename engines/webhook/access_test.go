@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// secure serves {} over TLS, and gives what a client has to trust.
+// secure serves {} over TLS, and returns the certificates that a client has to trust.
 func secure(t *testing.T, edit func(*httptest.Server), handler http.HandlerFunc) (*httptest.Server, *tls.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

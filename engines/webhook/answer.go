@@ -15,14 +15,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// shownBytes is how much of a body becomes part of a message.
-const shownBytes = 1 << 10
+// maxExcerptBytes is how much of a body becomes part of a message.
+const maxExcerptBytes = 1 << 10
 
-// refusal is the error of a response with any status but 200.
-func refusal(response *http.Response, now time.Time) *engines.Error {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, shownBytes+1))
-	way := wayOutOf(response.StatusCode)
-	e := failed("answered %s: %s%s", response.Status, excerpt(text), way)
+// statusError returns the error of a response with any status but 200.
+func statusError(response *http.Response, now time.Time) *engines.Error {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxExcerptBytes+1))
+	way := statusHint(response.StatusCode)
+	e := failed("answered %s: %s%s", response.Status, engines.Truncate(string(text), maxExcerptBytes), way)
 	if len(text) == 0 {
 		e = failed("answered %s with an empty body%s", response.Status, way)
 	}
@@ -45,10 +45,10 @@ func decode(text []byte, refuseDoubled bool) (any, error) {
 		err = json.UnmarshalCaseSensitivePreserveInts(text, &body)
 	}
 	if err != nil {
-		return nil, &engines.Error{Kind: engines.BadResponse, Message: complaint(text, err), Err: err}
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: invalidJSON(text, err), Err: err}
 	}
 	for _, field := range doubled {
-		if !withinObject(field) {
+		if !isWithinObject(field) {
 			return nil, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
 				"the response has a %v: write it once, or set responseUnMarshallMode: loose, by which the last one counts", field)}
 		}
@@ -56,33 +56,26 @@ func decode(text []byte, refuseDoubled bool) (any, error) {
 	return body, nil
 }
 
-// withinObject says whether a doubled field is inside of an object that the hook
+// isWithinObject reports whether a doubled field is inside of an object that the hook
 // wants to be there. Metacontroller has never looked into these.
-func withinObject(doubled error) bool {
+func isWithinObject(doubled error) bool {
 	var field json.FieldError
 	return errors.As(doubled, &field) && objectField.MatchString(field.FieldPath())
 }
 
 var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
-// complaint says why a body is not JSON, as a person would on seeing it.
-func complaint(text []byte, err error) string {
+// invalidJSON returns why a body is not JSON, as a person would on seeing it.
+func invalidJSON(text []byte, err error) string {
 	trimmed := bytes.TrimSpace(text)
 	switch {
 	case len(trimmed) == 0:
 		return "the response has an empty body, not JSON"
 	case trimmed[0] == '<':
-		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + excerpt(trimmed)
+		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + engines.Truncate(string(trimmed), maxExcerptBytes)
 	case strings.Contains(err.Error(), "unexpected end of JSON"):
 		return fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", len(trimmed), err)
 	default:
-		return fmt.Sprintf("the response is not JSON: %v. It starts with: %s", err, excerpt(trimmed))
+		return fmt.Sprintf("the response is not JSON: %v. It starts with: %s", err, engines.Truncate(string(trimmed), maxExcerptBytes))
 	}
-}
-
-func excerpt(text []byte) string {
-	if len(text) <= shownBytes {
-		return strings.ToValidUTF8(string(text), "")
-	}
-	return strings.ToValidUTF8(string(text[:shownBytes]), "") + "..."
 }

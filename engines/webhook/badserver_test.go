@@ -24,7 +24,7 @@ var discard = log.New(io.Discard, "", 0)
 // soon is a deadline that is over soon, and never a reason for a good call to fail.
 const soon = 200 * time.Millisecond
 
-// Whatever a server does, a call ends by its deadline with an error that says what was wrong.
+// Whatever a server does, a call ends by its deadline with an error that explains what was wrong.
 func TestBadServers(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -76,7 +76,7 @@ func TestBadServers(t *testing.T) {
 	}
 }
 
-// raw serves connections, after their request, and gives the address.
+// raw serves connections, after their request, and returns the address.
 func raw(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +104,7 @@ func raw(t *testing.T, serve func(net.Conn)) string {
 
 func say(text string) func(net.Conn) { return func(c net.Conn) { fmt.Fprint(c, text) } }
 
-// hang says something and waits for the other side to give up.
+// hang writes something and waits until the client closes the connection.
 func hang(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		fmt.Fprint(c, text)
@@ -112,7 +112,7 @@ func hang(text string) func(net.Conn) {
 	}
 }
 
-// repeat says something, and then something else again and again with a pause until the other side gives up.
+// repeat writes one text, and then another one again and again with a pause until the client closes the connection.
 func repeat(once, again string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		fmt.Fprint(c, once)

@@ -15,22 +15,22 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// scene is a parent with children as the API server gives them, about 3.5 KB
+// benchmarkServer is a parent with children as the API server returns them, about 3.5 KB
 // each, and a server that wants them as they are.
-type scene struct {
+type benchmarkServer struct {
 	request map[string]any
 	body    []byte
 	server  *httptest.Server
 }
 
-func newScene(tb testing.TB, children int) *scene {
+func newBenchmarkServer(tb testing.TB, children int) *benchmarkServer {
 	tb.Helper()
 	group := map[string]any{}
 	for i := range children {
 		name := fmt.Sprintf("web-%d", i)
 		group["default/"+name] = pod(name)
 	}
-	s := &scene{request: map[string]any{
+	s := &benchmarkServer{request: map[string]any{
 		"controller": object("CompositeController", "webs"), "parent": object("Web", "web"), "children": map[string]any{"Pod.v1": group},
 		"related": map[string]any{}, "finalizing": false,
 	}}
@@ -81,14 +81,14 @@ func desired(children int) []any {
 	return list
 }
 
-// BenchmarkCall compares a call with what anybody has to do who asks the same
+// BenchmarkCall compares a call with what any client has to do that asks the same
 // server: post the same bytes with net/http, and read and decode the answer. The
 // two take turns, so that what else the machine does is shared. "bare" and
 // "unread", which does not decode, are in ns as well.
 func BenchmarkCall(b *testing.B) {
 	for _, children := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("%d children", children), func(b *testing.B) {
-			s := newScene(b, children)
+			s := newBenchmarkServer(b, children)
 			client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 			program, call := compile(b, endpoint(s.server.URL)), engines.Call{Request: s.request, Now: start}
 			var ours, bare, unread time.Duration
@@ -116,8 +116,8 @@ func timed(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// bare is a call without this package.
-func (s *scene) bare(tb testing.TB, client *http.Client) any {
+// bare returns a call without this package.
+func (s *benchmarkServer) bare(tb testing.TB, client *http.Client) any {
 	tb.Helper()
 	var answer any
 	if err := utiljson.Unmarshal(s.post(tb, client), &answer); err != nil {
@@ -126,7 +126,7 @@ func (s *scene) bare(tb testing.TB, client *http.Client) any {
 	return answer
 }
 
-func (s *scene) post(tb testing.TB, client *http.Client) []byte {
+func (s *benchmarkServer) post(tb testing.TB, client *http.Client) []byte {
 	tb.Helper()
 	response, err := client.Post(s.server.URL, "application/json", bytes.NewReader(s.body))
 	if err != nil {
@@ -143,10 +143,10 @@ func (s *scene) post(tb testing.TB, client *http.Client) []byte {
 // BenchmarkEncode is the share of a call that makes the request: of objects that
 // were sent before, and of new ones.
 func BenchmarkEncode(b *testing.B) {
-	request := newScene(b, 100).request
-	for name, size := range map[string]int{"sent before": encodedBytes, "new": 0} {
+	request := newBenchmarkServer(b, 100).request
+	for name, size := range map[string]int{"sent before": jsonCacheBytes, "new": 0} {
 		b.Run(name, func(b *testing.B) {
-			x := &exchange{program: &program{engine: &engine{encoded: newShelf(size)}}, call: engines.Call{Request: request}}
+			x := &exchange{program: &program{engine: &engine{jsonCache: newJSONCache(size)}}, call: engines.Call{Request: request}}
 			for b.Loop() {
 				body, err := x.encode()
 				if err != nil {

@@ -11,12 +11,12 @@ import (
 const (
 	// leastIdle is how many connections to one server are kept at least: Go's
 	// default of two makes other workers dial for each call.
-	leastIdle = 32
+	minIdleConnections = 32
 	// maxRedirects is more than any sane server needs.
 	maxRedirects = 5
 	// silence is how long a connection of HTTP/2 may say nothing before it is asked
 	// whether it lives, and deaf how long it may take to answer.
-	silence, deaf = 15 * time.Second, 5 * time.Second
+	pingAfter, pingTimeout = 15 * time.Second, 5 * time.Second
 )
 
 // newClient makes a client that keeps up to that many connections to a server.
@@ -33,10 +33,10 @@ func newClient(config *tls.Config, connections int) *http.Client {
 	if config != nil {
 		transport.TLSClientConfig = config.Clone()
 	}
-	transport.MaxIdleConnsPerHost = max(connections, leastIdle)
+	transport.MaxIdleConnsPerHost = max(connections, minIdleConnections)
 	transport.MaxIdleConns = 0
 	transport.WriteBufferSize, transport.ReadBufferSize = 64<<10, 64<<10
-	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: deaf}
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 

@@ -14,7 +14,7 @@ import (
 // before and have not changed are copied.
 func (x *exchange) encode() (*payload, error) {
 	p := newPayload()
-	e := encoder{text: p.text, shelf: x.engine.encoded}
+	e := encoder{text: p.text, cache: x.engine.jsonCache}
 	e.object(x.call.Request)
 	p.text = e.text
 	if e.err != nil {
@@ -28,7 +28,7 @@ func (x *exchange) encode() (*payload, error) {
 // on values of these types.
 type encoder struct {
 	text  []byte
-	shelf *shelf
+	cache *jsonCache
 	err   error
 }
 
@@ -45,7 +45,7 @@ func (e *encoder) value(value any) {
 	case float64:
 		e.number(v)
 	case map[string]any:
-		e.kept(v)
+		e.cachedObject(v)
 	case []any:
 		e.list(v)
 	default:
@@ -53,24 +53,24 @@ func (e *encoder) value(value any) {
 	}
 }
 
-// kept writes an object of the cluster from the shelf, and puts it there if it is
-// not; anything else it writes as it is.
-func (e *encoder) kept(fields map[string]any) {
-	id := e.shelf.identify(fields)
+// cachedObject writes an object of the cluster from the cache, and adds it if it is
+// missing. It writes anything else directly.
+func (e *encoder) cachedObject(fields map[string]any) {
+	id := e.cache.identify(fields)
 	if id.uid == "" {
 		e.object(fields)
 		return
 	}
-	if text := e.shelf.find(id); text != nil {
+	if text := e.cache.get(id); text != nil {
 		e.text = append(e.text, text...)
 		return
 	}
-	start, shelf := len(e.text), e.shelf
-	e.shelf = nil // What is within an object is kept with it.
+	start, cache := len(e.text), e.cache
+	e.cache = nil // What is within an object is kept with it.
 	e.object(fields)
-	e.shelf = shelf
+	e.cache = cache
 	if e.err == nil {
-		shelf.put(id, fields, slices.Clone(e.text[start:]))
+		cache.put(id, fields, slices.Clone(e.text[start:]))
 	}
 }
 

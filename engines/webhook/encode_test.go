@@ -12,10 +12,10 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// encoded is what is sent, by an engine with that shelf.
-func encoded(t *testing.T, shelf *shelf, request map[string]any) string {
+// encoded returns what is sent, by an engine with that cache.
+func encoded(t *testing.T, cache *jsonCache, request map[string]any) string {
 	t.Helper()
-	x := &exchange{program: &program{engine: &engine{encoded: shelf}}, call: engines.Call{Request: request}}
+	x := &exchange{program: &program{engine: &engine{jsonCache: cache}}, call: engines.Call{Request: request}}
 	body, err := x.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ours := encoded(t, newShelf(1<<20), request)
+			ours := encoded(t, newJSONCache(1<<20), request)
 			if diff := cmp.Diff(decoded(t, standard), decoded(t, []byte(ours))); diff != "" {
 				t.Errorf("encoding/json and %s differ (-standard +ours):\n%s", ours, diff)
 			}
@@ -76,24 +76,24 @@ func TestNoNumber(t *testing.T) {
 	compareFailure(t, failure, engines.Failed, "NaN", 0)
 }
 
-// TestShelf shows that no request holds an object as it was, and that what is kept is bounded.
-func TestShelf(t *testing.T) {
-	shelf := newShelf(2000)
+// TestCache shows that no request holds an object as it was, and that what is kept is bounded.
+func TestCache(t *testing.T) {
+	cache := newJSONCache(2000)
 	version := func(rv, value string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": rv}, "value": value}
 	}
 	first, second, patched := version("1", "first"), version("2", "second"), version("1", "patched")
 	for _, object := range []map[string]any{first, first, second, first, patched, first, patched} {
-		got := decoded(t, []byte(encoded(t, shelf, map[string]any{"parent": object})))
+		got := decoded(t, []byte(encoded(t, cache, map[string]any{"parent": object})))
 		if diff := cmp.Diff(any(map[string]any{"parent": object}), got); diff != "" {
 			t.Errorf("an object is sent as another one (-want +got):\n%s", diff)
 		}
 	}
 	for i := range 100 {
-		encoded(t, shelf, map[string]any{"child": object("Pod", string(rune('a'+i)))})
+		encoded(t, cache, map[string]any{"child": object("Pod", string(rune('a'+i)))})
 	}
 	kept := 0
-	for _, generation := range []map[string]shelved{shelf.recent, shelf.others} {
+	for _, generation := range []map[string]cachedJSON{cache.recent, cache.older} {
 		for _, s := range generation {
 			kept += len(s.text)
 		}
@@ -103,12 +103,12 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-func TestShelfKeepsWhatIsUsed(t *testing.T) {
-	shelf := newShelf(2000)
+func TestCacheKeepsWhatIsUsed(t *testing.T) {
+	cache := newJSONCache(2000)
 	used := object("Pod", "used")
 	for i := range 100 {
-		encoded(t, shelf, map[string]any{"a": used, "b": object("Pod", string(rune('a'+i)))})
-		if shelf.find(shelf.identify(used)) == nil {
+		encoded(t, cache, map[string]any{"a": used, "b": object("Pod", string(rune('a'+i)))})
+		if cache.get(cache.identify(used)) == nil {
 			t.Fatalf("what every request holds is gone after %d of them", i+1)
 		}
 	}

@@ -8,45 +8,45 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// answers are those that one endpoint gave with an ETag: the last for each
-// subject, up to a number of bytes, of which the longest unused make room.
-type answers struct {
+// etagCache holds the answers of one endpoint that have an ETag: the last one for each
+// key, up to a number of bytes. The least recently used are evicted.
+type etagCache struct {
 	settings engines.Etag
 	size     int // in bytes, at most
 
 	mu      sync.Mutex
 	room    int // of size, what is left
-	byCall  map[question]*list.Element
+	byCall  map[etagKey]*list.Element
 	order   *list.List // of *remembered, the last used first
 	cleaned time.Time
 }
 
-// question is what an answer is the answer to: the object, by its UID, and what
-// tells its calls apart. A request that has changed is for the server to notice.
-type question struct{ seed, subject string }
+// etagKey identifies a call: the UID of the object, and what distinguishes the calls about
+// it. Whether the request has changed is checked by the server.
+type etagKey struct{ seed, subject string }
 
-// remembered is an answer. It never changes once made.
-type remembered struct {
-	question question
-	etag     string
-	text     []byte
-	used     time.Time
+// etagEntry is an answer. It never changes once made.
+type etagEntry struct {
+	key  etagKey
+	etag string
+	text []byte
+	used time.Time
 }
 
-func newAnswers(settings engines.Etag, size int) *answers {
-	return &answers{settings: settings, size: size, room: size, byCall: map[question]*list.Element{}, order: list.New()}
+func newEtagCache(settings engines.Etag, size int) *etagCache {
+	return &etagCache{settings: settings, size: size, room: size, byCall: map[etagKey]*list.Element{}, order: list.New()}
 }
 
-// get gives the answer that may hold still, or nil.
-func (a *answers) get(call engines.Call) *remembered {
+// get returns the answer that may hold still, or nil.
+func (a *etagCache) get(call engines.Call) *etagEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clean(call.Now)
-	element := a.byCall[question{call.Seed, call.Subject}]
+	element := a.byCall[etagKey{call.Seed, call.Subject}]
 	if element == nil {
 		return nil
 	}
-	known := element.Value.(*remembered)
+	known := element.Value.(*etagEntry)
 	if a.expired(known, call.Now) {
 		a.remove(element)
 		return nil
@@ -60,17 +60,17 @@ func (a *answers) get(call engines.Call) *remembered {
 
 // put remembers an answer. One without an ETag changes nothing: the one before
 // is still the answer that its own ETag stands for.
-func (a *answers) put(call engines.Call, etag string, text []byte) {
+func (a *etagCache) put(call engines.Call, etag string, text []byte) {
 	if etag == "" || cap(text) > a.size {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	asked := question{call.Seed, call.Subject}
+	asked := etagKey{call.Seed, call.Subject}
 	if element := a.byCall[asked]; element != nil {
 		a.remove(element)
 	}
-	next := &remembered{question: asked, etag: etag, text: text, used: call.Now}
+	next := &etagEntry{key: asked, etag: etag, text: text, used: call.Now}
 	a.byCall[asked] = a.order.PushFront(next)
 	a.room -= cap(text)
 	for a.room < 0 {
@@ -79,22 +79,22 @@ func (a *answers) put(call engines.Call, etag string, text []byte) {
 }
 
 // clean removes what has expired, as often as the settings say.
-func (a *answers) clean(now time.Time) {
+func (a *etagCache) clean(now time.Time) {
 	if a.settings.Cleanup <= 0 || now.Sub(a.cleaned) < a.settings.Cleanup {
 		return
 	}
 	a.cleaned = now
-	for element := a.order.Back(); element != nil && a.expired(element.Value.(*remembered), now); element = a.order.Back() {
+	for element := a.order.Back(); element != nil && a.expired(element.Value.(*etagEntry), now); element = a.order.Back() {
 		a.remove(element)
 	}
 }
 
-func (a *answers) expired(r *remembered, now time.Time) bool {
+func (a *etagCache) expired(r *etagEntry, now time.Time) bool {
 	return a.settings.Expiry > 0 && now.Sub(r.used) >= a.settings.Expiry
 }
 
-func (a *answers) remove(element *list.Element) {
-	known := a.order.Remove(element).(*remembered)
-	delete(a.byCall, known.question)
+func (a *etagCache) remove(element *list.Element) {
+	known := a.order.Remove(element).(*etagEntry)
+	delete(a.byCall, known.key)
 	a.room += cap(known.text)
 }

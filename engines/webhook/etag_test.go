@@ -132,7 +132,7 @@ func TestWithoutEtagNothingIsRemembered(t *testing.T) {
 }
 
 func TestRememberedAnswersAreBounded(t *testing.T) {
-	a := newAnswers(engines.Etag{}, 100)
+	a := newEtagCache(engines.Etag{}, 100)
 	ask := func(seed string) engines.Call { return engines.Call{Seed: seed, Now: start} }
 	for i := range 10 {
 		a.put(ask(fmt.Sprint(i)), `"a"`, make([]byte, 30))
@@ -151,7 +151,7 @@ func TestRememberedAnswersAreBounded(t *testing.T) {
 }
 
 func TestCleanup(t *testing.T) {
-	a := newAnswers(engines.Etag{Expiry: time.Minute, Cleanup: time.Hour}, 100)
+	a := newEtagCache(engines.Etag{Expiry: time.Minute, Cleanup: time.Hour}, 100)
 	a.get(engines.Call{Seed: "first", Now: start})
 	for i := range 3 {
 		a.put(engines.Call{Seed: fmt.Sprint(i), Now: start}, `"a"`, make([]byte, 10))

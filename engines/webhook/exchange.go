@@ -22,11 +22,11 @@ type exchange struct {
 	*program
 	call engines.Call
 	id   string
-	// known is what If-None-Match speaks of, or nil.
-	known *remembered
+	// cached is what If-None-Match speaks of, or nil.
+	cached *etagEntry
 	// status is what the far side answered last, or "".
 	status string
-	// reused says that the connection of the last attempt had served before.
+	// reused is true if the connection of the last attempt had served before.
 	reused bool
 }
 
@@ -42,8 +42,8 @@ func (x *exchange) outcome(err error) string {
 	}
 }
 
-// mostStale is how many connections that turn out to be dead a call may try.
-const mostStale = 3
+// maxDeadConnections is how many connections that turn out to be dead a call may try.
+const maxDeadConnections = 3
 
 // run asks once, and again only where the failure need not be the server's: if the
 // credentials were replaced while the call was under way, or if the connection had
@@ -54,8 +54,8 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	defer body.release()
-	if x.answers != nil {
-		x.known = x.answers.get(x.call)
+	if x.etagCache != nil {
+		x.cached = x.etagCache.get(x.call)
 	}
 	for stale := 0; ; {
 		access, err := x.access()
@@ -66,27 +66,27 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return answer, err
-		case stale < mostStale && x.reused && broken(err):
+		case stale < maxDeadConnections && x.reused && isConnectionLost(err):
 			stale++
-		case x.replaced(access): // Once for each time, and never past the deadline.
+		case x.accessReplaced(access): // Once for each time, and never past the deadline.
 		default:
 			return nil, err
 		}
 	}
 }
 
-// broken says whether a connection was gone before the server could answer.
-func broken(err error) bool {
-	return hungUp(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
+// isConnectionLost reports whether a connection was gone before the server could answer.
+func isConnectionLost(err error) bool {
+	return isReset(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
 }
 
-// hungUp says whether the server ended the connection while it was in use.
-func hungUp(err error) bool {
+// isReset reports whether the server ended the connection while it was in use.
+func isReset(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// replaced says whether the endpoint is called with something else by now.
-func (x *exchange) replaced(used *engines.Access) bool {
+// accessReplaced reports whether the endpoint is called with something else by now.
+func (x *exchange) accessReplaced(used *engines.Access) bool {
 	now, err := x.access()
 	return err == nil && now != used
 }
@@ -97,23 +97,23 @@ func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payloa
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	defer finish(response.Body)
+	defer drain(response.Body)
 	x.reused = false // It has answered.
 	x.status = response.Status
 	switch {
 	case response.StatusCode == http.StatusOK:
 		return x.read(response)
-	case x.known != nil && (response.StatusCode == http.StatusNotModified || response.StatusCode == http.StatusPreconditionFailed):
-		return decode(x.known.text, x.endpoint.RefuseDoubled)
+	case x.cached != nil && (response.StatusCode == http.StatusNotModified || response.StatusCode == http.StatusPreconditionFailed):
+		return decode(x.cached.text, x.endpoint.RefuseDoubled)
 	default:
-		return nil, refusal(response, x.call.Now)
+		return nil, statusError(response, x.call.Now)
 	}
 }
 
 func (x *exchange) request(ctx context.Context, access *engines.Access, body *payload) *http.Request {
 	header := http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "X-Request-Id": {x.id},
-		// Without a value it is not sent. It says that a hook may be asked twice, so
+		// Without a value it is not sent. It means that a hook may be asked twice, so
 		// that a connection which the server has just given up is no failure.
 		"Idempotency-Key": {},
 	}
@@ -123,8 +123,8 @@ func (x *exchange) request(ctx context.Context, access *engines.Access, body *pa
 	if access.Authorization != "" {
 		header.Set("Authorization", access.Authorization)
 	}
-	if x.known != nil {
-		header.Set("If-None-Match", x.known.etag)
+	if x.cached != nil {
+		header.Set("If-None-Match", x.cached.etag)
 	}
 	request := &http.Request{
 		Method: http.MethodPost, URL: x.url, Host: x.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -143,8 +143,8 @@ func (x *exchange) read(response *http.Response) (any, error) {
 		return nil, err
 	}
 	answer, err := decode(text, x.endpoint.RefuseDoubled)
-	if err == nil && x.answers != nil {
-		x.answers.put(x.call, response.Header.Get("Etag"), text)
+	if err == nil && x.etagCache != nil {
+		x.etagCache.put(x.call, response.Header.Get("Etag"), text)
 	}
 	return answer, err
 }
@@ -174,15 +174,15 @@ func (x *exchange) body(response *http.Response) ([]byte, error) {
 
 func count(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
 
-// finish reads what little may be left of a body, so that its connection can be
-// used again, and gives up a connection with more on it.
-func finish(body io.ReadCloser) {
+// drain reads what little may be left of a body, so that its connection can be
+// used again, and closes a connection with more to read.
+func drain(body io.ReadCloser) {
 	const worthReading = 64 << 10
 	_, _ = io.CopyN(io.Discard, body, worthReading)
 	_ = body.Close()
 }
 
-// unreachable is the error of a call without a response. That of net/http begins
+// unreachable returns the error of a call without a response. That of net/http begins
 // with the whole URL, which may hold a password.
 func unreachable(err error) *engines.Error {
 	cause, scheme := err, ""
@@ -191,7 +191,7 @@ func unreachable(err error) *engines.Error {
 		cause = wrapped.Err
 		scheme, _, _ = strings.Cut(wrapped.URL, ":")
 	}
-	return &engines.Error{Kind: engines.Failed, Message: cause.Error() + wayOut(scheme, cause), Err: err}
+	return &engines.Error{Kind: engines.Failed, Message: cause.Error() + hint(scheme, cause), Err: err}
 }
 
 func failed(format string, args ...any) *engines.Error {

@@ -8,17 +8,17 @@ import (
 )
 
 // payload is an encoded request. Its memory is used again once the call is over
-// and nobody reads it any more: net/http may, for a while after it has returned.
+// and its readers are closed: net/http may read for a while after it has returned.
 type payload struct {
 	text  []byte
 	users atomic.Int32
 }
 
-// payloads are those that nobody uses.
+// payloads are not in use.
 var payloads = sync.Pool{New: func() any { return &payload{} }}
 
-// mostKept is the largest payload that is kept for later.
-const mostKept = 4 << 20
+// maxPooledBytes is the largest payload that is kept for later.
+const maxPooledBytes = 4 << 20
 
 func newPayload() *payload {
 	p := payloads.Get().(*payload)
@@ -29,12 +29,12 @@ func newPayload() *payload {
 
 // release ends one use.
 func (p *payload) release() {
-	if p.users.Add(-1) == 0 && cap(p.text) <= mostKept {
+	if p.users.Add(-1) == 0 && cap(p.text) <= maxPooledBytes {
 		payloads.Put(p)
 	}
 }
 
-// open gives a reader of the whole, which has to be closed.
+// open returns a reader of the whole, which has to be closed.
 func (p *payload) open() io.ReadCloser {
 	p.users.Add(1)
 	return &payloadReader{payload: p, rest: p.text}
@@ -49,7 +49,7 @@ type payloadReader struct {
 
 var errClosed = errors.New("the request's body is closed")
 
-// Read gives what comes next, and nothing after Close.
+// Read returns what comes next, and nothing after Close.
 func (r *payloadReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,24 +16,25 @@ import (
 
 // program is one endpoint.
 type program struct {
-	engine   *engine
-	url      *url.URL
-	shown    string
-	endpoint engines.Endpoint
-	limit    int64
-	answers  *answers // nil unless they are remembered
-	line     atomic.Pointer[line]
-	lastSize atomic.Int64 // of an answer, in bytes: a guess at the next one's
+	engines.ProgramBase
+	engine     *engine
+	url        *url.URL
+	displayURL string
+	endpoint   engines.Endpoint
+	limit      int64
+	etagCache  *etagCache // nil unless they are remembered
+	tlsClient  atomic.Pointer[tlsClient]
+	lastSize   atomic.Int64 // of an answer, in bytes: a guess at the next one's
 }
 
-// line is a client, and the TLS configuration that it is for.
-type line struct {
+// tlsClient is a client, and the TLS configuration that it is for.
+type tlsClient struct {
 	tls    *tls.Config
 	client *http.Client
 }
 
-// Run sends the request and reads the answer. It always says that the answer
-// depends on the time: nobody here knows what the far side looks at.
+// Run sends the request and reads the answer. The answer is always
+// time-dependent: what the server looks at is unknown.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	response := engines.Response{TimeDependent: true, Remote: true}
 	if ctx.Err() != nil {
@@ -42,16 +43,16 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	x := &exchange{program: p, call: call, id: fmt.Sprintf("%016x", rand.Uint64())}
 	began := time.Now()
 	body, err := x.run(ctx)
-	response.Logs = []string{fmt.Sprintf("request %s to %s: %s after %s", x.id, p.shown, x.outcome(err), time.Since(began).Round(10*time.Microsecond))}
+	response.Logs = []string{fmt.Sprintf("request %s to %s: %s after %s", x.id, p.displayURL, x.outcome(err), time.Since(began).Round(10*time.Microsecond))}
 	if err == nil {
 		response.Body = body
 		return response, nil
 	}
-	return response, p.told(ctx, x.id, err)
+	return response, p.describe(ctx, x.id, err)
 }
 
-// told completes an error by where the call went and how it is found there.
-func (p *program) told(ctx context.Context, id string, err error) *engines.Error {
+// describe completes an error by where the call went and how it is found there.
+func (p *program) describe(ctx context.Context, id string, err error) *engines.Error {
 	told := engines.Error{Kind: engines.Failed, Message: err.Error()}
 	var e *engines.Error
 	if errors.As(err, &e) {
@@ -61,12 +62,12 @@ func (p *program) told(ctx context.Context, id string, err error) *engines.Error
 		told = *engines.Ended(ctx)
 		told.Err = errors.Join(ctx.Err(), err)
 	}
-	told.Message = p.shown + ": " + told.Message
+	told.Message = p.displayURL + ": " + told.Message
 	told.Stack = []string{"request " + id}
 	return &told
 }
 
-// access is what the endpoint is called with at this moment.
+// access returns what the endpoint is called with at this moment.
 func (p *program) access() (*engines.Access, error) {
 	if p.endpoint.Access == nil {
 		return &noAccess, nil
@@ -77,20 +78,20 @@ func (p *program) access() (*engines.Access, error) {
 // noAccess is that of endpoints without credentials. It is never changed.
 var noAccess engines.Access
 
-// client gives the client for a TLS configuration. When that is another one than
+// client returns the client for a TLS configuration. When that is another one than
 // before, calls under way end on the connections that they have, and no later one
 // uses these.
 func (p *program) client(config *tls.Config) *http.Client {
 	for {
-		current := p.line.Load()
+		current := p.tlsClient.Load()
 		if current.tls == config {
 			return current.client
 		}
-		next := &line{tls: config, client: p.engine.client}
+		next := &tlsClient{tls: config, client: p.engine.client}
 		if config != nil {
 			next.client = newClient(config, p.engine.connections)
 		}
-		if p.line.CompareAndSwap(current, next) {
+		if p.tlsClient.CompareAndSwap(current, next) {
 			if current.tls != nil {
 				current.client.CloseIdleConnections()
 			}

@@ -1,14 +1,13 @@
 // Package webhook is the engine for hooks that are answered over HTTP, as
 // metacontroller calls them (section 2 of its specification).
 //
-// Beyond a pool of connections it keeps two things that no call can tell apart
-// from not having them: the JSON of objects that are sent again and again, and,
+// Beyond a pool of connections it keeps two things that do not
+// change what calls return: the JSON of objects that are sent again and again, and,
 // for endpoints that ask for it, answers by their ETag.
 package webhook
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -19,9 +18,9 @@ const (
 	// defaultMaxResponseBytes bounds a response if its endpoint does not.
 	defaultMaxResponseBytes = 8 << 20
 	// encodedBytes bounds the JSON that is kept of objects, for all endpoints together.
-	encodedBytes = 64 << 20
+	jsonCacheBytes = 64 << 20
 	// rememberedBytes bounds the answers that one endpoint remembers by their ETag.
-	rememberedBytes = 32 << 20
+	etagCacheBytes = 32 << 20
 )
 
 // Definition describes the engine.
@@ -30,7 +29,7 @@ func Definition() engines.Definition {
 		Name: "webhook",
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
-			e := &engine{userAgent: config.UserAgent, connections: config.Calls, encoded: newShelf(encodedBytes)}
+			e := &engine{userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes)}
 			e.client = newClient(nil, e.connections)
 			return e, nil
 		},
@@ -43,38 +42,34 @@ type engine struct {
 	client      *http.Client
 	connections int
 	userAgent   string
-	encoded     *shelf
+	jsonCache   *jsonCache
 }
 
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
 func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program, error) {
 	if src.Endpoint == nil {
-		return nil, invalid("the webhook engine calls endpoints, and this source is a script")
+		return nil, engines.InvalidError(engines.Location{}, "the webhook engine calls endpoints, and this source is a script")
 	}
 	target, err := url.Parse(src.Endpoint.URL)
 	if err != nil {
-		return nil, invalid(err.Error())
+		return nil, engines.InvalidError(engines.Location{}, "%v", err)
 	}
 	if target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
-		return nil, invalid(fmt.Sprintf("the URL %q must be complete and start with http:// or https://", target.Redacted()))
+		return nil, engines.InvalidError(engines.Location{}, "the URL %q must be complete and start with http:// or https://", target.Redacted())
 	}
-	p := &program{engine: e, url: target, shown: shown(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
+	p := &program{engine: e, url: target, displayURL: displayURL(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
 	if p.limit <= 0 {
 		p.limit = defaultMaxResponseBytes
 	}
 	if src.Endpoint.Etag != nil {
-		p.answers = newAnswers(*src.Endpoint.Etag, rememberedBytes)
+		p.etagCache = newEtagCache(*src.Endpoint.Etag, etagCacheBytes)
 	}
-	p.line.Store(&line{client: e.client})
+	p.tlsClient.Store(&tlsClient{client: e.client})
 	return p, nil
 }
 
-// shown is a URL as messages and logs have it: without user, password and query,
+// displayURL returns a URL as messages and logs have it: without user, password and query,
 // any of which may be a secret.
-func shown(u *url.URL) string {
+func displayURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-func invalid(message string) *engines.Error {
-	return &engines.Error{Kind: engines.Invalid, Message: message}
 }

@@ -47,7 +47,7 @@ func compile(tb testing.TB, src engines.Source) engines.Program {
 	return program
 }
 
-// call gives the answer, or the engine's error.
+// call returns the answer, or the engine's error.
 func call(t *testing.T, program engines.Program, c engines.Call) (any, *engines.Error) {
 	t.Helper()
 	response, err := program.Run(t.Context(), c)

@@ -19,9 +19,9 @@ type Handle struct {
 	resource schema.GroupVersionResource
 	shared   *sharedInformer
 
-	mu            sync.Mutex
-	registrations []cache.ResourceEventHandlerRegistration
-	closed        bool
+	mu       sync.Mutex
+	handlers []*handler
+	closed   bool
 }
 
 // Event is a change in a cache. An addition has no Old, a deletion no New. A deletion's Old may be older
@@ -44,21 +44,20 @@ func (e Event) Object() *unstructured.Unstructured {
 // handle is closed. Events on their way may still be delivered after that. f must return soon: it should
 // only enqueue keys.
 func (h *Handle) Watch(f func(Event)) error {
+	added := &handler{f: f}
+	added.version.Store(h.shared.version())
 	registration, err := h.shared.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, replay bool) { f(Event{New: object(obj), Replay: replay}) },
-		UpdateFunc: func(before, after any) {
-			if old, new := object(before), object(after); old.GetResourceVersion() != new.GetResourceVersion() {
-				f(Event{Old: old, New: new})
-			}
-		},
-		DeleteFunc: func(obj any) { f(Event{Old: object(obj)}) },
+		AddFunc:    func(obj any, replay bool) { added.handle(Event{New: object(obj), Replay: replay}) },
+		UpdateFunc: func(before, after any) { added.handle(Event{Old: object(before), New: object(after)}) },
+		DeleteFunc: func(obj any) { added.handle(Event{Old: object(obj)}) },
 	})
 	if err != nil {
 		return fmt.Errorf("watching %s: %w", h.resource, err)
 	}
+	added.registration = registration
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.registrations = append(h.registrations, registration)
+	h.handlers = append(h.handlers, added)
 	return nil
 }
 
@@ -128,14 +127,14 @@ func (h *Handle) Close() {
 		return
 	}
 	h.closed = true
-	registrations := h.registrations
-	h.registrations = nil
+	handlers := h.handlers
+	h.handlers = nil
 	h.mu.Unlock()
-	for _, registration := range registrations {
+	for _, handler := range handlers {
 		// The only error is that the informer has stopped.
-		_ = h.shared.informer.RemoveEventHandler(registration)
+		_ = h.shared.informer.RemoveEventHandler(handler.registration)
 	}
-	h.pool.release(h.resource, h.shared)
+	h.pool.release(h)
 }
 
 // object unwraps an object of an informer.

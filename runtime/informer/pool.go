@@ -37,7 +37,7 @@ type sharedInformer struct {
 	informer   cache.SharedIndexInformer
 	cancel     context.CancelFunc
 	done       chan struct{}
-	refs       int
+	handles    map[*Handle]bool
 	failure    atomic.Pointer[failure]
 	indexSizes sync.Map // Maps indexEntry to the last number of objects.
 }
@@ -85,8 +85,9 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 		s = p.start(resource)
 		p.shared[resource] = s
 	}
-	s.refs++
-	return &Handle{pool: p, resource: resource, shared: s}
+	h := &Handle{pool: p, resource: resource, shared: s}
+	s.handles[h] = true
+	return h
 }
 
 // Len returns the number of resources that are watched.
@@ -102,6 +103,7 @@ func (p *Pool) start(resource schema.GroupVersionResource) *sharedInformer {
 		informer: dynamicinformer.NewFilteredDynamicInformer(p.client, resource, "", 0, indexers(), nil).Informer(),
 		cancel:   cancel,
 		done:     make(chan struct{}),
+		handles:  map[*Handle]bool{},
 	}
 	// Both fail only for an informer that is running.
 	_ = s.informer.SetTransform(s.transform(p))
@@ -115,13 +117,14 @@ func (p *Pool) start(resource schema.GroupVersionResource) *sharedInformer {
 	return s
 }
 
-// release removes one user and stops the informer after the last one.
-func (p *Pool) release(resource schema.GroupVersionResource, s *sharedInformer) {
+// release removes a handle and stops the informer after the last one.
+func (p *Pool) release(h *Handle) {
+	s := h.shared
 	p.mu.Lock()
-	s.refs--
-	last := s.refs == 0
+	delete(s.handles, h)
+	last := len(s.handles) == 0
 	if last {
-		delete(p.shared, resource)
+		delete(p.shared, h.resource)
 	}
 	p.mu.Unlock()
 	if last {

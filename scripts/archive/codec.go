@@ -25,7 +25,7 @@ type content struct {
 	Gzip []byte `json:"gzip,omitempty"`
 }
 
-// encode gives the data of a ControllerRevision with those files.
+// encode returns the data of a ControllerRevision with those files.
 func encode(files map[string]string) ([]byte, error) {
 	plain, err := json.Marshal(content{Files: files})
 	if err != nil || len(plain) <= plainBytes {
@@ -43,7 +43,7 @@ func encode(files map[string]string) ([]byte, error) {
 	return data, err
 }
 
-// decode gives the files of what encode gave.
+// decode returns the files that encode was given.
 func decode(data []byte) (map[string]string, error) {
 	var c content
 	if err := json.Unmarshal(data, &c); err != nil {

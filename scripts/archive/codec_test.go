@@ -86,8 +86,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestName(t *testing.T) {
 	long := strings.Repeat("long.", 50) + "end"
-	place := func(kind, name string) Place {
-		return Place{Owner: metav1.OwnerReference{Kind: kind, Name: name}}
+	place := func(kind, name string) Location {
+		return Location{Owner: metav1.OwnerReference{Kind: kind, Name: name}}
 	}
 	if got, want := place("CompositeController", "catset").Name("ab12"), "composite-catset-ab12"; got != want {
 		t.Errorf("name %q, want %q", got, want)

@@ -18,19 +18,19 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// ErrNone says that nothing is kept under an ID, or nothing that can be believed.
+// ErrNone means that no revision is archived under an ID, or none that can be trusted.
 var ErrNone = errors.New("no such revision is kept")
 
 // History is what is kept of one definition. Load may be called at any time, Keep by
 // one goroutine at a time.
 type History struct {
-	Place
+	Location
 	// Client reads and writes, and Metadata lists: to know what there is, the files
 	// need not travel.
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
 
-	kept map[string]entry // by name; nil until it was listed
+	entries map[string]entry // by name; nil until it was listed
 }
 
 // entry is a ControllerRevision that is kept, and its number in the history.
@@ -39,8 +39,8 @@ type entry struct {
 	number int64
 }
 
-// Load gives the files that are kept under an ID. With ErrNone there are none, which
-// only somebody's doing will change; any other error may pass.
+// Load returns the files that are kept under an ID. With ErrNone there are none, which
+// a retry does not change; any other error may be transient.
 func (h *History) Load(ctx context.Context, id string) (map[string]string, error) {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -66,7 +66,7 @@ func (h *History) Keep(ctx context.Context, id string, files map[string]string) 
 		return err
 	}
 	name := h.Name(id)
-	if _, known := h.kept[name]; !known {
+	if _, known := h.entries[name]; !known {
 		if err := h.create(ctx, name, files); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (h *History) Keep(ctx context.Context, id string, files map[string]string) 
 }
 
 func (h *History) list(ctx context.Context) error {
-	if h.kept != nil {
+	if h.entries != nil {
 		return nil
 	}
 	resource := appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
@@ -89,7 +89,7 @@ func (h *History) list(ctx context.Context) error {
 			kept[object.Name] = entry{object.UID, numberOf(object)}
 		}
 	}
-	h.kept = kept
+	h.entries = kept
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (h *History) create(ctx context.Context, name string, files map[string]stri
 	if err != nil {
 		return err
 	}
-	h.kept[name] = entry{created.UID, number}
+	h.entries[name] = entry{created.UID, number}
 	return nil
 }
 
@@ -126,35 +126,35 @@ func (h *History) adopt(ctx context.Context, name string) error {
 	if !h.owns(found) {
 		return fmt.Errorf("ControllerRevision %s/%s is there already and belongs to somebody else: delete it", h.Namespace, name)
 	}
-	h.kept[name] = entry{found.UID, found.Revision}
+	h.entries[name] = entry{found.UID, found.Revision}
 	return nil
 }
 
 // prune deletes the oldest of too many, but not the one that serves.
 func (h *History) prune(ctx context.Context, serving string) error {
-	for len(h.kept) > Limit {
+	for len(h.entries) > Limit {
 		name := h.oldest(serving)
-		uid := h.kept[name].uid
+		uid := h.entries[name].uid
 		err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("old revisions stay: %w", err)
 		}
-		delete(h.kept, name)
+		delete(h.entries, name)
 	}
 	return nil
 }
 
 func (h *History) newest() int64 {
 	var number int64
-	for _, e := range h.kept {
+	for _, e := range h.entries {
 		number = max(number, e.number)
 	}
 	return number
 }
 
 func (h *History) oldest(besides string) string {
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.kept)), func(name string) bool { return name == besides })
-	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(h.kept[a].number, h.kept[b].number) })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.entries)), func(name string) bool { return name == besides })
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(h.entries[a].number, h.entries[b].number) })
 }
 
 // numberAnnotation repeats the field revision, which is not listed with the metadata.

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// quietFor is how long a directory must be still before it is read: whoever
-	// changes files changes them one after another. quietLimit ends the wait.
-	quietFor   = 50 * time.Millisecond
-	quietLimit = time.Second
-	// lookAgain is how often a directory is read though nothing was told: a network's
-	// file systems tell nothing, nor does the target of a link to a file.
-	lookAgain = 10 * time.Second
+	// debounceTime is how long a directory must have no changes before it is read, because
+	// files are changed one after another. debounceLimit ends the wait.
+	debounceTime  = 50 * time.Millisecond
+	debounceLimit = time.Second
+	// pollInterval is how often a directory is read without an event: network file systems
+	// have no events, nor has the target of a link to a file.
+	pollInterval = 10 * time.Second
 )
 
 // Follower follows one directory.
@@ -37,12 +37,12 @@ type Follower struct {
 func (f *Follower) Run(ctx context.Context) {
 	w, err := newWatches()
 	if err != nil {
-		f.Log.Error(err, "changes of a script directory are noticed late", "directory", f.Folder, "every", lookAgain.String())
+		f.Log.Error(err, "changes of a script directory are noticed late", "directory", f.Folder, "every", pollInterval.String())
 	}
 	defer w.close()
-	ticker := time.NewTicker(lookAgain)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	last := f.look(w)
+	last := f.read(w)
 	f.Changed(last)
 	for {
 		select {
@@ -51,21 +51,21 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-ticker.C:
 		case <-w.errors: // Of events that were lost: what it is now is seen all the same.
 		case <-w.events:
-			settle(ctx, w.events)
+			debounce(ctx, w.events)
 		}
-		if now := f.look(w); !now.equal(last) {
+		if now := f.read(w); !now.equal(last) {
 			last = now
 			f.Changed(now)
 		}
 	}
 }
 
-// look reads the directory once all of its folders are watched, so that nothing can
+// read reads the directory once all of its folders are watched, so that nothing can
 // happen unseen between the two.
-func (f *Follower) look(w *watches) Contents {
+func (f *Follower) read(w *watches) Contents {
 	now := Read(f.Root, f.Folder)
-	for range tries {
-		if !w.set(append(f.above(), f.onDisk(now.folders)...)) {
+	for range maxReads {
+		if !w.set(append(f.ancestors(), f.diskPaths(now.folders)...)) {
 			break
 		}
 		now = Read(f.Root, f.Folder)
@@ -73,9 +73,9 @@ func (f *Follower) look(w *watches) Contents {
 	return now
 }
 
-// above are the directories from the root down to the folder, whose coming and going
+// ancestors returns the directories from the root down to the folder, whose coming and going
 // is news, too. Without a root it is the one that the root is expected in.
-func (f *Follower) above() []string {
+func (f *Follower) ancestors() []string {
 	if _, err := os.Stat(f.Root); err != nil {
 		return []string{filepath.Dir(f.Root)}
 	}
@@ -86,7 +86,7 @@ func (f *Follower) above() []string {
 	return dirs
 }
 
-func (f *Follower) onDisk(folders []string) []string {
+func (f *Follower) diskPaths(folders []string) []string {
 	var dirs []string
 	for _, folder := range folders {
 		dirs = append(dirs, filepath.Join(f.Root, filepath.FromSlash(folder)))
@@ -94,13 +94,13 @@ func (f *Follower) onDisk(folders []string) []string {
 	return dirs
 }
 
-// settle waits until no events come any more.
-func settle(ctx context.Context, events <-chan fsnotify.Event) {
-	limit := time.After(quietLimit)
+// debounce waits until no events come any more.
+func debounce(ctx context.Context, events <-chan fsnotify.Event) {
+	limit := time.After(debounceLimit)
 	for {
 		select {
 		case <-events:
-		case <-time.After(quietFor):
+		case <-time.After(debounceTime):
 			return
 		case <-limit:
 			return
@@ -112,7 +112,7 @@ func settle(ctx context.Context, events <-chan fsnotify.Event) {
 
 func (c Contents) equal(o Contents) bool {
 	return (c.Files == nil) == (o.Files == nil) && maps.Equal(c.Files, o.Files) &&
-		slices.Equal(c.Flaws, o.Flaws) && textOf(c.Err) == textOf(o.Err)
+		slices.Equal(c.Problems, o.Problems) && textOf(c.Err) == textOf(o.Err)
 }
 
 func textOf(err error) string {

@@ -28,7 +28,7 @@ func follow(t *testing.T, root, folder string) <-chan directory.Contents {
 	return told
 }
 
-// becomes waits until the directory is told to hold files; nil stands for no directory.
+// becomes waits until the directory is reported to hold files; nil stands for no directory.
 func becomes(t *testing.T, told <-chan directory.Contents, want map[string]string) {
 	t.Helper()
 	var last map[string]string
@@ -135,7 +135,7 @@ func mount(t *testing.T, dir string, n int, volume files) {
 	}
 }
 
-// Whatever is told of a mounted volume is of one moment: its two files always agree.
+// What is reported of a mounted volume is of one moment: its two files always agree.
 func TestFollowMountedVolume(t *testing.T) {
 	root := disk(t, nil)
 	dir := root + "/h"

@@ -21,7 +21,7 @@ const (
 	maxFiles = 1000
 	maxDepth = 16
 	// tries is how often a directory is read whose files are swapped meanwhile.
-	tries = 5
+	maxReads = 5
 )
 
 // Contents is what a directory holds at one moment.
@@ -29,8 +29,8 @@ type Contents struct {
 	// Files are the texts by their slash-separated path below the directory. It is
 	// nil if there is no such directory.
 	Files map[string]string
-	// Flaws are what is wrong with single files, in the order of their paths.
-	Flaws []Problem
+	// Problems are what is wrong with single files, in the order of their paths.
+	Problems []Problem
 	// Err is why the directory as a whole can't be read.
 	Err error
 
@@ -38,10 +38,10 @@ type Contents struct {
 	folders []string
 }
 
-// Flaw is what is wrong with one file.
+// Problem is what is wrong with one file.
 type Problem struct{ Path, Message string }
 
-// Read gives the files below folder, a slash-separated path below root. Entries whose
+// Read returns the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
 // has mounted, the files of one and the same moment are given.
 func Read(root, folder string) Contents {
@@ -53,10 +53,10 @@ func Read(root, folder string) Contents {
 		return Contents{Err: fmt.Errorf("--scripts-dir: %w", err)}
 	}
 	defer r.Close()
-	for range tries {
+	for range maxReads {
 		w := &walk{root: r, files: map[string]string{}, swaps: map[string]string{}}
 		contents := w.from(folder)
-		if w.still() {
+		if w.isConsistent() {
 			return contents
 		}
 	}
@@ -65,12 +65,12 @@ func Read(root, folder string) Contents {
 
 // walk is one reading of a directory.
 type walk struct {
-	root    *os.Root
-	files   map[string]string
-	flaws   []Problem
-	folders []string
-	bytes   int
-	entries int
+	root     *os.Root
+	files    map[string]string
+	problems []Problem
+	folders  []string
+	bytes    int
+	entries  int
 	// swaps are the links by which Kubernetes swaps a volume's files, and where they led.
 	swaps map[string]string
 }
@@ -92,11 +92,11 @@ func (w *walk) from(folder string) Contents {
 	if err := w.folder(folder, "", nil); err != nil {
 		return Contents{Err: err, folders: w.folders}
 	}
-	return Contents{Files: w.files, Flaws: w.flaws, folders: w.folders}
+	return Contents{Files: w.files, Problems: w.problems, folders: w.folders}
 }
 
-// still says whether what was read is of one moment.
-func (w *walk) still() bool {
+// isConsistent reports whether what was read is of one moment.
+func (w *walk) isConsistent() bool {
 	for link, target := range w.swaps {
 		if now, err := w.root.Readlink(link); err != nil || now != target {
 			return false
@@ -118,7 +118,7 @@ func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
 	}
 	for _, outer := range chain {
 		if os.SameFile(outer, info) {
-			w.flaw(shown, "is a link to a directory that it lies in: take it away")
+			w.addProblem(shown, "is a link to a directory that it lies in: take it away")
 			return nil
 		}
 	}
@@ -135,7 +135,7 @@ func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
 }
 
 func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInfo) error {
-	if hidden(entry.Name()) {
+	if isIgnored(entry.Name()) {
 		return nil
 	}
 	if w.entries++; w.entries > maxFiles {
@@ -145,7 +145,7 @@ func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInf
 	info, err := w.root.Stat(at)
 	switch {
 	case err != nil && entry.Type()&fs.ModeSymlink != 0:
-		w.flaw(shown, "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one")
+		w.addProblem(shown, "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one")
 	case errors.Is(err, fs.ErrNotExist):
 		// It was taken away meanwhile, and that is news of its own.
 	case err != nil:
@@ -155,16 +155,16 @@ func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInf
 	case info.IsDir():
 		return w.folder(at, shown, chain)
 	case !info.Mode().IsRegular():
-		w.flaw(shown, "is no regular file: take it away")
+		w.addProblem(shown, "is no regular file: take it away")
 	default:
 		return w.file(at, shown)
 	}
 	return nil
 }
 
-// hidden says which entries are not meant as scripts: Kubernetes' own, and those
-// that editors and version control leave.
-func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
+// isIgnored reports whether an entry is no script: it is of Kubernetes, an editor or version
+// control.
+func isIgnored(name string) bool { return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") }
 
 // file reads one file. Opening must not wait, in case it has become a pipe since it was looked at.
 func (w *walk) file(at, shown string) error {
@@ -173,7 +173,7 @@ func (w *walk) file(at, shown string) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		w.flaw(shown, "may not be read by the host: correct its mode")
+		w.addProblem(shown, "may not be read by the host: correct its mode")
 		return nil
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (w *walk) file(at, shown string) error {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		w.flaw(shown, "is no regular file: take it away")
+		w.addProblem(shown, "is no regular file: take it away")
 		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, int64(MaxBytes-w.bytes)+1))
@@ -195,6 +195,6 @@ func (w *walk) file(at, shown string) error {
 	return nil
 }
 
-func (w *walk) flaw(path, message string) {
-	w.flaws = append(w.flaws, Problem{Path: path, Message: message})
+func (w *walk) addProblem(path, message string) {
+	w.problems = append(w.problems, Problem{Path: path, Message: message})
 }

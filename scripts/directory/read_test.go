@@ -162,7 +162,7 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff(tc.files, got.Files, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: files: -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.flaws, got.Flaws); diff != "" {
+			if diff := cmp.Diff(tc.flaws, got.Problems); diff != "" {
 				t.Errorf("%s: flaws: -want, +got:\n%s", tc.reason, diff)
 			}
 		})

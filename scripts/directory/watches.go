@@ -8,8 +8,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watches are the directories whose events are told. They tell of what happens in
-// them, and not below.
+// watches are the watched directories. Events are about their entries, not about what
+// is below.
 type watches struct {
 	watcher *fsnotify.Watcher // nil if there can be none
 	dirs    map[string]fs.FileInfo
@@ -17,7 +17,7 @@ type watches struct {
 	errors  <-chan error
 }
 
-// newWatches gives watches that never tell anything beside an error.
+// newWatches returns watches without events if there is an error.
 func newWatches() (*watches, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -32,7 +32,7 @@ func (w *watches) close() {
 	}
 }
 
-// set makes the watched directories those, and says whether any is new. What can't
+// set makes the watched directories those, and reports whether any is new. What can't
 // be watched, such as one that is not there, is left to the Follower's ticker.
 func (w *watches) set(dirs []string) (added bool) {
 	if w.watcher == nil {
@@ -49,7 +49,7 @@ func (w *watches) set(dirs []string) (added bool) {
 	return added
 }
 
-// forget ends the watches that nobody wants any more, and those of a directory
+// forget ends the watches that are not wanted any more, and those of a directory
 // that is another one now under the same name.
 func (w *watches) forget(wanted []string) {
 	alive := w.watcher.WatchList()

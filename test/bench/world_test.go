@@ -64,6 +64,12 @@ const withCustomize = composite + `
 // hook answers a request.
 type hook func(request map[string]any) map[string]any
 
+// CircuitOpen implements engines.Program.
+func (h hook) CircuitOpen() *engines.Error { return nil }
+
+// Warnings implements engines.Program.
+func (h hook) Warnings() []*engines.Error { return nil }
+
 // Run implements engines.Program.
 func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	return engines.Response{Body: h(call.Request)}, nil

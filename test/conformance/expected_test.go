@@ -191,21 +191,3 @@ func keepItems(items, want []any) []any {
 	}
 	return kept
 }
-
-// expectedWoken are those that a step is expected to wake.
-func (c *testCase) expectedWoken(step int) []string {
-	want, err := decode(c.part(expectedName))
-	steps, ok := want.([]any)
-	if err != nil || !ok || step >= len(steps) {
-		return nil
-	}
-	outcome, _ := steps[step].(map[string]any)
-	listed, _ := outcome["woken"].([]any)
-	var woken []string
-	for _, key := range listed {
-		if text, ok := key.(string); ok {
-			woken = append(woken, text)
-		}
-	}
-	return woken
-}

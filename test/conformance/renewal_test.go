@@ -57,6 +57,7 @@ func (r *redeployed) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // counting is a script that answers what it sees, and counts.
 type counting struct {
+	engines.ProgramBase
 	mu    sync.Mutex
 	calls int
 	body  func(request map[string]any) any

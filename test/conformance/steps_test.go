@@ -35,7 +35,6 @@ type play struct {
 	programs map[string]engines.Program
 	object   *unstructured.Unstructured // the definition
 	remote   bool                       // the hooks are webhooks
-	expected []string                   // who is expected to be woken in this step
 }
 
 // run runs a case and gives what came of each step.
@@ -63,7 +62,6 @@ func (c *testCase) run(t *testing.T, engine engines.Definition, registry *engine
 func (p *play) steps() ([]fields, error) {
 	var outcomes []fields
 	for i, s := range p.testCase.steps {
-		p.expected = p.expectedWoken(i)
 		outcome, err := p.do(s)
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i+1, err)
@@ -158,18 +156,7 @@ func (p *play) edit(verb, name string, object *unstructured.Unstructured, do fun
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, name, err)
 	}
-	return fields{{verb, name}, {"woken", p.woken()}}, nil
-}
-
-// woken waits for those who are expected to be woken, but not for long.
-func (p *play) woken() []string {
-	patience, expected := 5*time.Second, p.expected
-	if *update {
-		patience, expected = 100*time.Millisecond, []string{"whoever comes"}
-	}
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	return append([]string{}, p.session.Woken(ctx, expected...)...)
+	return fields{{verb, name}, {"woken", append([]string{}, p.session.Enqueued()...)}}, nil
 }
 
 func (p *play) advance(s step) (fields, error) {

@@ -180,7 +180,10 @@ func TestKubernetesTypes(t *testing.T) {
 }
 
 // recorder is a hook that keeps what it was given last.
-type recorder struct{ request, answer map[string]any }
+type recorder struct {
+	engines.ProgramBase
+	request, answer map[string]any
+}
 
 func (r *recorder) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	r.request = call.Request

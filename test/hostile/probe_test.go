@@ -27,17 +27,20 @@ func probe() engines.Definition {
 type probeEngine struct{}
 
 func (probeEngine) Compile(_ context.Context, src engines.Source) (engines.Program, error) {
-	return probeProgram(src.Script.Files[src.Script.Path]), nil
+	return probeProgram{probe: src.Script.Files[src.Script.Path]}, nil
 }
 
-type probeProgram string
+type probeProgram struct {
+	engines.ProgramBase
+	probe string
+}
 
 func (p probeProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	text := func(key string) string {
 		s, _ := call.Request[key].(string)
 		return s
 	}
-	if err := probes[string(p)](canary{file: text("file"), tcp: text("tcp"), udp: text("udp")}); err != nil {
+	if err := probes[p.probe](canary{file: text("file"), tcp: text("tcp"), udp: text("udp")}); err != nil {
 		return engines.Response{}, &engines.Error{Message: err.Error()}
 	}
 	return engines.Response{Body: "done"}, nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 
@@ -35,6 +36,7 @@ type Cluster struct {
 // table holds the objects of one resource, and all that ever happened to them.
 type table struct {
 	Resource
+	fields   *managedfields.FieldManager
 	objects  map[types.NamespacedName]*unstructured.Unstructured
 	made     map[types.NamespacedName]int // how often there was an object of that name
 	log      []change
@@ -54,6 +56,7 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 	for _, r := range resources {
 		c.tables[r.GroupVersionResource] = &table{
 			Resource: r,
+			fields:   newFieldManager(r.Kind),
 			objects:  map[types.NamespacedName]*unstructured.Unstructured{},
 			made:     map[types.NamespacedName]int{},
 			watchers: map[*watcher]bool{},
@@ -81,17 +84,6 @@ func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
 		}
 	}
 	return Resource{}, fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
-}
-
-// Announce has a resource's watchers see an event that changes nothing: the
-// object is neither stored nor removed. A client that has handled it has handled
-// all that came before.
-func (c *Cluster) Announce(resource schema.GroupVersionResource, kind watch.EventType, object *unstructured.Unstructured) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.tables[resource]; t != nil {
-		t.happened(kind, object, c.next())
-	}
 }
 
 // next is the version of the next change. The lock is held.

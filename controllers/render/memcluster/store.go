@@ -56,7 +56,8 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	after := next(t, r, sent)
 	t.conform(after)
 	if r.patchType != types.ApplyPatchType && !r.status {
-		if err := updated(before, after, holder{r.manager, metav1.ManagedFieldsOperationUpdate}); err != nil {
+		var err error
+		if after, err = t.updated(before, after, r.manager); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package memcluster
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -12,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Watched waits until a number of resources are watched, and gives those that are,
-// in no order.
-func (c *Cluster) Watched(ctx context.Context, number int) ([]schema.GroupVersionResource, error) {
+// Watched waits until a number of resources are watched. It returns for each the version of the last
+// change that its watchers are sent, or 0 if there has been none since the watch began.
+func (c *Cluster) Watched(ctx context.Context, number int) (map[schema.GroupVersionResource]int64, error) {
 	for {
 		watched, joined := c.watched()
 		if len(watched) >= number {
@@ -28,12 +29,13 @@ func (c *Cluster) Watched(ctx context.Context, number int) ([]schema.GroupVersio
 	}
 }
 
-func (c *Cluster) watched() (watched []schema.GroupVersionResource, joined <-chan struct{}) {
+func (c *Cluster) watched() (watched map[schema.GroupVersionResource]int64, joined <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	watched = map[schema.GroupVersionResource]int64{}
 	for gvr, t := range c.tables {
-		if len(t.watchers) > 0 {
-			watched = append(watched, gvr)
+		for w := range t.watchers {
+			watched[gvr] = max(watched[gvr], w.last())
 		}
 	}
 	return watched, c.joined
@@ -44,7 +46,8 @@ type watcher struct {
 	cluster *Cluster
 	table   *table
 	matches func(*unstructured.Unstructured) bool
-	after   int64 // the version of the last change that was looked at
+	begin   int64 // The version from which the watch began.
+	after   int64 // The version of the last change that was looked at.
 	results chan watch.Event
 	pending chan struct{}
 	stopped chan struct{}
@@ -69,7 +72,7 @@ func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch
 		return nil, err
 	}
 	w := &watcher{
-		cluster: e.cluster, table: t, matches: matches, after: after,
+		cluster: e.cluster, table: t, matches: matches, begin: after, after: after,
 		results: make(chan watch.Event), pending: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	t.watchers[w] = true
@@ -83,7 +86,10 @@ func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch
 func (w *watcher) ResultChan() <-chan watch.Event { return w.results }
 
 // Stop ends the watch. It may be called more than once.
-func (w *watcher) Stop() { w.once.Do(func() { close(w.stopped) }) }
+func (w *watcher) Stop() {
+	w.leave()
+	w.once.Do(func() { close(w.stopped) })
+}
 
 // poke says that the history has grown.
 func (w *watcher) poke() {
@@ -131,6 +137,19 @@ func (w *watcher) news() []watch.Event {
 		}
 	}
 	return events
+}
+
+// last returns the version of the last change that the watcher sends, or 0. The lock is held.
+func (w *watcher) last() int64 {
+	for _, change := range slices.Backward(w.table.log) {
+		if change.version <= w.begin {
+			break
+		}
+		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
+			return change.version
+		}
+	}
+	return 0
 }
 
 func (w *watcher) leave() {

@@ -39,8 +39,8 @@ func (p *programs) load(ctx context.Context, name string, load protocol.Load) er
 
 // warnings returns the warnings of a loaded program.
 func (p *programs) warnings(name string) []*engines.Error {
-	if w, ok := p.loaded[name].(engines.Warner); ok {
-		return w.Warnings()
+	if program, ok := p.loaded[name]; ok {
+		return program.Warnings()
 	}
 	return nil
 }

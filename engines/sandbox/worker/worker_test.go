@@ -25,7 +25,7 @@ func (echoEngine) Compile(context.Context, engines.Source) (engines.Program, err
 	return echoProgram{}, nil
 }
 
-type echoProgram struct{}
+type echoProgram struct{ engines.ProgramBase }
 
 func (echoProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if call.Request["value"] == "wait" {

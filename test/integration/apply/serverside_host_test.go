@@ -9,16 +9,16 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // house is a libretto with parents of a kind of their own.
-type house struct{ *world.World }
+type house struct{ *env.Env }
 
 func newHouse(t *testing.T, flags ...string) house {
 	t.Helper()
-	h := house{world.New(t)}
-	if err := h.Cluster.Apply(t.Context(), h.Namespace, h.Parse(world.CRD(h.Group, "House", "Namespaced"))); err != nil {
+	h := house{env.New(t)}
+	if err := h.Cluster.Apply(t.Context(), h.Namespace, h.Parse(env.CRD(h.Group, "House", "Namespaced"))); err != nil {
 		t.Fatal(err)
 	}
 	h.Start(flags...)
@@ -40,8 +40,8 @@ spec: {
   parentResource: {apiVersion: %[2]s/v1, resource: houses}, generateSelector: true,
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}%[3]s}],
   hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %[4]s}}}}
-`, h.named(name), h.Group, rule, world.Quote(hook)))
-	h.MustCondition(h.named(name), "Ready", "True")
+`, h.named(name), h.Group, rule, env.Quote(hook)))
+	h.WaitForCondition(h.named(name), "Ready", "True")
 }
 
 func (h house) named(definition string) string { return h.Namespace + "-" + definition }
@@ -58,7 +58,7 @@ func (h house) parent(name, spec string) {
 // mustHave waits until a parent's ConfigMap has such data.
 func (h house) mustHave(parent, data string) *unstructured.Unstructured {
 	h.T.Helper()
-	return h.Must(world.ConfigMaps, parent+"-map", func(live *unstructured.Unstructured) error {
+	return h.WaitFor(env.ConfigMaps, parent+"-map", func(live *unstructured.Unstructured) error {
 		if got := value(live, "data"); got != data {
 			return fmt.Errorf("data is %s, want %s", got, data)
 		}
@@ -78,20 +78,20 @@ func TestServerSideHost(t *testing.T) {
 	h.parent("p", "q: '1'")
 	live = h.mustHave("p", "map[a:1 q:1]")
 	// Another process finds nothing to write.
-	h.Settled()
+	h.WaitForQuiet()
 	mark := h.Mark()
 	h.Restart()
-	h.MustPass(h.named("one"), 0, 1)
-	h.Settled()
+	h.WaitForReconciles(h.named("one"), 0, 1)
+	h.WaitForQuiet()
 	if writes := h.Requests(mark).Writes().Of("", "configmaps"); len(writes) > 0 {
 		t.Errorf("after a restart with nothing to do:\n%s", writes)
 	}
 	// What was changed is set again.
-	h.Patch(world.ConfigMaps, "p-map", `{"data": {"a": "theirs", "b": "theirs"}}`)
+	h.Patch(env.ConfigMaps, "p-map", `{"data": {"a": "theirs", "b": "theirs"}}`)
 	h.mustHave("p", "map[a:1 b:theirs q:1]")
 	// To dynamic apply and back.
 	h.define("one", `{a: "1"}`, ", applyStrategy: DynamicApply")
-	h.Must(world.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
+	h.WaitFor(env.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
 		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) != nil || live.GetAnnotations()[apply.LastApplied] == "" {
 			return fmt.Errorf("not taken back: %v", live.Object["metadata"])
 		}
@@ -100,7 +100,7 @@ func TestServerSideHost(t *testing.T) {
 	h.parent("p", "z: '1'")
 	h.mustHave("p", "map[a:1 b:theirs z:1]")
 	h.define("one", `{a: "1"}`, "")
-	h.Must(world.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
+	h.WaitFor(env.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
 		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
 			return fmt.Errorf("not taken over: %v", live.Object["metadata"])
 		}
@@ -119,9 +119,9 @@ func TestServerSideFight(t *testing.T) {
 	h.define("one", `{shared: "one", one: "1"}`, ", applyStrategy: ServerSideApply")
 	h.define("other", `{shared: "other", other: "1"}`, ", applyStrategy: ServerSideApply")
 	h.parent("p", "")
-	h.MustEvent("p", "HotLoop", "p-map is left alone", "its field data.shared", `"one"`, `"other"`, "libretto/composite/"+h.Namespace)
-	h.Settled()
-	data := h.Get(world.ConfigMaps, "p-map").Object["data"].(map[string]any)
+	h.WaitForEvent("p", "HotLoop", "p-map is left alone", "its field data.shared", `"one"`, `"other"`, "libretto/composite/"+h.Namespace)
+	h.WaitForQuiet()
+	data := h.Get(env.ConfigMaps, "p-map").Object["data"].(map[string]any)
 	if len(data) != 3 || data["one"] != "1" || data["other"] != "1" {
 		t.Errorf("data is %v", data)
 	}
@@ -135,12 +135,12 @@ func TestServerSideStandoff(t *testing.T) {
 	h.parent("p", "")
 	h.mustHave("p", "map[a:1]")
 	h.Apply(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p-map, namespace: %s}\ndata: {a: theirs}", h.Namespace))
-	h.MustEvent("p", "SyncError", "FieldConflict", "p-map is left as it is", cluster.FieldManager+" holds data.a")
+	h.WaitForEvent("p", "SyncError", "FieldConflict", "p-map is left as it is", cluster.FieldManager+" holds data.a")
 	mark := h.Mark()
 	for n := range 10 {
-		h.Patch(world.ConfigMaps, "p-map", fmt.Sprintf(`{"metadata": {"labels": {"n": "%d"}}}`, n))
+		h.Patch(env.ConfigMaps, "p-map", fmt.Sprintf(`{"metadata": {"labels": {"n": "%d"}}}`, n))
 	}
-	h.Settled()
+	h.WaitForQuiet()
 	if asked := h.Requests(mark).Of("", "configmaps").Verbs("patch"); len(asked) > 1 {
 		t.Errorf("%d requests for a field that somebody holds:\n%s", len(asked), asked)
 	}

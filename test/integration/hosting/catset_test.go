@@ -13,41 +13,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestCatSet takes the steps of make demo.
 func TestCatSet(t *testing.T) {
-	w := newWorldWithoutThings(t)
+	e := env.New(t)
 	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Namespace = "demo" // as examples/catset/catset.yaml says
-	w.Start()
-	kubectl := func(args ...string) {
-		t.Helper()
-		if _, err := w.Cluster.Kubectl(t.Context(), args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kubectl("apply", "-k", filepath.Join(root, "examples/catset"))
+	env.NoError(t, err)
+	e.Namespace = "demo" // as examples/catset/catset.yaml says
+	e.Start()
+	e.Kubectl("apply", "-k", filepath.Join(root, "examples/catset"))
 	t.Cleanup(func() {
 		// The namespaces stay: their deletion takes longer than all of this, and a second run would meet it.
-		if _, err := w.Cluster.Kubectl(context.Background(), "delete", "-n=demo", "catset/nginx", "cc/catset-controller"); err != nil {
+		if _, err := e.Cluster.Kubectl(context.Background(), "delete", "-n=demo", "catset/nginx", "cc/catset-controller"); err != nil {
 			t.Error(err)
 		}
 	})
-	w.MustCondition("catset-controller", "Ready", "True")
-	kubectl("apply", "-f", filepath.Join(root, "examples/catset/catset.yaml"))
-	w.mustPods(3)
+	e.WaitForCondition("catset-controller", "Ready", "True")
+	e.Kubectl("apply", "-f", filepath.Join(root, "examples/catset/catset.yaml"))
+	mustPods(e, 3)
 
-	kubectl("scale", "catset", "nginx", "-n", "demo", "--replicas=5")
-	uids := w.mustPods(5)
+	e.Kubectl("scale", "catset", "nginx", "-n", "demo", "--replicas=5")
+	uids := mustPods(e, 5)
 
-	w.Remove(world.Pods, "demo", "nginx-1")
-	w.Gone(world.Pods, "nginx-1", uids["nginx-1"])
-	uids = w.mustPods(5)
+	e.Delete(env.Pods, "demo", "nginx-1")
+	e.WaitForDeletion(env.Pods, "nginx-1", uids["nginx-1"])
+	uids = mustPods(e, 5)
 
 	script := read(t, filepath.Join(root, "examples/catset/sync.js"))
 	edit := func(from, to string) {
@@ -55,39 +47,39 @@ func TestCatSet(t *testing.T) {
 		if !strings.Contains(script, from) {
 			t.Fatalf("examples/catset/sync.js no longer has %q", from)
 		}
-		w.patchHooks(strings.Replace(script, from, to, 1))
+		patchHooks(e, strings.Replace(script, from, to, 1))
 	}
 	edit("labels: { ...metadata.labels }", `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "first" }) }`)
-	w.Must(world.Pods, "nginx-0", func(o *unstructured.Unstructured) error {
+	e.WaitFor(env.Pods, "nginx-0", func(o *unstructured.Unstructured) error {
 		if o.GetLabels()["role"] != "first" || o.GetUID() == uids["nginx-0"] {
 			return fmt.Errorf("labels %v: the edited script has had no effect", o.GetLabels())
 		}
 		return nil
 	})
-	uids = w.mustPods(5)
+	uids = mustPods(e, 5)
 
 	edit("export function sync(request) {", "export function sync(request {")
-	w.MustCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
-	for name, uid := range w.mustPods(5) {
+	e.WaitForCondition("catset-controller", "ScriptsReady", "False", "ScriptInvalid", "sync.js:9:", "goes on serving")
+	for name, uid := range mustPods(e, 5) {
 		if uids[name] != uid {
 			t.Errorf("%s was touched by a script that does not load", name)
 		}
 	}
-	w.Remove(world.Pods, "demo", "nginx-4")
-	w.Gone(world.Pods, "nginx-4", uids["nginx-4"])
-	w.mustPods(5)
+	e.Delete(env.Pods, "demo", "nginx-4")
+	e.WaitForDeletion(env.Pods, "nginx-4", uids["nginx-4"])
+	mustPods(e, 5)
 
-	w.patchHooks(script)
-	w.MustCondition("catset-controller", "ScriptsReady", "True")
+	patchHooks(e, script)
+	e.WaitForCondition("catset-controller", "ScriptsReady", "True")
 }
 
 // mustPods waits until just the Pods nginx-0 and so on are there, each Ready, and gives their UIDs.
-func (w *host) mustPods(count int) map[string]types.UID {
-	w.T.Helper()
+func mustPods(e *env.Env, count int) map[string]types.UID {
+	e.T.Helper()
 	uids := map[string]types.UID{}
-	cluster.Eventually(w.T, world.Soon, func() error {
+	e.Eventually(func() error {
 		clear(uids)
-		list, err := w.In(world.Pods).List(w.T.Context(), metav1.ListOptions{})
+		list, err := e.In(env.Pods).List(e.T.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -120,20 +112,16 @@ func ready(pod *unstructured.Unstructured) bool {
 	return false
 }
 
-func (w *host) patchHooks(script string) {
-	w.T.Helper()
-	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, world.Quote(script))
-	_, err := w.Cluster.Dynamic().Resource(world.ConfigMaps).Namespace("catset").Patch(w.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+func patchHooks(e *env.Env, script string) {
+	e.T.Helper()
+	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, env.Quote(script))
+	_, err := e.Cluster.Dynamic().Resource(env.ConfigMaps).Namespace("catset").Patch(e.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	e.NoError(err)
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return string(data)
 }

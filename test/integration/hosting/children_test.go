@@ -1,15 +1,16 @@
 package hosting
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // copies makes spec.count ConfigMaps <thing>-<n> with spec.text, and says so in the status.
@@ -31,47 +32,34 @@ func childRule(method string) string {
 	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]", method)
 }
 
-func hasText(want string) func(*unstructured.Unstructured) error {
+// hasCount checks status.count, of the present generation.
+func hasCount(want int64) env.Check {
 	return func(o *unstructured.Unstructured) error {
-		if got, _, _ := unstructured.NestedString(o.Object, "data", "text"); got != want {
-			return fmt.Errorf("text %q, want %q", got, want)
-		}
-		return nil
-	}
-}
-
-func hasCount(want int64) func(*unstructured.Unstructured) error {
-	return func(o *unstructured.Unstructured) error {
-		count, _, _ := unstructured.NestedInt64(o.Object, "status", "count")
-		observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
-		if count != want || observed != o.GetGeneration() {
-			return fmt.Errorf("status.count %d of generation %d, want %d of %d", count, observed, want, o.GetGeneration())
-		}
-		return nil
+		return errors.Join(env.HasField(want, "status", "count")(o), env.IsObserved(o))
 	}
 }
 
 func TestChildrenFollowTheHook(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Ready", "True")
-	w.thing("a", "count: 3\ntext: one")
-	child := w.Must(world.ConfigMaps, "a-2", hasText("one"))
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("InPlace"))
+	e.WaitForCondition(name, "Ready", "True")
+	applyThing(e, "a", "count: 3\ntext: one")
+	child := e.WaitFor(env.ConfigMaps, "a-2", env.HasText("one"))
 	owner := metav1.GetControllerOf(child)
 	if owner == nil || owner.Kind != "Thing" || owner.Name != "a" || owner.BlockOwnerDeletion == nil || !*owner.BlockOwnerDeletion {
 		t.Errorf("owner %v, want Thing a, controlling and blocking", owner)
 	}
-	w.Must(w.things, "a", hasCount(3))
+	e.WaitFor(e.Things(), "a", hasCount(3))
 
-	w.Patch(w.things, "a", `{"spec": {"count": 1}}`)
-	w.Gone(world.ConfigMaps, "a-1", "")
-	w.Gone(world.ConfigMaps, "a-2", "")
-	w.Must(w.things, "a", hasCount(1))
+	e.Patch(e.Things(), "a", `{"spec": {"count": 1}}`)
+	e.WaitForDeletion(env.ConfigMaps, "a-1", "")
+	e.WaitForDeletion(env.ConfigMaps, "a-2", "")
+	e.WaitFor(e.Things(), "a", hasCount(1))
 
-	kept := w.Get(world.ConfigMaps, "a-0")
-	w.Remove(world.ConfigMaps, w.Namespace, "a-0")
-	w.Gone(world.ConfigMaps, "a-0", kept.GetUID())
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	kept := e.Get(env.ConfigMaps, "a-0")
+	e.Delete(env.ConfigMaps, e.Namespace, "a-0")
+	e.WaitForDeletion(env.ConfigMaps, "a-0", kept.GetUID())
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
 }
 
 func TestUpdateMethods(t *testing.T) {
@@ -85,90 +73,80 @@ func TestUpdateMethods(t *testing.T) {
 		"OnDelete": {method: "OnDelete"},
 		"Absent":   {method: ""},
 	}
-	w := newWorld(t)
+	e := newEnv(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := w.in(t)
-			definition := w.definition("-"+toLower(name), copies, childRule(tc.method)+"\ngenerateSelector: false")
-			w.MustCondition(definition, "Ready", "True")
-			thing := "m" + toLower(name)
-			w.thing(thing, "count: 1\ntext: old")
-			before := w.Must(world.ConfigMaps, thing+"-0", hasText("old"))
-			w.Must(w.things, thing, hasCount(1))
-			w.Patch(w.things, thing, `{"spec": {"text": "new"}}`)
+			e := e.WithT(t)
+			definition := define(e, "-"+strings.ToLower(name), copies, childRule(tc.method)+"\ngenerateSelector: false")
+			e.WaitForCondition(definition, "Ready", "True")
+			thing := "m" + strings.ToLower(name)
+			applyThing(e, thing, "count: 1\ntext: old")
+			before := e.WaitFor(env.ConfigMaps, thing+"-0", env.HasText("old"))
+			e.WaitFor(e.Things(), thing, hasCount(1))
+			e.Patch(e.Things(), thing, `{"spec": {"text": "new"}}`)
 			if !tc.updated {
-				w.Must(w.things, thing, hasCount(1)) // of the new generation: the pass is over
-				w.Must(world.ConfigMaps, thing+"-0", hasText("old"))
+				e.WaitFor(e.Things(), thing, hasCount(1)) // of the new generation: the pass is over
+				e.WaitFor(env.ConfigMaps, thing+"-0", env.HasText("old"))
 			} else {
-				after := w.Must(world.ConfigMaps, thing+"-0", hasText("new"))
+				after := e.WaitFor(env.ConfigMaps, thing+"-0", env.HasText("new"))
 				if replaced := after.GetUID() != before.GetUID(); replaced != tc.replaced {
 					t.Errorf("replaced: %v, want %v", replaced, tc.replaced)
 				}
 			}
-			w.Remove(w.things, w.Namespace, thing)
-			w.Gone(world.ConfigMaps, thing+"-0", "")
-			w.Remove(world.Composites, "", definition)
-			w.MustEvent(definition, "Stopped") // The Things of the next case are its own too until then.
+			e.Delete(e.Things(), e.Namespace, thing)
+			e.WaitForDeletion(env.ConfigMaps, thing+"-0", "")
+			e.Delete(env.CompositeControllers, "", definition)
+			e.WaitForEvent(definition, "Stopped") // The Things of the next case are its own too until then.
 		})
 	}
 }
 
 func TestOthersFieldsSurvive(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", copies, childRule("InPlace"))
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.Patch(world.ConfigMaps, "a-0", `{"data": {"other": "writer"}, "metadata": {"annotations": {"other": "writer"}}}`)
-	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	child := w.Must(world.ConfigMaps, "a-0", hasText("two"))
-	if got, _, _ := unstructured.NestedString(child.Object, "data", "other"); got != "writer" || child.GetAnnotations()["other"] != "writer" {
-		t.Errorf("what another writer added is gone: %v", child.Object)
+	e := newEnv(t)
+	define(e, "", copies, childRule("InPlace"))
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
+	e.Patch(env.ConfigMaps, "a-0", `{"data": {"other": "writer"}, "metadata": {"annotations": {"other": "writer"}}}`)
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	child := e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
+	if err := errors.Join(env.HasField("writer", "data", "other")(child), env.HasAnnotation("other", "writer")(child)); err != nil {
+		t.Errorf("what another writer added is gone: %v", err)
 	}
-	w.Patch(world.ConfigMaps, "a-0", `{"data": {"text": "drifted"}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("two"))
+	e.Patch(env.ConfigMaps, "a-0", `{"data": {"text": "drifted"}}`)
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
 }
 
 func TestAdoptAndRelease(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", copies, childRule("InPlace"))
-	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, labels: {thing: a}}, data: {text: found}}`)
-	orphan := w.Get(world.ConfigMaps, "a-0")
-	w.thing("a", "count: 1\ntext: one")
-	adopted := w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	e := newEnv(t)
+	define(e, "", copies, childRule("InPlace"))
+	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, labels: {thing: a}}, data: {text: found}}`)
+	orphan := e.Get(env.ConfigMaps, "a-0")
+	applyThing(e, "a", "count: 1\ntext: one")
+	adopted := e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
 	if adopted.GetUID() != orphan.GetUID() || metav1.GetControllerOf(adopted) == nil {
 		t.Errorf("%v was not adopted as it is", adopted.Object)
 	}
 
 	// An orphan that comes later finds its parent too, which does not want it.
-	w.Must(w.things, "a", hasCount(1))
-	w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: stray, labels: {thing: a}}}`)
-	w.Gone(world.ConfigMaps, "stray", "")
+	e.WaitFor(e.Things(), "a", hasCount(1))
+	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: stray, labels: {thing: a}}}`)
+	e.WaitForDeletion(env.ConfigMaps, "stray", "")
 
 	// A child that no longer matches is let go, and another is made: here its name is taken, which is told.
-	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
-	w.Must(world.ConfigMaps, "a-0", func(o *unstructured.Unstructured) error {
-		if metav1.GetControllerOf(o) != nil {
-			return fmt.Errorf("still owned")
-		}
-		return nil
-	})
-	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-0", "do not match the parent's selector")
+	e.Patch(env.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
+	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(nil))
+	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-0", "do not match the parent's selector")
 	// The way out that the event names works.
-	w.Patch(world.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "a"}}}`)
-	w.Must(world.ConfigMaps, "a-0", func(o *unstructured.Unstructured) error {
-		if metav1.GetControllerOf(o) == nil {
-			return fmt.Errorf("not owned")
-		}
-		return nil
-	})
+	e.Patch(env.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "a"}}}`)
+	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(e.Get(e.Things(), "a")))
 }
 
 func TestSomebodyElsesObject(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", copies, childRule("InPlace"))
-	w.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
-	other := w.Get(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "some")
-	w.Apply(fmt.Sprintf(`
+	e := newEnv(t)
+	define(e, "", copies, childRule("InPlace"))
+	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
+	other := e.Get(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, "some")
+	e.Apply(fmt.Sprintf(`
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -176,46 +154,46 @@ metadata:
   labels: {thing: a}
   ownerReferences: [{apiVersion: v1, kind: Secret, name: some, uid: %s, controller: true}]
 data: {text: theirs}`, other.GetUID()))
-	w.thing("a", "count: 1\ntext: ours")
-	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-0", "belongs to Secret some")
-	w.MustEvent("a", "SyncError", "AlreadyOwned")
-	if err := hasText("theirs")(w.Get(world.ConfigMaps, "a-0")); err != nil {
+	applyThing(e, "a", "count: 1\ntext: ours")
+	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-0", "belongs to Secret some")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned")
+	if err := env.HasText("theirs")(e.Get(env.ConfigMaps, "a-0")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestGeneratedSelector(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", `
+	e := newEnv(t)
+	define(e, "", `
 export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name + "-only"}}]});`,
 		childRule("InPlace")+"\ngenerateSelector: true")
-	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a}, spec: {}}`, w.Group))
-	child := w.Must(world.ConfigMaps, "a-only", nil)
-	parent := w.Get(w.things, "a")
+	e.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a}, spec: {}}`, e.Group))
+	child := e.WaitFor(env.ConfigMaps, "a-only", nil)
+	parent := e.Get(e.Things(), "a")
 	if got := child.GetLabels()["controller-uid"]; got != string(parent.GetUID()) {
 		t.Errorf("label controller-uid %q, want the parent's UID %s", got, parent.GetUID())
 	}
 }
 
 func TestManyChildrenAreCreatedOnce(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", copies, childRule("InPlace"))
-	mark := w.Mark()
-	w.thing("a", "count: 60\ntext: one")
-	w.Must(w.things, "a", hasCount(60))
-	w.Settled()
-	creations := w.Requests(mark).Verbs("create").Of("", "configmaps")
+	e := newEnv(t)
+	define(e, "", copies, childRule("InPlace"))
+	mark := e.Mark()
+	applyThing(e, "a", "count: 60\ntext: one")
+	e.WaitFor(e.Things(), "a", hasCount(60))
+	e.WaitForQuiet()
+	creations := e.Requests(mark).Verbs("create").Of("", "configmaps")
 	if len(creations) != 60 {
 		t.Errorf("%d requests to create 60 children:\n%s", len(creations), creations)
 	}
-	if statuses := w.Requests(mark).Of(w.Group, "things").Writes(); len(statuses) > 10 {
+	if statuses := e.Requests(mark).Of(e.Group, "things").Writes(); len(statuses) > 10 {
 		t.Errorf("%d writes of the status on the way:\n%s", len(statuses), statuses)
 	}
 }
 
 func TestClusterScopedBuiltInParent(t *testing.T) {
-	w := newWorld(t)
-	w.Apply(fmt.Sprintf(`
+	e := newEnv(t)
+	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %[1]s}
@@ -233,58 +211,54 @@ spec:
             return {status: parent.status, children: [
               {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "made", namespace: parent.metadata.name}, data: {text: found.join()}}]};
           }
-`, w.Namespace))
-	w.Must(world.ConfigMaps, "made", hasText(w.Namespace+"/made"))
-	if events, err := w.Cluster.Kubectl(t.Context(), "get", "namespace", w.Namespace, "-o", "jsonpath={.status.phase}"); err != nil || events != "Active" {
-		t.Errorf("namespace is %q (%v)", events, err)
-	}
+`, e.Namespace))
+	e.WaitFor(env.ConfigMaps, "made", env.HasText(e.Namespace+"/made"))
+	e.ClusterScope().WaitFor(env.Namespaces, e.Namespace, env.HasField("Active", "status", "phase"))
 }
 
 func TestDeletingParentIsLeftToTheGarbageCollector(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", copies, childRule("InPlace"))
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.Patch(w.things, "a", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
-	w.Must(w.things, "a", hasCount(1))
-	w.Remove(w.things, w.Namespace, "a")
-	w.Patch(w.things, "a", `{"spec": {"count": 2}}`)
-	w.Must(w.things, "a", hasCount(1)) // The status is still written, of the new generation.
-	if w.Get(world.ConfigMaps, "a-1") != nil {
+	e := newEnv(t)
+	define(e, "", copies, childRule("InPlace"))
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
+	e.Patch(e.Things(), "a", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+	e.WaitFor(e.Things(), "a", hasCount(1))
+	e.Delete(e.Things(), e.Namespace, "a")
+	e.Patch(e.Things(), "a", `{"spec": {"count": 2}}`)
+	e.WaitFor(e.Things(), "a", hasCount(1)) // The status is still written, of the new generation.
+	if e.Get(env.ConfigMaps, "a-1") != nil {
 		t.Error("a child was created for a parent that is being deleted")
 	}
-	w.Patch(w.things, "a", `{"metadata": {"finalizers": null}}`)
-	w.Gone(world.ConfigMaps, "a-0", "")
+	e.Patch(e.Things(), "a", `{"metadata": {"finalizers": null}}`)
+	e.WaitForDeletion(env.ConfigMaps, "a-0", "")
 }
 
 func TestStatusThatTheSchemaPrunes(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", `export const sync = () => ({status: {count: 1, unknown: "dropped"}, children: []});`, childRule(""))
-	w.thing("a", "")
-	w.Must(w.things, "a", hasCount(1))
-	w.mustCountParents(name, 1)
-	w.Settled()
-	mark, before := w.Mark(), w.Passes(name, "success")
+	e := newEnv(t)
+	name := define(e, "", `export const sync = () => ({status: {count: 1, unknown: "dropped"}, children: []});`, childRule(""))
+	applyThing(e, "a", "")
+	e.WaitFor(e.Things(), "a", hasCount(1))
+	waitForParents(e, name, 1)
+	e.WaitForQuiet()
+	mark, before := e.Mark(), e.Reconciles(name, "success")
 	for n := range 5 {
-		w.Patch(w.things, "a", fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n))
-		w.MustPass(name, before, float64(n+1))
+		e.Patch(e.Things(), "a", fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n))
+		e.WaitForReconciles(name, before, float64(n+1))
 	}
-	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
-		t.Errorf("a status that the schema prunes is written again and again:\n%s", writes)
-	}
+	e.NoRequests(e.Requests(mark).Writes(), "a status that the schema prunes is written again and again")
 }
 
 func TestResyncs(t *testing.T) {
-	w := newWorld(t)
-	period := w.definition("-period", `export const sync = () => ({children: []});`, "resyncPeriodSeconds: 1")
-	w.thing("a", "")
-	w.MustPass(period, 0, 4)
-	w.Remove(world.Composites, "", period)
+	e := newEnv(t)
+	period := define(e, "-period", `export const sync = () => ({children: []});`, "resyncPeriodSeconds: 1")
+	applyThing(e, "a", "")
+	e.WaitForReconciles(period, 0, 4)
+	e.Delete(env.CompositeControllers, "", period)
 
-	after := w.definition("-after", `export const sync = () => ({children: [], resyncAfterSeconds: 0.2});`, "resyncPeriodSeconds: 3600")
-	w.MustPass(after, 0, 6)
-	cluster.Eventually(t, world.Soon, func() error {
-		metrics, err := w.Libretto().Metrics(t.Context())
+	after := define(e, "-after", `export const sync = () => ({children: [], resyncAfterSeconds: 0.2});`, "resyncPeriodSeconds: 3600")
+	e.WaitForReconciles(after, 0, 6)
+	e.Eventually(func() error {
+		metrics, err := e.Libretto().Metrics(t.Context())
 		if err != nil {
 			return err
 		}

@@ -13,11 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
-
-func toLower(s string) string { return strings.ToLower(s) }
 
 // answering gives what the Thing says in spec.answer, as JSON.
 const answering = `export const sync = ({parent}) => JSON.parse(parent.spec.answer);`
@@ -35,54 +32,54 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`, "v1 Secret is not among the definition's resources"},
 		"twice":      {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
 	}
-	w := newWorld(t)
-	definition := w.definition("", answering, childRule("InPlace"))
-	w.MustCondition(definition, "Ready", "True")
+	e := newEnv(t)
+	definition := define(e, "", answering, childRule("InPlace"))
+	e.WaitForCondition(definition, "Ready", "True")
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := w.in(t)
+			e := e.WithT(t)
 			good := strings.ReplaceAll(good, "NAME", name)
-			w.thing(name, "answer: "+world.Quote(good))
-			child := w.Must(world.ConfigMaps, name, nil)
-			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(tc.answer)))
-			w.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
-			if after := w.Get(world.ConfigMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
+			applyThing(e, name, "answer: "+env.Quote(good))
+			child := e.WaitFor(env.ConfigMaps, name, nil)
+			e.Patch(e.Things(), name, fmt.Sprintf(`{"spec": {"answer": %s}}`, env.Quote(tc.answer)))
+			e.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", tc.want)
+			if after := e.Get(env.ConfigMaps, name); after == nil || after.GetUID() != child.GetUID() || after.GetDeletionTimestamp() != nil {
 				t.Errorf("the child is gone or was replaced: %v", after)
 			}
 			// It recovers by itself once the answer is right again.
-			w.Patch(w.things, name, fmt.Sprintf(`{"spec": {"answer": %s}}`, world.Quote(`{"children": []}`)))
-			w.Gone(world.ConfigMaps, name, "")
+			e.Patch(e.Things(), name, fmt.Sprintf(`{"spec": {"answer": %s}}`, env.Quote(`{"children": []}`)))
+			e.WaitForDeletion(env.ConfigMaps, name, "")
 		})
 	}
-	if w.Libretto().Ended() {
+	if e.Libretto().Ended() {
 		t.Error("the process has died")
 	}
 }
 
 func TestThrowingHookLeavesOthersWorking(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", `
+	e := newEnv(t)
+	define(e, "", `
 export function sync({parent}) {
   if (parent.spec.bad) {
     throw new Error("no good: " + parent.metadata.name);
   }
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name, labels: {thing: parent.metadata.name}}}]};
 }`, childRule("InPlace"))
-	w.thing("bad", "bad: true")
-	event := w.MustEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
-	if event.Type != "Warning" || event.Source.Component != "metacontroller" || event.Namespace != w.Namespace {
-		t.Errorf("event %s of %s in %s, want a Warning of metacontroller in %s", event.Type, event.Source.Component, event.Namespace, w.Namespace)
+	applyThing(e, "bad", "bad: true")
+	event := e.WaitForEvent("bad", "SyncError", "HookFailed: sync hook: ", "no good: bad", ":4:")
+	if event.Type != "Warning" || event.Source.Component != "metacontroller" || event.Namespace != e.Namespace {
+		t.Errorf("event %s of %s in %s, want a Warning of metacontroller in %s", event.Type, event.Source.Component, event.Namespace, e.Namespace)
 	}
-	w.thing("good", "")
-	w.Must(world.ConfigMaps, "good", nil)
-	w.Patch(w.things, "bad", `{"spec": {"bad": false}}`)
-	w.Must(world.ConfigMaps, "bad", nil)
+	applyThing(e, "good", "")
+	e.WaitFor(env.ConfigMaps, "good", nil)
+	e.Patch(e.Things(), "bad", `{"spec": {"bad": false}}`)
+	e.WaitFor(env.ConfigMaps, "bad", nil)
 }
 
 func TestEndlessHookIsStopped(t *testing.T) {
-	w := newWorld(t)
-	name := w.Namespace
-	w.Apply(fmt.Sprintf(`
+	e := newEnv(t)
+	name := e.Namespace
+	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s}
@@ -92,16 +89,16 @@ spec:
   hooks:
     sync:
       script: {engine: JavaScript, timeout: 300ms, inline: "export function sync({parent}) { while (parent.spec.endless); return {children: []}; }"}
-`, name, w.Group))
-	w.thing("endless", "endless: true")
-	w.MustEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
-	before := w.Passes(name, "success")
-	w.thing("quick", "endless: false")
-	w.MustPass(name, before, 1)
+`, name, e.Group))
+	applyThing(e, "endless", "endless: true")
+	e.WaitForEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
+	before := e.Reconciles(name, "success")
+	applyThing(e, "quick", "endless: false")
+	e.WaitForReconciles(name, before, 1)
 }
 
 func TestWebhook(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	var calls, slow atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -122,7 +119,7 @@ func TestWebhook(t *testing.T) {
 			request.Controller.GetName(), name, name)
 	}))
 	defer server.Close()
-	w.Apply(fmt.Sprintf(`
+	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s}
@@ -130,50 +127,45 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things}
   childResources: [{apiVersion: v1, resource: configmaps}]
   hooks: {sync: {webhook: {url: "%s/sync", timeout: 500ms}}}
-`, w.Namespace, w.Group, server.URL))
-	w.thing("a", "")
-	w.Must(world.ConfigMaps, "a", nil)
-	w.Must(w.things, "a", func(o *unstructured.Unstructured) error {
-		if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said != w.Namespace {
-			return fmt.Errorf("said %q, want the definition's name", said)
-		}
-		return nil
-	})
-	w.MustCondition(w.Namespace, "ScriptsReady", "True", "NoScripts")
+`, e.Namespace, e.Group, server.URL))
+	applyThing(e, "a", "")
+	e.WaitFor(env.ConfigMaps, "a", nil)
+	e.WaitFor(e.Things(), "a", env.HasSaid(e.Namespace))
+	e.WaitForCondition(e.Namespace, "ScriptsReady", "True", "NoScripts")
 
 	slow.Store(1)
-	w.Patch(w.things, "a", `{"metadata": {"annotations": {"n": "1"}}}`)
-	w.MustEvent("a", "SyncError", "HookTimedOut: sync hook: ")
+	e.Patch(e.Things(), "a", `{"metadata": {"annotations": {"n": "1"}}}`)
+	e.WaitForEvent("a", "SyncError", "HookTimedOut: sync hook: ")
 	server.CloseClientConnections()
 	server.Listener.Close()
-	w.MustEvent("a", "SyncError", "HookFailed: sync hook: ")
-	if w.Get(world.ConfigMaps, "a") == nil {
+	e.WaitForEvent("a", "SyncError", "HookFailed: sync hook: ")
+	if e.Get(env.ConfigMaps, "a") == nil {
 		t.Error("the child is gone though nobody said so")
 	}
 }
 
 // A hook that only changes its status is called again, as metacontroller's users rely on, and ends when it says the same.
 func TestStatusLeadsToAnotherPass(t *testing.T) {
-	w := newWorld(t)
-	w.definition("", `export const sync = ({parent}) => ({children: [], status: {count: Math.min((parent.status?.count ?? 0) + 1, 5)}});`, "")
-	w.thing("a", "")
-	w.Must(w.things, "a", hasCount(5))
-	w.Settled()
+	e := newEnv(t)
+	define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: Math.min((parent.status?.count ?? 0) + 1, 5)}});`, "")
+	applyThing(e, "a", "")
+	e.WaitFor(e.Things(), "a", hasCount(5))
+	e.WaitForQuiet()
 }
 
 // keptScripts is the resource in which revisions of scripts are kept.
 var keptScripts = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
 
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	script := func(text string) string {
-		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, w.Namespace, world.Quote(text))
+		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, e.Namespace, env.Quote(text))
 	}
 	saying := func(text string) string {
 		return script(fmt.Sprintf("export const sync = () => ({\n  status: {said: %q},\n  children: [],\n});\n", text))
 	}
-	w.Apply(saying("one"))
-	w.Apply(fmt.Sprintf(`
+	e.Apply(saying("one"))
+	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %[1]s}
@@ -181,52 +173,40 @@ spec:
   parentResource: {apiVersion: %[2]s/v1, resource: things}
   scriptSources: [{configMap: {namespace: %[1]s, name: hooks}}]
   hooks: {sync: {script: {path: sync.js}}}
-`, w.Namespace, w.Group))
+`, e.Namespace, e.Group))
 	for n := range 20 {
-		w.thing(fmt.Sprintf("t%d", n), "")
+		applyThing(e, fmt.Sprintf("t%d", n), "")
 	}
 	said := func(want string) {
 		t.Helper()
 		for n := range 20 {
-			w.Must(w.things, fmt.Sprintf("t%d", n), func(o *unstructured.Unstructured) error {
-				if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != want {
-					return fmt.Errorf("%s said %q, want %q", o.GetName(), got, want)
-				}
-				return nil
-			})
+			e.WaitFor(e.Things(), fmt.Sprintf("t%d", n), env.HasSaid(want))
 		}
 	}
 	said("one")
 	// What serves is kept beside the ConfigMap, for which the host reads what is there.
-	cluster.Eventually(t, world.Soon, func() error {
-		if len(w.List(keptScripts, "")) == 0 {
+	e.Eventually(func() error {
+		if len(e.List(keptScripts, "")) == 0 {
 			return fmt.Errorf("the first revision of the script is not kept yet")
 		}
 		return nil
 	})
-	mark, start := w.Mark(), time.Now()
-	w.Apply(saying("two"))
+	mark, start := e.Mark(), time.Now()
+	e.Apply(saying("two"))
 	said("two")
 	t.Logf("20 parents follow an edited script after %s", time.Since(start).Round(time.Millisecond))
-	if reads := w.Requests(mark).Reads(); len(reads) > 0 {
-		t.Errorf("an edit of a script makes libretto read:\n%s", reads)
-	}
+	e.NoRequests(e.Requests(mark).Reads(), "an edit of a script makes libretto read")
 
-	w.Apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
-	w.MustCondition(w.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
-	w.MustEvent(w.Namespace, "ScriptInvalid", "sync.js:4:1")
-	w.MustCondition(w.Namespace, "Ready", "True")
-	w.thing("late", "")
-	w.Must(w.things, "late", func(o *unstructured.Unstructured) error {
-		if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != "two" {
-			return fmt.Errorf("said %q, want two: the last good script serves", got)
-		}
-		return nil
-	})
+	e.Apply(script("export const sync = () => ({\n  status: {said: \"three\"},\n  children: [,\n});\n"))
+	e.WaitForCondition(e.Namespace, "ScriptsReady", "False", "ScriptInvalid", "sync.js:4:1", "goes on serving")
+	e.WaitForEvent(e.Namespace, "ScriptInvalid", "sync.js:4:1")
+	e.WaitForCondition(e.Namespace, "Ready", "True")
+	applyThing(e, "late", "")
+	e.WaitFor(e.Things(), "late", env.HasSaid("two"))
 	said("two")
 
-	w.Apply(saying("three"))
+	e.Apply(saying("three"))
 	said("three")
-	w.MustCondition(w.Namespace, "ScriptsReady", "True")
-	w.MustEvent(w.Namespace, "ScriptReloaded")
+	e.WaitForCondition(e.Namespace, "ScriptsReady", "True")
+	e.WaitForEvent(e.Namespace, "ScriptReloaded")
 }

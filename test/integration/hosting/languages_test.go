@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // language is the hook of copies in another language, as the files of a ConfigMap.
@@ -64,10 +62,10 @@ response:
 // TestLanguages has a controller in each of the other languages make children of Things of
 // its own, at the same time.
 func TestLanguages(t *testing.T) {
-	w := newWorld(t)
+	e := newEnv(t)
 	for name, language := range languages {
-		w.Apply(language.configMap(name))
-		w.Apply(fmt.Sprintf(`
+		e.Apply(language.configMap(name))
+		e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %[1]s-%[2]s}
@@ -76,61 +74,56 @@ spec:
   childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
   scriptSources: [{configMap: {namespace: %[1]s, name: %[2]s}}]
   hooks: {sync: {version: v2, script: {path: %[4]s}}}
-`, w.Namespace, name, w.Group, language.entry))
-		w.Apply(fmt.Sprintf(`
+`, e.Namespace, name, e.Group, language.entry))
+		e.Apply(fmt.Sprintf(`
 apiVersion: %s/v1
 kind: Thing
 metadata: {name: %[2]s, labels: {language: %[2]s}}
 spec: {selector: {matchLabels: {thing: %[2]s}}, count: 3, text: one}
-`, w.Group, name))
+`, e.Group, name))
 	}
 	for name, language := range languages {
-		t.Run(name, func(t *testing.T) { language.check(w.in(t), name) })
+		t.Run(name, func(t *testing.T) { language.check(e.WithT(t), name) })
 	}
 }
 
 func (l language) configMap(name string) string {
 	document := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n", name)
 	for path, text := range l.files {
-		document += fmt.Sprintf("  %s: %s\n", path, world.Quote(text))
+		document += fmt.Sprintf("  %s: %s\n", path, env.Quote(text))
 	}
 	return document
 }
 
-func (l language) check(w *host, name string) {
-	definition := w.Namespace + "-" + name
-	w.MustCondition(definition, "ScriptsReady", "True")
-	w.Must(world.ConfigMaps, name+"-2", hasText("one"))
-	w.Must(w.things, name, hasCount(3))
-	w.Patch(w.things, name, `{"spec": {"count": 1, "text": "two"}}`)
-	w.Must(world.ConfigMaps, name+"-0", hasText("two"))
-	w.Gone(world.ConfigMaps, name+"-1", "")
-	w.Must(w.things, name, hasCount(1))
+func (l language) check(e *env.Env, name string) {
+	definition := e.Namespace + "-" + name
+	e.WaitForCondition(definition, "ScriptsReady", "True")
+	e.WaitFor(env.ConfigMaps, name+"-2", env.HasText("one"))
+	e.WaitFor(e.Things(), name, hasCount(3))
+	e.Patch(e.Things(), name, `{"spec": {"count": 1, "text": "two"}}`)
+	e.WaitFor(env.ConfigMaps, name+"-0", env.HasText("two"))
+	e.WaitForDeletion(env.ConfigMaps, name+"-1", "")
+	e.WaitFor(e.Things(), name, hasCount(1))
 
 	// A hook that fails says where, and leaves what is there alone.
-	w.Patch(w.things, name, `{"spec": {"text": null}}`)
-	w.MustEvent(name, "SyncError", "HookFailed: sync hook: ", l.failsAt)
-	if err := hasText("two")(w.Get(world.ConfigMaps, name+"-0")); err != nil {
-		w.T.Error(err)
+	e.Patch(e.Things(), name, `{"spec": {"text": null}}`)
+	e.WaitForEvent(name, "SyncError", "HookFailed: sync hook: ", l.failsAt)
+	if err := env.HasText("two")(e.Get(env.ConfigMaps, name+"-0")); err != nil {
+		e.T.Error(err)
 	}
 
 	// So does a script that does not load, and the one before it goes on.
-	w.edit(name, l.entry, l.bad)
-	w.MustCondition(definition, "ScriptsReady", "False", l.badAt)
-	w.Patch(w.things, name, `{"spec": {"text": "three"}}`)
-	w.Must(world.ConfigMaps, name+"-0", hasText("three"))
-	w.edit(name, l.entry, strings.ReplaceAll(l.files[l.entry], "parent.spec.text", "'four'"))
-	w.Must(world.ConfigMaps, name+"-0", hasText("four"))
-	w.MustCondition(definition, "ScriptsReady", "True")
+	edit(e, name, l.entry, l.bad)
+	e.WaitForCondition(definition, "ScriptsReady", "False", l.badAt)
+	e.Patch(e.Things(), name, `{"spec": {"text": "three"}}`)
+	e.WaitFor(env.ConfigMaps, name+"-0", env.HasText("three"))
+	edit(e, name, l.entry, strings.ReplaceAll(l.files[l.entry], "parent.spec.text", "'four'"))
+	e.WaitFor(env.ConfigMaps, name+"-0", env.HasText("four"))
+	e.WaitForCondition(definition, "ScriptsReady", "True")
 }
 
-func (w *host) edit(configMap, path, text string) {
-	w.T.Helper()
-	w.Patch(world.ConfigMaps, configMap, fmt.Sprintf(`{"data": {%s: %s}}`, world.Quote(path), world.Quote(text)))
-	w.Must(world.ConfigMaps, configMap, func(o *unstructured.Unstructured) error {
-		if got, _, _ := unstructured.NestedString(o.Object, "data", path); got != text {
-			return fmt.Errorf("it is not edited yet")
-		}
-		return nil
-	})
+func edit(e *env.Env, configMap, path, text string) {
+	e.T.Helper()
+	e.Patch(env.ConfigMaps, configMap, fmt.Sprintf(`{"data": {%s: %s}}`, env.Quote(path), env.Quote(text)))
+	e.WaitFor(env.ConfigMaps, configMap, env.HasField(text, "data", path))
 }

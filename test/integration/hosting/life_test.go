@@ -6,108 +6,75 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
-func (w *host) openWatches(group, resource string) cluster.Requests {
-	w.T.Helper()
-	open, err := w.Cluster.OpenWatches(w.T.Context(), world.Agent, group, resource)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	return open
-}
-
 func TestTenDefinitionsShareOneWatch(t *testing.T) {
-	w := newWorld(t)
-	counted := func(group, resource string) int {
+	e := newEnv(t)
+	watches := func() int {
 		t.Helper()
-		n, err := w.Cluster.Watches(t.Context(), group, resource)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n, err := e.Cluster.Watches(t.Context(), "", "configmaps")
+		e.NoError(err)
 		return n
 	}
-	maps := counted("", "configmaps")
+	before := watches()
 	var names []string
 	for n := range 10 {
-		names = append(names, w.definition(fmt.Sprintf("-%d", n), copies, childRule("InPlace")))
+		names = append(names, define(e, fmt.Sprintf("-%d", n), copies, childRule("InPlace")))
 	}
 	for _, name := range names {
-		w.MustCondition(name, "Ready", "True")
+		e.WaitForCondition(name, "Ready", "True")
 	}
-	if got := counted("", "configmaps") - maps; got != 1 {
+	if got := watches() - before; got != 1 {
 		t.Errorf("the API server counts %d more watches on configmaps, want 1", got)
 	}
-	for group, resource := range map[string]string{"": "configmaps", w.Group: "things"} {
-		if open := w.openWatches(group, resource); len(open) != 1 {
-			t.Errorf("%d watches on %s are open, want 1:\n%s", len(open), resource, open)
-		}
-	}
+	e.WaitForWatches("", "configmaps", 1)
+	e.WaitForWatches(e.Group, "things", 1)
 
 	// All but one go, and then the last: the watches end with it.
 	for _, name := range names[1:] {
-		w.Remove(world.Composites, "", name)
+		e.Delete(env.CompositeControllers, "", name)
 	}
 	for _, name := range names[1:] {
-		w.MustEvent(name, "Stopped")
+		e.WaitForEvent(name, "Stopped")
 	}
-	if open := w.openWatches(w.Group, "things"); len(open) != 1 {
+	if open := e.OpenWatches(e.Group, "things"); len(open) != 1 {
 		t.Errorf("%d watches are open while one definition needs them, want 1", len(open))
 	}
-	w.Remove(world.Composites, "", names[0])
-	for group, resource := range map[string]string{"": "configmaps", w.Group: "things"} {
-		cluster.Eventually(t, world.Soon, func() error {
-			if open := w.openWatches(group, resource); len(open) != 0 {
-				return fmt.Errorf("%s is still watched:\n%s", resource, open)
-			}
-			return nil
-		})
-	}
+	e.Delete(env.CompositeControllers, "", names[0])
+	e.WaitForWatches("", "configmaps", 0)
+	e.WaitForWatches(e.Group, "things", 0)
 }
 
 func TestCRDThatComesLateAndGoes(t *testing.T) {
-	w := newWorldWithoutThings(t)
-	w.Start()
-	name := w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
-	w.MustCondition(name, "Ready", "False")
-	w.MustEvent(name, "CreateError", "things")
+	e := env.New(t)
+	e.Start()
+	name := define(e, "", copies, childRule("InPlace"))
+	e.WaitForCondition(name, "Accepted", "False", "ResourceNotFound", "things", "is its CustomResourceDefinition installed")
+	e.WaitForCondition(name, "Ready", "False")
+	e.WaitForEvent(name, "CreateError", "things")
 
 	served := func() time.Duration {
 		t.Helper()
 		start := time.Now()
-		w.Apply(w.thingCRD())
-		w.MustCondition(name, "Ready", "True")
+		e.Apply(thingCRD(e))
+		e.WaitForCondition(name, "Ready", "True")
 		return time.Since(start)
 	}
 	first := served()
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
 
-	w.Remove(world.CRDs, "", "things."+w.Group)
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound")
-	cluster.Eventually(t, world.Soon, func() error {
-		if open := w.openWatches(w.Group, "things"); len(open) != 0 {
-			return fmt.Errorf("still watched:\n%s", open)
-		}
-		return nil
-	})
-	cluster.Eventually(t, world.Soon, func() error {
-		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the definition is still being deleted (%v)", err)
-		}
-		return nil
-	})
+	e.Delete(env.CRDs, "", "things."+e.Group)
+	e.WaitForCondition(name, "Accepted", "False", "ResourceNotFound")
+	e.WaitForWatches(e.Group, "things", 0)
+	e.ClusterScope().WaitForDeletion(env.CRDs, "things."+e.Group, "")
 	second := served()
-	w.thing("b", "count: 1\ntext: two")
-	w.Must(world.ConfigMaps, "b-0", hasText("two"))
+	applyThing(e, "b", "count: 1\ntext: two")
+	e.WaitFor(env.ConfigMaps, "b-0", env.HasText("two"))
 	// A busy machine may hold up one of the two. Whoever only looks again now and then is late each time.
 	t.Logf("a late CRD was picked up after %s, and again after %s", first.Round(time.Millisecond), second.Round(time.Millisecond))
 	if min(first, second) > 2*time.Second {
@@ -116,40 +83,36 @@ func TestCRDThatComesLateAndGoes(t *testing.T) {
 }
 
 func TestPassThatChangesNothingCostsNoRequest(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, childRule("InPlace"))
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("InPlace"))
 	for n := range 5 {
-		w.thing(fmt.Sprintf("t%d", n), "count: 3\ntext: same")
+		applyThing(e, fmt.Sprintf("t%d", n), "count: 3\ntext: same")
 	}
 	for n := range 5 {
-		w.Must(w.things, fmt.Sprintf("t%d", n), hasCount(3))
+		e.WaitFor(e.Things(), fmt.Sprintf("t%d", n), hasCount(3))
 	}
-	w.mustCountParents(name, 5)
-	w.Settled()
-	mark, before := w.Mark(), w.Passes(name, "success")
+	waitForParents(e, name, 5)
+	e.WaitForQuiet()
+	mark, before := e.Mark(), e.Reconciles(name, "success")
 	for n := range 5 {
-		w.Patch(w.things, fmt.Sprintf("t%d", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
-		w.Patch(world.ConfigMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		e.Patch(e.Things(), fmt.Sprintf("t%d", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
+		e.Patch(env.ConfigMaps, fmt.Sprintf("t%d-1", n), `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	}
-	w.MustPass(name, before, 5)
-	w.Settled()
-	if requests := w.Requests(mark); len(requests) > 0 {
-		t.Errorf("passes that change nothing made requests:\n%s", requests)
-	}
+	e.WaitForReconciles(name, before, 5)
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark), "passes that change nothing made requests")
 }
 
 // Whoever asks for it is told which fields of children were changed, from what to what.
 func TestChangedFieldsAreLogged(t *testing.T) {
-	w := newWorldWithoutThings(t)
-	w.Apply(w.thingCRD())
-	w.Start("-v=4")
-	w.definition("", copies, childRule("InPlace"))
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("two"))
-	cluster.Eventually(t, world.Soon, func() error {
-		if line := `data.text: \"one\" becomes \"two\"`; !strings.Contains(w.Libretto().Log(), line) {
+	e := newEnv(t, "-v=4")
+	define(e, "", copies, childRule("InPlace"))
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
+	e.Eventually(func() error {
+		if line := `data.text: \"one\" becomes \"two\"`; !strings.Contains(e.Libretto().Log(), line) {
 			return fmt.Errorf("the log does not have %s", line)
 		}
 		return nil
@@ -157,94 +120,71 @@ func TestChangedFieldsAreLogged(t *testing.T) {
 }
 
 func TestRestartWritesNothing(t *testing.T) {
-	w := newWorldWithoutThings(t)
-	w.Apply(w.thingCRD())
-	w.Start()
-	name := w.definition("", copies, childRule("InPlace"))
-	w.thing("a", "count: 5\ntext: one")
-	w.Must(w.things, "a", hasCount(5))
-	w.MustCondition(name, "Ready", "True")
-	w.Settled()
-	w.Kill()
-	mark := w.Mark()
-	w.Start()
-	w.MustPass(name, 0, 1)
-	w.Settled()
-	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != world.Composites.Group }); len(writes) > 0 {
-		t.Errorf("a restart with nothing changed writes:\n%s", writes)
-	}
-	w.Patch(w.things, "a", `{"spec": {"count": 6}}`)
-	w.Must(world.ConfigMaps, "a-5", hasText("one"))
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("InPlace"))
+	applyThing(e, "a", "count: 5\ntext: one")
+	e.WaitFor(e.Things(), "a", hasCount(5))
+	e.WaitForCondition(name, "Ready", "True")
+	e.WaitForQuiet()
+	e.Kill()
+	mark := e.Mark()
+	e.Start()
+	e.WaitForReconciles(name, 0, 1)
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != env.CompositeControllers.Group }), "a restart with nothing changed writes")
+	e.Patch(e.Things(), "a", `{"spec": {"count": 6}}`)
+	e.WaitFor(env.ConfigMaps, "a-5", env.HasText("one"))
 }
 
 func TestEditedDefinition(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, childRule("OnDelete"))
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.MustCondition(name, "Ready", "True")
-	mark := w.Mark()
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("OnDelete"))
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
+	e.WaitForCondition(name, "Ready", "True")
+	mark := e.Mark()
 
 	// A new method takes effect on what is there, and no cache is filled anew.
-	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	w.definition("", copies, childRule("InPlace"))
-	w.Must(world.ConfigMaps, "a-0", hasText("two"))
-	if reads := w.Requests(mark).Verbs("list", "watch"); len(reads) > 0 {
-		t.Errorf("an edit of a definition makes libretto read:\n%s", reads)
-	}
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	define(e, "", copies, childRule("InPlace"))
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
+	e.NoRequests(e.Requests(mark).Verbs("list", "watch"), "an edit of a definition makes libretto read")
 
 	// A spec that can't be built leaves the old one at work.
-	w.definition("", copies, "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: none.example.com/v1, resource: nothings}]")
-	w.MustCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
-	w.MustCondition(name, "Ready", "False", "EarlierSpecServes")
-	w.Patch(w.things, "a", `{"spec": {"text": "three"}}`)
-	w.Must(world.ConfigMaps, "a-0", hasText("three"))
+	define(e, "", copies, "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, {apiVersion: none.example.com/v1, resource: nothings}]")
+	e.WaitForCondition(name, "Accepted", "False", "ResourceNotFound", "spec.childResources[1]", "nothings")
+	e.WaitForCondition(name, "Ready", "False", "EarlierSpecServes")
+	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("three"))
 
-	w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Ready", "True")
+	define(e, "", copies, childRule("InPlace"))
+	e.WaitForCondition(name, "Ready", "True")
 }
 
 func TestParentWithoutStatusSubresource(t *testing.T) {
-	w := newWorldWithoutThings(t)
-	crd := w.Parse(w.thingCRD())
+	e := env.New(t)
+	crd := e.Parse(thingCRD(e))
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	unstructured.RemoveNestedField(versions[0].(map[string]any), "subresources")
-	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Cluster.Apply(t.Context(), w.Namespace, crd); err != nil {
-		t.Fatal(err)
-	}
-	w.Start()
-	name := w.definition("", copies, childRule("InPlace"))
-	w.MustEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
-	w.MustCondition(name, "Ready", "True", "NoStatusSubresource")
-	w.thing("a", "count: 1\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
+	env.NoError(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+	env.NoError(t, e.Cluster.Apply(t.Context(), e.Namespace, crd))
+	e.Start()
+	name := define(e, "", copies, childRule("InPlace"))
+	e.WaitForEvent(name, "NoStatusSubresource", "does not have subresource 'Status' enabled")
+	e.WaitForCondition(name, "Ready", "True", "NoStatusSubresource")
+	applyThing(e, "a", "count: 1\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
 
-	w.Apply(w.thingCRD())
-	w.MustCondition(name, "Ready", "True", "Running")
-	w.Must(w.things, "a", hasCount(1))
+	e.Apply(thingCRD(e))
+	e.WaitForCondition(name, "Ready", "True", "Running")
+	e.WaitFor(e.Things(), "a", hasCount(1))
 }
 
 func TestCountOfParents(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, childRule("InPlace"))
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("InPlace"))
 	for n := range 3 {
-		w.thing(fmt.Sprintf("t%d", n), "count: 0\ntext: none")
+		applyThing(e, fmt.Sprintf("t%d", n), "count: 0\ntext: none")
 	}
-	cluster.Eventually(t, world.Soon, func() error {
-		out, err := w.Cluster.Kubectl(t.Context(), "get", "cc", name, "--no-headers")
-		if err != nil {
-			return err
-		}
-		var columns [5]string
-		if _, err := fmt.Sscan(out, &columns[0], &columns[1], &columns[2], &columns[3], &columns[4]); err != nil {
-			return fmt.Errorf("%q: %w", out, err)
-		}
-		if columns[1] != "True" || columns[4] != "3" {
-			return fmt.Errorf("kubectl shows %q, want Ready True and 3 parents", out)
-		}
-		return nil
-	})
+	e.WaitForColumns(env.Composite, name, "True", "Loaded", "3")
 }

@@ -4,48 +4,46 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const idleHook = `export const sync = () => ({children: []})`
 
 // What a definition leaves behind of a kind that it no longer has is told, until the next spec.
 func TestChildResourceTakenOut(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", copies, childRule("InPlace"))
-	w.thing("a", "count: 2\ntext: one")
-	w.Must(world.ConfigMaps, "a-0", hasText("one"))
-	w.Must(world.ConfigMaps, "a-1", hasText("one"))
-	w.Must(w.things, "a", hasCount(2))
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("InPlace"))
+	applyThing(e, "a", "count: 2\ntext: one")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("one"))
+	e.WaitFor(env.ConfigMaps, "a-1", env.HasText("one"))
+	e.WaitFor(e.Things(), "a", hasCount(2))
 
 	const secretsOnly = "childResources: [{apiVersion: v1, resource: secrets, updateStrategy: {method: InPlace}}]"
-	w.definition("", idleHook, secretsOnly)
-	w.MustCondition(name, "Ready", "True", "ChildResourceRemoved", "configmaps", "there were 2 of them")
-	w.MustEvent(name, "ChildResourceRemoved", "took configmaps out of childResources")
-	w.Settled()
-	mark := w.Mark()
-	w.Patch(w.things, "a", `{"metadata": {"annotations": {"touched": "yes"}}}`)
-	w.Settled()
-	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource == world.Composites.Resource }); len(writes) > 0 {
-		t.Errorf("a warning that stands is written again:\n%s", writes)
-	}
-	if object := w.Get(world.ConfigMaps, "a-0"); object == nil {
+	define(e, "", idleHook, secretsOnly)
+	e.WaitForCondition(name, "Ready", "True", "ChildResourceRemoved", "configmaps", "there were 2 of them")
+	e.WaitForEvent(name, "ChildResourceRemoved", "took configmaps out of childResources")
+	e.WaitForQuiet()
+	mark := e.Mark()
+	e.Patch(e.Things(), "a", `{"metadata": {"annotations": {"touched": "yes"}}}`)
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource == env.CompositeControllers.Resource }), "a warning that stands is written again")
+	if object := e.Get(env.ConfigMaps, "a-0"); object == nil {
 		t.Error("what is left behind was deleted")
 	}
 
-	w.definition("", copies, childRule("InPlace"))
-	w.MustCondition(name, "Ready", "True", "Running")
-	w.Patch(w.things, "a", `{"spec": {"text": "two"}}`)
-	w.Must(world.ConfigMaps, "a-1", hasText("two"))
+	define(e, "", copies, childRule("InPlace"))
+	e.WaitForCondition(name, "Ready", "True", "Running")
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	e.WaitFor(env.ConfigMaps, "a-1", env.HasText("two"))
 }
 
 // A rolling update of what has a status, and does not look at it, is told and goes on.
 func TestRollingWithoutStatusChecks(t *testing.T) {
-	w := newWorld(t)
-	name := w.definition("", idleHook, "childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: RollingRecreate}}, {apiVersion: v1, resource: configmaps, updateStrategy: {method: RollingInPlace}}]")
-	told := w.MustCondition(name, "Ready", "True", "NoStatusChecks", "rolling update of pods", "statusChecks")
-	w.MustEvent(name, "NoStatusChecks", "rolling update of pods")
-	if err := world.Says(told, "True", "configmaps"); err == nil {
+	e := newEnv(t)
+	name := define(e, "", idleHook, "childResources: [{apiVersion: v1, resource: pods, updateStrategy: {method: RollingRecreate}}, {apiVersion: v1, resource: configmaps, updateStrategy: {method: RollingInPlace}}]")
+	told := e.WaitForCondition(name, "Ready", "True", "NoStatusChecks", "rolling update of pods", "statusChecks")
+	e.WaitForEvent(name, "NoStatusChecks", "rolling update of pods")
+	if err := env.CheckCondition(told, "True", "configmaps"); err == nil {
 		t.Errorf("what has no status is told too: %s", told.Message)
 	}
 }

@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // relating asks for what spec.rules says, and says in the status what it was shown: for each kind the keys with the texts.
@@ -23,46 +19,43 @@ export function sync({related}) {
 }`
 
 // relating applies a definition of Things with a label set whose hooks are of that version.
-func (w *scene) relating(version string) string {
-	w.T.Helper()
-	script := fmt.Sprintf("{version: %s, script: {engine: JavaScript, inline: %s}}", version, world.Quote(relating))
-	return w.define(composite, "-"+version,
-		fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}}", w.Group, version),
+func defineRelating(e *env.Env, version string) string {
+	e.T.Helper()
+	script := fmt.Sprintf("{version: %s, script: {engine: JavaScript, inline: %s}}", version, env.Quote(relating))
+	return e.DefineReady(env.Composite, "-"+version,
+		fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}}", e.Group, version),
 		fmt.Sprintf("generateSelector: true\nhooks: {sync: %s, customize: %s}", script, script))
 }
 
 // asker applies a Thing that asks for related objects.
-func (w *scene) asker(name, version, rules string) {
-	w.T.Helper()
-	w.object("Thing", name, "set: "+version, "rules: "+world.Quote(rules))
+func asker(e *env.Env, name, version, rules string) {
+	e.T.Helper()
+	e.ApplyThing(name, "set: "+version, "rules: "+env.Quote(rules))
 }
 
 // label changes the labels of a namespace.
-func (w *scene) label(namespace, labels string) {
-	w.T.Helper()
-	_, err := w.Cluster.Dynamic().Resource(namespaces).Patch(w.T.Context(), namespace, types.MergePatchType, []byte(`{"metadata": {"labels": `+labels+`}}`), metav1.PatchOptions{})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+func label(e *env.Env, namespace, labels string) {
+	e.T.Helper()
+	e.ClusterScope().Patch(env.Namespaces, namespace, `{"metadata": {"labels": `+labels+`}}`)
 }
 
 // shows checks what the hooks of a Thing were shown.
-func (w *scene) shows(name, want string) {
-	w.T.Helper()
-	w.Must(w.resource("Thing"), name, says(want))
+func shows(e *env.Env, name, want string) {
+	e.T.Helper()
+	e.WaitFor(e.Things(), name, env.HasSaid(want))
 }
 
 // TestRelatedObjects has a second namespace, the same but for its own name, beside the test's.
 func TestRelatedObjects(t *testing.T) {
-	w := newScene(t)
-	here, there := w.Namespace, w.Cluster.Namespace(t)
+	e := env.NewRunning(t)
+	here, there := e.Namespace, e.Cluster.Namespace(t)
 	both := fmt.Sprintf("%s/one=1 %s/one=1", min(here, there), max(here, there))
 	for _, namespace := range []string{here, there} {
-		w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", namespace))
-		w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: %s, labels: {colour: blue}}, data: {text: \"2\"}}", namespace))
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", namespace))
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: %s, labels: {colour: blue}}, data: {text: \"2\"}}", namespace))
 	}
-	w.relating("v1")
-	w.relating("v2")
+	defineRelating(e, "v1")
+	defineRelating(e, "v2")
 	cases := map[string]struct{ version, rules, want string }{
 		"v2-names":            {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one", "none"]}]`, "ConfigMap.v1: " + both},
 		"v2-names-namespace":  {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + there + `"}]`, "ConfigMap.v1: " + there + "/one=1"},
@@ -78,18 +71,18 @@ func TestRelatedObjects(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := w.with(t)
-			w.asker(name, tc.version, tc.rules)
-			w.shows(name, tc.want)
+			e := e.WithT(t)
+			asker(e, name, tc.version, tc.rules)
+			shows(e, name, tc.want)
 		})
 	}
 }
 
 func TestWrongRelatedRules(t *testing.T) {
-	w := newScene(t)
-	w.relating("v1")
-	w.relating("v2")
-	w.configMap("one", "", "1")
+	e := env.NewRunning(t)
+	defineRelating(e, "v1")
+	defineRelating(e, "v2")
+	e.ApplyConfigMap("one", "", "1")
 	cases := map[string]struct{ version, rule, want string }{
 		"v2-combined":        {"v2", `{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "labelSelector": {}}`, "names can't be combined with labelSelector"},
 		"v2-both-namespaces": {"v2", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default", "namespaceSelector": {}}`, "namespace can't be combined with namespaceSelector"},
@@ -103,11 +96,11 @@ func TestWrongRelatedRules(t *testing.T) {
 	good := `{"apiVersion": "v1", "resource": "configmaps", "names": ["one"]}`
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := w.with(t)
-			w.asker(name, tc.version, "["+good+", "+tc.rule+"]")
-			w.MustEvent(name, "SyncError", "HookResponseInvalid: customize hook: relatedResources[1]: ", tc.want)
-			w.asker(name, tc.version, "["+good+"]")
-			w.Must(w.resource("Thing"), name, func(o *unstructured.Unstructured) error {
+			e := e.WithT(t)
+			asker(e, name, tc.version, "["+good+", "+tc.rule+"]")
+			e.WaitForEvent(name, "SyncError", "HookResponseInvalid: customize hook: relatedResources[1]: ", tc.want)
+			asker(e, name, tc.version, "["+good+"]")
+			e.WaitFor(e.Things(), name, func(o *unstructured.Unstructured) error {
 				if said, _, _ := unstructured.NestedString(o.Object, "status", "said"); said == "" {
 					return fmt.Errorf("%s still fails", name)
 				}
@@ -118,40 +111,40 @@ func TestWrongRelatedRules(t *testing.T) {
 }
 
 func TestNamespacesThatComeAndGo(t *testing.T) {
-	w := newScene(t)
-	there := w.Cluster.Namespace(t)
-	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", there))
-	w.relating("v2")
-	w.asker("asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "red"}}, "namespaceSelector": {"matchLabels": {"tier": "`+there+`"}}}]`)
-	w.shows("asker", "ConfigMap.v1: ")
+	e := env.NewRunning(t)
+	there := e.Cluster.Namespace(t)
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", there))
+	defineRelating(e, "v2")
+	asker(e, "asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "red"}}, "namespaceSelector": {"matchLabels": {"tier": "`+there+`"}}}]`)
+	shows(e, "asker", "ConfigMap.v1: ")
 	for range 3 {
-		w.label(there, `{"tier": "`+there+`"}`)
-		w.shows("asker", "ConfigMap.v1: "+there+"/one=1")
-		w.label(there, `{"tier": "other"}`)
-		w.shows("asker", "ConfigMap.v1: ")
+		label(e, there, `{"tier": "`+there+`"}`)
+		shows(e, "asker", "ConfigMap.v1: "+there+"/one=1")
+		label(e, there, `{"tier": "other"}`)
+		shows(e, "asker", "ConfigMap.v1: ")
 	}
-	w.label(there, `{"tier": "`+there+`"}`)
-	w.shows("asker", "ConfigMap.v1: "+there+"/one=1")
-	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: blue}}, data: {text: \"1\"}}", there))
-	w.shows("asker", "ConfigMap.v1: ")
+	label(e, there, `{"tier": "`+there+`"}`)
+	shows(e, "asker", "ConfigMap.v1: "+there+"/one=1")
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: blue}}, data: {text: \"1\"}}", there))
+	shows(e, "asker", "ConfigMap.v1: ")
 }
 
 // within is how long a parent may lag behind a related object.
 const within = time.Second
 
 func TestRelatedObjectChanges(t *testing.T) {
-	w := newScene(t)
-	w.relating("v2")
-	w.configMap("one", "", "1")
-	w.asker("asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "`+w.Namespace+`"}]`)
-	key := "ConfigMap.v1: " + w.Namespace + "/one"
-	w.shows("asker", key+"=1")
+	e := env.NewRunning(t)
+	defineRelating(e, "v2")
+	e.ApplyConfigMap("one", "", "1")
+	asker(e, "asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "`+e.Namespace+`"}]`)
+	key := "ConfigMap.v1: " + e.Namespace + "/one"
+	shows(e, "asker", key+"=1")
 	quickest := map[string]time.Duration{}
 	step := func(what, want string, do func()) {
 		t.Helper()
 		start := time.Now()
 		do()
-		w.shows("asker", want)
+		shows(e, "asker", want)
 		took := time.Since(start)
 		if before, known := quickest[what]; !known || took < before {
 			quickest[what] = took
@@ -159,9 +152,9 @@ func TestRelatedObjectChanges(t *testing.T) {
 	}
 	// A busy machine may hold up any step. What is slow by itself is slow each time.
 	for range 3 {
-		step("a change", key+"=2", func() { w.configMap("one", "", "2") })
-		step("a deletion", "ConfigMap.v1: ", func() { w.Remove(world.ConfigMaps, w.Namespace, "one") })
-		step("a creation", key+"=3", func() { w.configMap("one", "", "3") })
+		step("a change", key+"=2", func() { e.ApplyConfigMap("one", "", "2") })
+		step("a deletion", "ConfigMap.v1: ", func() { e.Delete(env.ConfigMaps, e.Namespace, "one") })
+		step("a creation", key+"=3", func() { e.ApplyConfigMap("one", "", "3") })
 	}
 	for what, took := range quickest {
 		if took > within {
@@ -171,61 +164,61 @@ func TestRelatedObjectChanges(t *testing.T) {
 }
 
 func TestCustomizeIsAskedOncePerContent(t *testing.T) {
-	w := newScene(t)
-	name := w.relating("v2")
-	w.configMap("one", "", "0")
-	rules := `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + w.Namespace + `"}]`
-	w.asker("asker", "v2", rules)
-	key := "ConfigMap.v1: " + w.Namespace + "/one"
-	w.shows("asker", key+"=0")
+	e := env.NewRunning(t)
+	name := defineRelating(e, "v2")
+	e.ApplyConfigMap("one", "", "0")
+	rules := `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + e.Namespace + `"}]`
+	asker(e, "asker", "v2", rules)
+	key := "ConfigMap.v1: " + e.Namespace + "/one"
+	shows(e, "asker", key+"=0")
 	asked := func(want float64, after string) {
 		t.Helper()
-		cluster.Eventually(t, world.Soon, func() error { // A pass that writes nothing is none that Settled would wait for.
-			if got := w.calls(composite, name, "customize"); got < want {
+		e.Eventually(func() error { // A pass that writes nothing is none that Settled would wait for.
+			if got := e.HookCalls(env.Composite, name, "customize"); got < want {
 				return fmt.Errorf("customize was called %v times after %s, want %v", got, after, want)
 			}
 			return nil
 		})
-		w.Settled()
-		if got := w.calls(composite, name, "customize"); got != want {
+		e.WaitForQuiet()
+		if got := e.HookCalls(env.Composite, name, "customize"); got != want {
 			t.Errorf("customize was called %v times after %s, want %v", got, after, want)
 		}
 	}
 	asked(1, "the parent came")
 	for n := 1; n <= 3; n++ {
-		w.configMap("one", "", fmt.Sprint(n))
-		w.shows("asker", fmt.Sprintf("%s=%d", key, n))
+		e.ApplyConfigMap("one", "", fmt.Sprint(n))
+		shows(e, "asker", fmt.Sprintf("%s=%d", key, n))
 	}
 	asked(1, "related objects and the parent's status changed")
-	before := w.calls(composite, name, "sync")
-	w.Patch(w.resource("Thing"), "asker", `{"status": {"said": "else"}}`, "status")
-	w.shows("asker", key+"=3")
-	if after := w.calls(composite, name, "sync"); after <= before {
+	before := e.HookCalls(env.Composite, name, "sync")
+	e.Patch(e.Things(), "asker", `{"status": {"said": "else"}}`, "status")
+	shows(e, "asker", key+"=3")
+	if after := e.HookCalls(env.Composite, name, "sync"); after <= before {
 		t.Errorf("sync was called %v times before a foreign status and %v after", before, after)
 	}
 	asked(1, "somebody else wrote the status")
-	w.Patch(w.resource("Thing"), "asker", `{"metadata": {"labels": {"more": "yes"}}}`)
+	e.Patch(e.Things(), "asker", `{"metadata": {"labels": {"more": "yes"}}}`)
 	asked(2, "a label changed")
-	w.Patch(w.resource("Thing"), "asker", `{"spec": {"more": true}}`)
+	e.Patch(e.Things(), "asker", `{"spec": {"more": true}}`)
 	asked(3, "the spec changed")
 }
 
 // A script that is edited answers anew, though no parent has changed.
 func TestEditedCustomizeScript(t *testing.T) {
-	w := newScene(t)
-	w.configMap("one", "", "1")
-	w.configMap("two", "", "2")
+	e := env.NewRunning(t)
+	e.ApplyConfigMap("one", "", "1")
+	e.ApplyConfigMap("two", "", "2")
 	script := func(name string) {
-		w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {related.js: %s}}", world.Quote(fmt.Sprintf(
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {related.js: %s}}", env.Quote(fmt.Sprintf(
 			"export const customize = () => ({relatedResources: [{apiVersion: \"v1\", resource: \"configmaps\", names: [%q], namespace: %q}]});\n"+
-				"export const sync = ({related}) => ({children: [], status: {said: Object.keys(related[\"ConfigMap.v1\"]).join()}});", name, w.Namespace))))
+				"export const sync = ({related}) => ({children: [], status: {said: Object.keys(related[\"ConfigMap.v1\"]).join()}});", name, e.Namespace))))
 	}
 	script("one")
-	w.define(composite, "", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}\ngenerateSelector: true", w.Group),
-		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: hooks}}]", w.Namespace),
+	e.DefineReady(env.Composite, "", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}\ngenerateSelector: true", e.Group),
+		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: hooks}}]", e.Namespace),
 		"hooks: {sync: {version: v2, script: {path: related.js}}, customize: {version: v2, script: {path: related.js}}}")
-	w.object("Thing", "asker", "", "")
-	w.shows("asker", w.Namespace+"/one")
+	e.ApplyThing("asker", "", "")
+	shows(e, "asker", e.Namespace+"/one")
 	script("two")
-	w.shows("asker", w.Namespace+"/two")
+	shows(e, "asker", e.Namespace+"/two")
 }

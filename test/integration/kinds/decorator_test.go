@@ -9,8 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // marker is metacontroller's annotation on attachments.
@@ -23,7 +22,7 @@ export function sync({object: {kind, metadata}}) {
   return {annotations: {seen: kind}, attachments: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name, namespace}, data: {text: metadata.name}}]};
 }`
 
-const attachments = "attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]"
+const attachments = "attachments: [" + env.UpdatedConfigMaps + "]"
 
 // deployment has no replicas, as nothing would run them.
 const deployment = `
@@ -38,54 +37,52 @@ spec:
     spec: {containers: [{name: web, image: web}]}`
 
 func TestDecoratesSeveralKinds(t *testing.T) {
-	w := newScene(t)
-	name := w.define(decorator, "", fmt.Sprintf(`resources:
+	e := env.NewRunning(t)
+	name := e.DefineReady(env.Decorator, "", fmt.Sprintf(`resources:
 - {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {decorate: "yes"}}}
 - {apiVersion: v1, resource: services, labelSelector: {matchLabels: {decorate: "yes"}}}
 - {apiVersion: apps/v1, resource: deployments, labelSelector: {matchLabels: {decorate: "yes"}}}
-- {apiVersion: v1, resource: namespaces, labelSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}}`, w.Group, w.Namespace), attachments, hooks(attaching, "sync"))
-	w.object("Thing", "web", `decorate: "yes"`, "")
-	w.Apply(`{apiVersion: v1, kind: Service, metadata: {name: web, labels: {decorate: "yes"}}, spec: {ports: [{port: 80}]}}`)
-	w.Apply(deployment)
-	w.Apply(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {ports: [{port: 80}]}}`)
+- {apiVersion: v1, resource: namespaces, labelSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}}`, e.Group, e.Namespace), attachments, env.Hooks(attaching, "sync"))
+	e.ApplyThing("web", `decorate: "yes"`, "")
+	e.Apply(`{apiVersion: v1, kind: Service, metadata: {name: web, labels: {decorate: "yes"}}, spec: {ports: [{port: 80}]}}`)
+	e.Apply(deployment)
+	e.Apply(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {ports: [{port: 80}]}}`)
 
-	things := w.resource("Thing")
-	w.Must(world.ConfigMaps, "thing-web", ownedBy(w.Must(things, "web", hasAnnotation("seen", "Thing"))))
-	w.Must(world.ConfigMaps, "service-web", ownedBy(w.Must(services, "web", hasAnnotation("seen", "Service"))))
-	w.Must(world.ConfigMaps, "deployment-web", ownedBy(w.Must(deployments, "web", hasAnnotation("seen", "Deployment"))))
-	namespace := w.OutsideNamespaces().Must(namespaces, w.Namespace, hasAnnotation("seen", "Namespace"))
-	w.Must(world.ConfigMaps, "namespace-"+w.Namespace, ownedBy(namespace))
-	w.Must(world.ConfigMaps, "thing-web", hasAnnotation(marker, name))
-	w.mustColumns(decorator, name, "True", "Loaded", "4")
+	things := e.Things()
+	e.WaitFor(env.ConfigMaps, "thing-web", env.OwnedBy(e.WaitFor(things, "web", env.HasAnnotation("seen", "Thing"))))
+	e.WaitFor(env.ConfigMaps, "service-web", env.OwnedBy(e.WaitFor(env.Services, "web", env.HasAnnotation("seen", "Service"))))
+	e.WaitFor(env.ConfigMaps, "deployment-web", env.OwnedBy(e.WaitFor(env.Deployments, "web", env.HasAnnotation("seen", "Deployment"))))
+	namespace := e.ClusterScope().WaitFor(env.Namespaces, e.Namespace, env.HasAnnotation("seen", "Namespace"))
+	e.WaitFor(env.ConfigMaps, "namespace-"+e.Namespace, env.OwnedBy(namespace))
+	e.WaitFor(env.ConfigMaps, "thing-web", env.HasAnnotation(marker, name))
+	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "4")
 
 	// A pass that changes nothing writes nothing.
-	w.Settled()
-	mark, before := w.Mark(), w.passes(decorator, name)
-	w.Patch(services, "web", `{"metadata": {"labels": {"touched": "yes"}}}`)
-	w.Patch(world.ConfigMaps, "thing-web", `{"metadata": {"labels": {"touched": "yes"}}}`)
-	w.mustPasses(decorator, name, before+2)
-	w.Settled()
-	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
-		t.Errorf("passes that change nothing write:\n%s", writes)
-	}
-	if other := w.Get(services, "other"); other.GetAnnotations()["seen"] != "" || w.Get(world.ConfigMaps, "service-other") != nil {
+	e.WaitForQuiet()
+	mark, before := e.Mark(), e.ReconcilesOf(env.Decorator, name, "success")
+	e.Patch(env.Services, "web", `{"metadata": {"labels": {"touched": "yes"}}}`)
+	e.Patch(env.ConfigMaps, "thing-web", `{"metadata": {"labels": {"touched": "yes"}}}`)
+	e.WaitForReconcilesOf(env.Decorator, name, before+2)
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes(), "passes that change nothing write")
+	if other := e.Get(env.Services, "other"); other.GetAnnotations()["seen"] != "" || e.Get(env.ConfigMaps, "service-other") != nil {
 		t.Errorf("an object that no rule selects is decorated: %v", other.Object)
 	}
 
 	// Attachments follow the hook, and go with their object.
-	w.Patch(world.ConfigMaps, "thing-web", `{"data": {"text": "drifted"}}`)
-	w.Must(world.ConfigMaps, "thing-web", hasText("web"))
-	w.Remove(things, w.Namespace, "web")
-	w.Gone(world.ConfigMaps, "thing-web", "")
-	w.Must(world.ConfigMaps, "service-web", nil)
+	e.Patch(env.ConfigMaps, "thing-web", `{"data": {"text": "drifted"}}`)
+	e.WaitFor(env.ConfigMaps, "thing-web", env.HasText("web"))
+	e.Delete(things, e.Namespace, "web")
+	e.WaitForDeletion(env.ConfigMaps, "thing-web", "")
+	e.WaitFor(env.ConfigMaps, "service-web", nil)
 }
 
 func TestDecoratorSelectors(t *testing.T) {
-	w := newScene(t)
-	name := w.define(decorator, "", fmt.Sprintf(`resources:
+	e := env.NewRunning(t)
+	name := e.DefineReady(env.Decorator, "", fmt.Sprintf(`resources:
 - {apiVersion: %[1]s/v1, resource: things, labelSelector: {matchLabels: {a: "1"}}, annotationSelector: {matchAnnotations: {b: "1"}}}
 - {apiVersion: %[1]s/v1, resource: things, labelSelector: {matchLabels: {c: "1"}}}
-- {apiVersion: %[1]s/v1, resource: things, annotationSelector: {matchExpressions: [{key: d, operator: In, values: [x, z]}]}}`, w.Group), attachments, hooks(attaching, "sync"))
+- {apiVersion: %[1]s/v1, resource: things, annotationSelector: {matchExpressions: [{key: d, operator: In, values: [x, z]}]}}`, e.Group), attachments, env.Hooks(attaching, "sync"))
 	cases := map[string]struct {
 		labels, annotations string
 		decorated           bool
@@ -101,47 +98,47 @@ func TestDecoratorSelectors(t *testing.T) {
 	}
 	var want []string
 	for name, tc := range cases {
-		w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", w.Group, name, tc.labels, tc.annotations))
+		e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", e.Group, name, tc.labels, tc.annotations))
 		if tc.decorated {
 			want = append(want, "thing-"+name)
 		}
 	}
 	slices.Sort(want)
 	decorated := func() []string {
-		return slices.DeleteFunc(w.names(world.ConfigMaps, ""), func(name string) bool { return !strings.HasPrefix(name, "thing-") })
+		return slices.DeleteFunc(e.Names(env.ConfigMaps, ""), func(name string) bool { return !strings.HasPrefix(name, "thing-") })
 	}
-	cluster.Eventually(t, world.Soon, func() error {
+	e.Eventually(func() error {
 		if got := decorated(); !slices.Equal(got, want) {
 			return fmt.Errorf("attachments are %q, want %q", got, want)
 		}
 		return nil
 	})
-	w.mustColumns(decorator, name, "True", "Loaded", "4")
-	w.Settled()
+	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "4")
+	e.WaitForQuiet()
 	if got := decorated(); !slices.Equal(got, want) {
 		t.Errorf("attachments are %q in the end, want %q", got, want)
 	}
 	// An annotation makes one more match, and one less.
-	w.Patch(w.resource("Thing"), "none", `{"metadata": {"annotations": {"d": "x"}}}`)
-	w.Must(world.ConfigMaps, "thing-none", nil)
-	w.mustColumns(decorator, name, "True", "Loaded", "5")
-	w.Patch(w.resource("Thing"), "both", `{"metadata": {"annotations": {"b": null}}}`)
-	w.mustColumns(decorator, name, "True", "Loaded", "4")
+	e.Patch(e.Things(), "none", `{"metadata": {"annotations": {"d": "x"}}}`)
+	e.WaitFor(env.ConfigMaps, "thing-none", nil)
+	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "5")
+	e.Patch(e.Things(), "both", `{"metadata": {"annotations": {"b": null}}}`)
+	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "4")
 }
 
 // answering gives what the object says in spec.answer, as JSON.
 const answering = `export const sync = ({object}) => JSON.parse(object.spec.answer);`
 
 // decorated applies a Thing whose decorator answers that.
-func (w *scene) decorated(name, answer string) {
-	w.T.Helper()
-	w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s}, spec: {answer: %s}}", w.Group, name, world.Quote(answer)))
+func decorated(e *env.Env, name, answer string) {
+	e.T.Helper()
+	e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s}, spec: {answer: %s}}", e.Group, name, env.Quote(answer)))
 }
 
 func TestDecoratorLabelsAndAnnotations(t *testing.T) {
-	w := newScene(t)
-	w.define(decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), hooks(answering, "sync"))
-	things := w.resource("Thing")
+	e := env.NewRunning(t)
+	e.DefineReady(env.Decorator, "", e.Targets("things", ""), env.Hooks(answering, "sync"))
+	things := e.Things()
 	has := func(want string) func(*unstructured.Unstructured) error {
 		return func(o *unstructured.Unstructured) error {
 			if got := fmt.Sprint(o.GetLabels(), o.GetAnnotations()); got != want {
@@ -150,50 +147,42 @@ func TestDecoratorLabelsAndAnnotations(t *testing.T) {
 			return nil
 		}
 	}
-	w.decorated("a", `{}`)
-	w.Patch(things, "a", `{"metadata": {"labels": {"own": "1", "drop": "1"}, "annotations": {"own": "1", "drop": "1"}}}`)
-	w.decorated("a", `{"labels": {"set": "1", "drop": null, "never": null}, "annotations": {"set": "1", "drop": null}}`)
-	w.Must(things, "a", has("map[own:1 set:1] map[own:1 set:1]"))
-	w.decorated("a", `{"labels": {"set": "2"}, "annotations": null}`)
-	w.Must(things, "a", has("map[own:1 set:2] map[own:1 set:1]"))
-	w.decorated("a", `{"labels": {"set": null}}`)
-	w.Must(things, "a", has("map[own:1] map[own:1 set:1]"))
-	w.decorated("a", `{"labels": {"set": 1}}`)
-	w.MustEvent("a", "SyncError", "HookResponseInvalid: sync hook: ", `labels["set"]: must be a string`)
-	w.Must(things, "a", has("map[own:1] map[own:1 set:1]"))
+	decorated(e, "a", `{}`)
+	e.Patch(things, "a", `{"metadata": {"labels": {"own": "1", "drop": "1"}, "annotations": {"own": "1", "drop": "1"}}}`)
+	decorated(e, "a", `{"labels": {"set": "1", "drop": null, "never": null}, "annotations": {"set": "1", "drop": null}}`)
+	e.WaitFor(things, "a", has("map[own:1 set:1] map[own:1 set:1]"))
+	decorated(e, "a", `{"labels": {"set": "2"}, "annotations": null}`)
+	e.WaitFor(things, "a", has("map[own:1 set:2] map[own:1 set:1]"))
+	decorated(e, "a", `{"labels": {"set": null}}`)
+	e.WaitFor(things, "a", has("map[own:1] map[own:1 set:1]"))
+	decorated(e, "a", `{"labels": {"set": 1}}`)
+	e.WaitForEvent("a", "SyncError", "HookResponseInvalid: sync hook: ", `labels["set"]: must be a string`)
+	e.WaitFor(things, "a", has("map[own:1] map[own:1 set:1]"))
 }
 
 func TestDecoratorStatus(t *testing.T) {
-	w := newScene(t)
-	w.define(decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), hooks(answering, "sync"))
-	things := w.resource("Thing")
-	has := func(want string) func(*unstructured.Unstructured) error {
-		return func(o *unstructured.Unstructured) error {
-			if got := fmt.Sprint(o.Object["status"]); got != want {
-				return fmt.Errorf("status is %s, want %s", got, want)
-			}
-			return nil
-		}
-	}
-	w.decorated("a", `{}`)
-	w.Patch(things, "a", `{"status": {"count": 7, "said": "theirs"}}`, "status")
+	e := env.NewRunning(t)
+	e.DefineReady(env.Decorator, "", e.Targets("things", ""), env.Hooks(answering, "sync"))
+	things := e.Things()
+	decorated(e, "a", `{}`)
+	e.Patch(things, "a", `{"status": {"count": 7, "said": "theirs"}}`, "status")
 	for n, answer := range []string{`{"labels": {"n": "0"}}`, `{"labels": {"n": "1"}, "status": null}`} {
-		w.decorated("a", answer)
-		w.Must(things, "a", func(o *unstructured.Unstructured) error {
+		decorated(e, "a", answer)
+		e.WaitFor(things, "a", func(o *unstructured.Unstructured) error {
 			if o.GetLabels()["n"] != fmt.Sprint(n) {
 				return fmt.Errorf("the answer %s has not been heeded", answer)
 			}
 			return nil
 		})
-		w.Settled()
-		if err := has("map[count:7 said:theirs]")(w.Get(things, "a")); err != nil {
+		e.WaitForQuiet()
+		if err := env.HasField("map[count:7 said:theirs]", "status")(e.Get(things, "a")); err != nil {
 			t.Error(err)
 		}
 	}
-	w.decorated("a", `{"status": {"said": "ours"}}`)
-	w.Must(things, "a", has("map[said:ours]"))
-	w.decorated("a", `{"status": {}}`)
-	w.Must(things, "a", has("map[]"))
+	decorated(e, "a", `{"status": {"said": "ours"}}`)
+	e.WaitFor(things, "a", env.HasField("map[said:ours]", "status"))
+	decorated(e, "a", `{"status": {}}`)
+	e.WaitFor(things, "a", env.HasField("map[]", "status"))
 }
 
 // attachingNamed attaches one ConfigMap, and says in an annotation of the object what it is shown.
@@ -206,60 +195,60 @@ export const sync = ({object, attachments}) => ({
 }
 
 func TestDecoratorsOnOneObject(t *testing.T) {
-	w := newScene(t)
-	target := fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group)
-	one := w.define(decorator, "-one", target, attachments, hooks(attachingNamed("-one", "one"), "sync"))
-	two := w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-two", "two"), "sync"))
-	parent := w.object("Thing", "a", "", "")
+	e := env.NewRunning(t)
+	target := e.Targets("things", "")
+	one := e.DefineReady(env.Decorator, "-one", target, attachments, env.Hooks(attachingNamed("-one", "one"), "sync"))
+	two := e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-two", "two"), "sync"))
+	parent := e.ApplyThing("a", "", "")
 	for text, name := range map[string]string{"one": one, "two": two} {
-		w.Must(w.resource("Thing"), "a", hasAnnotation(text, w.Namespace+"/a-"+text))
-		w.Must(world.ConfigMaps, "a-"+text, ownedBy(parent))
-		w.Must(world.ConfigMaps, "a-"+text, hasAnnotation(marker, name))
+		e.WaitFor(e.Things(), "a", env.HasAnnotation(text, e.Namespace+"/a-"+text))
+		e.WaitFor(env.ConfigMaps, "a-"+text, env.OwnedBy(parent))
+		e.WaitFor(env.ConfigMaps, "a-"+text, env.HasAnnotation(marker, name))
 	}
-	w.Settled()
+	e.WaitForQuiet()
 
 	// One that wants the other's attachment is refused it, and told why.
-	w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-one", "two"), "sync"))
-	w.Gone(world.ConfigMaps, "a-two", "")
-	w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "another definition made it")
-	w.Must(world.ConfigMaps, "a-one", hasText("one"))
+	e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-one", "two"), "sync"))
+	e.WaitForDeletion(env.ConfigMaps, "a-two", "")
+	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "another definition made it")
+	e.WaitFor(env.ConfigMaps, "a-one", env.HasText("one"))
 
 	// What was attached by a definition that is gone stays.
-	w.Remove(definitionsOf(decorator), "", one)
-	w.define(decorator, "-two", target, attachments, hooks(attachingNamed("-two", "two"), "sync"))
-	w.Must(world.ConfigMaps, "a-two", ownedBy(parent))
-	w.Must(world.ConfigMaps, "a-one", ownedBy(parent))
+	e.Delete(env.Definitions(env.Decorator), "", one)
+	e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-two", "two"), "sync"))
+	e.WaitFor(env.ConfigMaps, "a-two", env.OwnedBy(parent))
+	e.WaitFor(env.ConfigMaps, "a-one", env.OwnedBy(parent))
 }
 
 // What nobody owns is not a decorator's, be it marked as its own.
 func TestDecoratorNeverAdopts(t *testing.T) {
-	w := newScene(t)
-	name := w.Namespace
-	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker, name))
-	w.define(decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), attachments, hooks(attachingNamed("-one", "made"), "sync"))
-	w.object("Thing", "a", "", "")
-	event := w.MustEvent("a", "AlreadyOwned", "ConfigMap "+w.Namespace+"/a-one", "has no owner")
+	e := env.NewRunning(t)
+	name := e.Namespace
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker, name))
+	e.DefineReady(env.Decorator, "", e.Targets("things", ""), attachments, env.Hooks(attachingNamed("-one", "made"), "sync"))
+	e.ApplyThing("a", "", "")
+	event := e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "has no owner")
 	if strings.Contains(event.Message, "so that it is adopted") {
 		t.Errorf("the event %q advises an adoption, which there is none of", event.Message)
 	}
-	found := w.Get(world.ConfigMaps, "a-one")
-	if err := errors.Join(ownedBy(nil)(found), hasText("found")(found)); err != nil {
+	found := e.Get(env.ConfigMaps, "a-one")
+	if err := errors.Join(env.OwnedBy(nil)(found), env.HasText("found")(found)); err != nil {
 		t.Error(err)
 	}
-	w.Remove(world.ConfigMaps, w.Namespace, "a-one")
-	w.Must(world.ConfigMaps, "a-one", hasText("made"))
+	e.Delete(env.ConfigMaps, e.Namespace, "a-one")
+	e.WaitFor(env.ConfigMaps, "a-one", env.HasText("made"))
 }
 
 // Related objects are shown to decorators too, whose customize hook is asked about a "parent".
 func TestDecoratorWithRelatedObjects(t *testing.T) {
-	w := newScene(t)
-	w.define(decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group), hooks(`
+	e := env.NewRunning(t)
+	e.DefineReady(env.Decorator, "", e.Targets("things", ""), env.Hooks(`
 export const customize = ({parent}) => ({relatedResources: [{apiVersion: "v1", resource: "namespaces", names: [parent.metadata.namespace]}]});
 export const sync = ({object, related}) => ({labels: {tier: related["Namespace.v1"][object.metadata.namespace].metadata.labels.tier ?? null}});`, "sync", "customize"))
-	w.object("Thing", "a", "", "")
+	e.ApplyThing("a", "", "")
 	for _, tier := range []string{"front", "back"} {
-		w.label(w.Namespace, `{"tier": "`+tier+`"}`)
-		w.Must(w.resource("Thing"), "a", func(o *unstructured.Unstructured) error {
+		label(e, e.Namespace, `{"tier": "`+tier+`"}`)
+		e.WaitFor(e.Things(), "a", func(o *unstructured.Unstructured) error {
 			if got := o.GetLabels()["tier"]; got != tier {
 				return fmt.Errorf("label tier is %q, want %q", got, tier)
 			}

@@ -4,130 +4,113 @@ import (
 	"fmt"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestConditions follows decorators and maps whose resources come late and go, and whose scripts are wrong.
 func TestConditions(t *testing.T) {
 	cases := map[string]struct {
 		kind, hook, missing, field string
-		spec                       func(w *scene) string
+		spec                       func(e *env.Env) string
 	}{
-		"dec-target": {decorator, "sync", "gizmos", "spec.resources[1]", func(w *scene) string {
-			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}, {apiVersion: %[1]s/v1, resource: gizmos}]", w.Group)
+		"dec-target": {env.Decorator, "sync", "gizmos", "spec.resources[1]", func(e *env.Env) string {
+			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}, {apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
 		}},
-		"dec-attachment": {decorator, "sync", "gizmos", "spec.attachments[0]", func(w *scene) string {
-			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}]\nattachments: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group)
+		"dec-attachment": {env.Decorator, "sync", "gizmos", "spec.attachments[0]", func(e *env.Env) string {
+			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}]\nattachments: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
 		}},
-		"map-parent": {mapping, "map", "gizmos", "spec.parentResource", func(w *scene) string {
-			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: gizmos}\ninputResources: [{apiVersion: v1, resource: configmaps}]", w.Group)
+		"map-parent": {env.Map, "map", "gizmos", "spec.parentResource", func(e *env.Env) string {
+			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: gizmos}\ninputResources: [{apiVersion: v1, resource: configmaps}]", e.Group)
 		}},
-		"map-input": {mapping, "map", "gizmos", "spec.inputResources[0]", func(w *scene) string {
-			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\ninputResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group)
+		"map-input": {env.Map, "map", "gizmos", "spec.inputResources[0]", func(e *env.Env) string {
+			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\ninputResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
 		}},
-		"map-output": {mapping, "map", "gizmos", "spec.outputResources[0]", func(w *scene) string {
-			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\ninputResources: [{apiVersion: v1, resource: configmaps}]\noutputResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group)
+		"map-output": {env.Map, "map", "gizmos", "spec.outputResources[0]", func(e *env.Env) string {
+			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\ninputResources: [{apiVersion: v1, resource: configmaps}]\noutputResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
 		}},
 	}
-	w := newScene(t)
+	e := env.NewRunning(t)
 	for name, tc := range cases {
-		w.applyDefinition(tc.kind, w.Namespace+"-"+name, tc.spec(w), hooks("export const "+tc.hook+" = () => ({outputs: [], attachments: []});", tc.hook))
+		e.Define(tc.kind, "-"+name, tc.spec(e), env.Hooks("export const "+tc.hook+" = () => ({outputs: [], attachments: []});", tc.hook))
 	}
 	all := func(check func(kind, name, field string)) {
 		t.Helper()
 		for name, tc := range cases {
-			check(tc.kind, w.Namespace+"-"+name, tc.field)
+			check(tc.kind, e.Namespace+"-"+name, tc.field)
 		}
 	}
 	missing := func(kind, name, field string) {
 		t.Helper()
-		w.mustCondition(kind, name, "Accepted", "False", "ResourceNotFound", field, "gizmos")
-		w.mustCondition(kind, name, "Ready", "False", "NotAccepted")
-		w.MustEvent(name, "CreateError", field, "gizmos")
+		e.WaitForConditionOf(kind, name, "Accepted", "False", "ResourceNotFound", field, "gizmos")
+		e.WaitForConditionOf(kind, name, "Ready", "False", "NotAccepted")
+		e.WaitForEvent(name, "CreateError", field, "gizmos")
 	}
 	all(missing)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
-	all(func(kind, name, _ string) { w.mustCondition(kind, name, "Accepted", "True") })
-	all(func(kind, name, _ string) { w.ready(kind, name) })
-	w.Remove(world.CRDs, "", "gizmos."+w.Group)
+	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
+	all(func(kind, name, _ string) { e.WaitForConditionOf(kind, name, "Accepted", "True") })
+	all(func(kind, name, _ string) { e.WaitUntilReady(kind, name) })
+	e.Delete(env.CRDs, "", "gizmos."+e.Group)
 	all(missing)
-	w.mustColumns(decorator, w.Namespace+"-dec-target", "False", "NotAccepted", "")
-}
-
-// applyDefinition applies a definition and does not wait.
-func (w *scene) applyDefinition(kind, name, spec, hooks string) {
-	w.T.Helper()
-	w.Apply(fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec:\n%s", world.Composites.GroupVersion(), kind, name, world.Indent(spec+"\n"+hooks)))
-	if kind != composite {
-		w.T.Cleanup(func() { w.Remove(definitionsOf(kind), "", name) })
-	}
+	e.WaitForColumns(env.Decorator, e.Namespace+"-dec-target", "False", "NotAccepted", "")
 }
 
 // TestInvalidScripts has decorators and maps go on with the spec before.
 func TestInvalidScripts(t *testing.T) {
-	w := newScene(t)
+	e := env.NewRunning(t)
 	for kind, spec := range map[string]string{
-		decorator: fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]", w.Group),
-		mapping:   fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}\ninputResources: [{apiVersion: v1, resource: configmaps}]", w.Group),
+		env.Decorator: e.Targets("things", ""),
+		env.Map:       fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}\ninputResources: [{apiVersion: v1, resource: configmaps}]", e.Group),
 	} {
-		hook := map[string]string{decorator: "sync", mapping: "map"}[kind]
-		name := w.define(kind, "", spec, hooks("export const "+hook+" = () => ({});", hook))
-		w.applyDefinition(kind, name, spec, hooks("export const "+hook+" = ) => ({});", hook))
-		w.mustCondition(kind, name, "ScriptsReady", "False", "ScriptInvalid", "inline-"+hook+".js:1:")
-		w.mustCondition(kind, name, "Ready", "False", "EarlierSpecServes")
-		w.mustColumns(kind, name, "False", "ScriptInvalid", "0")
+		hook := map[string]string{env.Decorator: "sync", env.Map: "map"}[kind]
+		name := e.DefineReady(kind, "", spec, env.Hooks("export const "+hook+" = () => ({});", hook))
+		e.Define(kind, "", spec, env.Hooks("export const "+hook+" = ) => ({});", hook))
+		e.WaitForConditionOf(kind, name, "ScriptsReady", "False", "ScriptInvalid", "inline-"+hook+".js:1:")
+		e.WaitForConditionOf(kind, name, "Ready", "False", "EarlierSpecServes")
+		e.WaitForColumns(kind, name, "False", "ScriptInvalid", "0")
 	}
 }
 
 // TestTargetLabelSelector lets a definition go that loses its label: nothing is written any more, finalizers stay.
 func TestTargetLabelSelector(t *testing.T) {
-	w := newScene(t, "--target-label-selector=team=blue")
-	labelled := func(kind, name, labels string) {
+	e := env.NewRunning(t, "--target-label-selector=team=blue")
+	label := func(kind, name, labels string) {
 		t.Helper()
-		_, err := w.Cluster.Dynamic().Resource(definitionsOf(kind)).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata": {"labels": `+labels+`}}`), metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e.PatchDefinition(kind, name, `{"metadata": {"labels": `+labels+`}}`)
 	}
-	things := w.resource("Thing")
+	things := e.Things()
 	var all []*finalizing
-	for _, kind := range []string{composite, decorator} {
-		f := &finalizing{scene: w, kind: kind, set: map[string]string{composite: "c", decorator: "d"}[kind]}
-		f.name = w.Namespace + "-" + f.set
+	for _, kind := range []string{env.Composite, env.Decorator} {
+		f := &finalizing{Env: e, kind: kind, set: map[string]string{env.Composite: "c", env.Decorator: "d"}[kind]}
+		f.name = e.Namespace + "-" + f.set
 		all = append(all, f)
-		w.applyDefinition(kind, f.name, w.parentsAre(kind, f.set), hooks(scriptFor(kind, teardown), "sync", "finalize"))
-		w.object("Thing", f.set, "set: "+f.set, fmt.Sprintf("count: 1\nselector: {matchLabels: {thing: %q}}", f.set))
+		e.Define(kind, "-"+f.set, parentsAre(e, kind, f.set), env.Hooks(scriptFor(kind, teardown), "sync", "finalize"))
+		e.ApplyThing(f.set, "set: "+f.set, fmt.Sprintf("count: 1\nselector: {matchLabels: {thing: %q}}", f.set))
 	}
-	w.Settled()
+	e.WaitForQuiet()
 	for _, f := range all {
-		if err := held(f.finalizer(), false)(w.Get(things, f.set)); err != nil {
+		if err := env.HasFinalizer(f.finalizer(), false)(e.Get(things, f.set)); err != nil {
 			t.Errorf("a definition without the label is hosted: %v", err)
 		}
-		labelled(f.kind, f.name, `{"team": "blue"}`)
-		w.ready(f.kind, f.name)
-		w.Must(world.ConfigMaps, f.set+"-0", nil)
+		label(f.kind, f.name, `{"team": "blue"}`)
+		e.WaitUntilReady(f.kind, f.name)
+		e.WaitFor(env.ConfigMaps, f.set+"-0", nil)
 	}
 
 	for _, f := range all {
-		labelled(f.kind, f.name, `{"team": "red"}`)
-		w.MustEvent(f.name, "Stopped")
-		w.mustCondition(f.kind, f.name, "Ready", "Unknown", "NotHosted", "--target-label-selector=team=blue")
+		label(f.kind, f.name, `{"team": "red"}`)
+		e.WaitForEvent(f.name, "Stopped")
+		e.WaitForConditionOf(f.kind, f.name, "Ready", "Unknown", "NotHosted", "--target-label-selector=team=blue")
 	}
-	mark := w.Mark()
+	mark := e.Mark()
 	for _, f := range all {
-		w.Patch(things, f.set, `{"spec": {"count": 2}}`)
+		e.Patch(things, f.set, `{"spec": {"count": 2}}`)
 	}
-	w.Settled()
-	if writes := w.Requests(mark).Writes(); len(writes) > 0 {
-		t.Errorf("what was let go is still written:\n%s", writes)
-	}
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes(), "what was let go is still written")
 	for _, f := range all {
-		w.Must(things, f.set, held(f.finalizer(), true))
-		labelled(f.kind, f.name, `{"team": "blue"}`)
-		w.Must(world.ConfigMaps, f.set+"-1", nil)
-		w.ready(f.kind, f.name)
+		e.WaitFor(things, f.set, env.HasFinalizer(f.finalizer(), true))
+		label(f.kind, f.name, `{"team": "blue"}`)
+		e.WaitFor(env.ConfigMaps, f.set+"-1", nil)
+		e.WaitUntilReady(f.kind, f.name)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // teardown makes spec.count ConfigMaps, and takes them down one by one, the last first. With spec.hold it never ends.
@@ -28,7 +28,7 @@ export function finalize({PARENT: {spec}, CHILDREN: observed}) {
 
 // scriptFor puts the names that a kind's hooks have for parent and children into a script.
 func scriptFor(kind, script string) string {
-	if kind == decorator {
+	if kind == env.Decorator {
 		return strings.NewReplacer("PARENT", "object", "CHILDREN", "attachments").Replace(script)
 	}
 	return strings.NewReplacer("PARENT", "parent", "CHILDREN", "children").Replace(script)
@@ -38,18 +38,9 @@ func finalizerOf(kind, name string) string {
 	return "metacontroller.io/" + strings.ToLower(kind) + "-" + name
 }
 
-func held(finalizer string, want bool) func(*unstructured.Unstructured) error {
-	return func(o *unstructured.Unstructured) error {
-		if got := slices.Contains(o.GetFinalizers(), finalizer); got != want {
-			return fmt.Errorf("%s has finalizers %q, want %s among them: %v", o.GetName(), o.GetFinalizers(), finalizer, want)
-		}
-		return nil
-	}
-}
-
 // finalizing is a definition with a finalize hook.
 type finalizing struct {
-	*scene
+	*env.Env
 	kind, set, name string
 }
 
@@ -58,25 +49,23 @@ func (f *finalizing) finalizer() string { return finalizerOf(f.kind, f.name) }
 // define applies the definition with the named hooks.
 func (f *finalizing) define(names ...string) {
 	f.T.Helper()
-	f.name = f.scene.define(f.kind, "-"+f.set, f.parentsAre(f.kind, f.set), hooks(scriptFor(f.kind, teardown), names...))
+	f.name = f.Env.DefineReady(f.kind, "-"+f.set, parentsAre(f.Env, f.kind, f.set), env.Hooks(scriptFor(f.kind, teardown), names...))
 }
 
 // parent applies a Thing of the definition, and waits until it is held and has its children.
 func (f *finalizing) parent(name string, count int, more string) *unstructured.Unstructured {
 	f.T.Helper()
-	f.object("Thing", name, "set: "+f.set, fmt.Sprintf("count: %d\nselector: {matchLabels: {thing: %q}}\n%s", count, name, more))
+	f.ApplyThing(name, "set: "+f.set, fmt.Sprintf("count: %d\nselector: {matchLabels: {thing: %q}}\n%s", count, name, more))
 	for n := range count {
-		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", name, n), nil)
+		f.WaitFor(env.ConfigMaps, fmt.Sprintf("%s-%d", name, n), nil)
 	}
-	return f.Must(f.resource("Thing"), name, held(f.finalizer(), true))
+	return f.WaitFor(f.Things(), name, env.HasFinalizer(f.finalizer(), true))
 }
 
 // delete deletes a Thing with a propagation policy.
 func (f *finalizing) delete(name string, policy metav1.DeletionPropagation) {
 	f.T.Helper()
-	if err := f.In(f.resource("Thing")).Delete(f.T.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
-		f.T.Fatal(err)
-	}
+	f.NoError(f.In(f.Things()).Delete(f.T.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}))
 }
 
 // deletions are the ConfigMaps that libretto deleted, in order.
@@ -101,16 +90,16 @@ func TestFinalize(t *testing.T) {
 		"stuck":      definitionDeletedUnderDeletingParent,
 		"failing":    failingHookHolds,
 	}
-	w := newScene(t)
-	for _, kind := range []string{composite, decorator} {
+	e := env.NewRunning(t)
+	for _, kind := range []string{env.Composite, env.Decorator} {
 		for name, run := range scenarios {
 			t.Run(kind+"/"+name, func(t *testing.T) {
-				w := w.with(t)
-				f := &finalizing{scene: w, kind: kind, set: name + "-" + strings.ToLower(kind[:1])}
+				e := e.WithT(t)
+				f := &finalizing{Env: e, kind: kind, set: name + "-" + strings.ToLower(kind[:1])}
 				f.define("sync", "finalize")
 				run(f)
-				w.Remove(definitionsOf(kind), "", f.name)
-				w.MustEvent(f.name, "Stopped") // Until then it takes its finalizer off, which the next one would take for writes of its own.
+				e.Delete(env.Definitions(kind), "", f.name)
+				e.WaitForEvent(f.name, "Stopped") // Until then it takes its finalizer off, which the next one would take for writes of its own.
 			})
 		}
 	}
@@ -129,12 +118,12 @@ func teardownIsOrdered(f *finalizing) {
 	parent := f.parent(f.set, 4, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationBackground)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(f.Things(), f.set, parent.GetUID())
 	want := []string{f.set + "-3", f.set + "-2", f.set + "-1", f.set + "-0"}
 	if got := f.deletions(mark); !slices.Equal(got, want) {
 		f.T.Errorf("children were deleted in the order %q, want %q", got, want)
 	}
-	if left := f.names(world.ConfigMaps, "thing="+f.set); len(left) > 0 {
+	if left := f.Names(env.ConfigMaps, "thing="+f.set); len(left) > 0 {
 		f.T.Errorf("the parent is gone before its children %q", left)
 	}
 }
@@ -144,8 +133,8 @@ func foregroundDeletion(f *finalizing) {
 	parent := f.parent(f.set, 3, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationForeground)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
-	f.mustNames(world.ConfigMaps, "thing="+f.set)
+	f.WaitForDeletion(f.Things(), f.set, parent.GetUID())
+	f.WaitForNames(env.ConfigMaps, "thing="+f.set)
 	f.mustStandBack(mark, f.set)
 }
 
@@ -154,9 +143,7 @@ func foregroundDeletion(f *finalizing) {
 func (f *finalizing) mustStandBack(since cluster.Mark, parent string) {
 	f.T.Helper()
 	all, err := f.Cluster.Requests(f.T.Context(), since, "")
-	if err != nil {
-		f.T.Fatal(err)
-	}
+	f.NoError(err)
 	writes := all.Writes().In(f.Namespace).Filter(func(r cluster.Request) bool { return r.Resource != "events" })
 	// In the order of their coming: who reacts to a write may have an answer before its writer has.
 	slices.SortStableFunc(writes, func(a, b cluster.Request) int { return a.Time.Compare(b.Time) })
@@ -165,7 +152,7 @@ func (f *finalizing) mustStandBack(since cluster.Mark, parent string) {
 		switch {
 		case r.Name == parent && strings.Contains(r.UserAgent, "generic-garbage-collector"):
 			collected = true
-		case r.Resource == "configmaps" && strings.HasPrefix(r.UserAgent, world.Agent) && (!collected || succeeded(r)):
+		case r.Resource == "configmaps" && strings.HasPrefix(r.UserAgent, env.UserAgent) && (!collected || succeeded(r)):
 			f.T.Errorf("%s, where the garbage collector was to be left alone:\n%s", r, writes)
 		}
 	}
@@ -175,41 +162,39 @@ func orphanDeletion(f *finalizing) {
 	parent := f.parent(f.set, 2, "")
 	mark := f.Mark()
 	f.delete(f.set, metav1.DeletePropagationOrphan)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.WaitForDeletion(f.Things(), f.set, parent.GetUID())
 	for n := range 2 {
-		f.Must(world.ConfigMaps, fmt.Sprintf("%s-%d", f.set, n), ownedBy(nil))
+		f.WaitFor(env.ConfigMaps, fmt.Sprintf("%s-%d", f.set, n), env.OwnedBy(nil))
 	}
 	f.mustStandBack(mark, f.set)
 }
 
 func optOut(f *finalizing) {
 	parent := f.parent(f.set, 2, "")
-	f.Patch(f.resource("Thing"), f.set, `{"metadata": {"labels": {"set": "none"}}}`)
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
-	f.mustNames(world.ConfigMaps, "thing="+f.set)
+	f.Patch(f.Things(), f.set, `{"metadata": {"labels": {"set": "none"}}}`)
+	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), false))
+	f.WaitForNames(env.ConfigMaps, "thing="+f.set)
 
 	// It is nobody's, until it comes back.
 	mark := f.Mark()
-	f.Patch(f.resource("Thing"), f.set, `{"spec": {"count": 1}}`)
+	f.Patch(f.Things(), f.set, `{"spec": {"count": 1}}`)
 	f.parent(f.set+"-witness", 1, "")
-	if writes := f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }); len(writes) > 0 {
-		f.T.Errorf("a parent that has opted out is written:\n%s", writes)
-	}
-	f.Patch(f.resource("Thing"), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
+	f.NoRequests(f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }), "a parent that has opted out is written")
+	f.Patch(f.Things(), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
+	f.WaitFor(env.ConfigMaps, f.set+"-0", env.OwnedBy(parent))
+	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), true))
 }
 
 func hookRemoved(f *finalizing) {
 	f.parent(f.set, 1, "")
 	mark := f.Mark()
-	if _, err := f.Cluster.Dynamic().Resource(definitionsOf(f.kind)).Patch(f.T.Context(), f.name, "application/merge-patch+json",
+	if _, err := f.Cluster.Dynamic().Resource(env.Definitions(f.kind)).Patch(f.T.Context(), f.name, "application/merge-patch+json",
 		[]byte(`{"spec": {"hooks": {"finalize": null}}}`), metav1.PatchOptions{}); err != nil {
 		f.T.Fatal(err)
 	}
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), false))
-	f.Patch(f.resource("Thing"), f.set, `{"spec": {"count": 2}}`)
-	f.Must(world.ConfigMaps, f.set+"-1", nil)
+	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), false))
+	f.Patch(f.Things(), f.set, `{"spec": {"count": 2}}`)
+	f.WaitFor(env.ConfigMaps, f.set+"-1", nil)
 	if deleted := f.deletions(mark); len(deleted) > 0 {
 		f.T.Errorf("%q were deleted", deleted)
 	}
@@ -220,11 +205,11 @@ func definitionDeleted(f *finalizing) {
 		f.parent(fmt.Sprintf("%s-%d", f.set, n), 1, "")
 	}
 	mark := f.Mark()
-	f.Remove(definitionsOf(f.kind), "", f.name)
+	f.Delete(env.Definitions(f.kind), "", f.name)
 	for n := range 5 {
 		name := fmt.Sprintf("%s-%d", f.set, n)
-		parent := f.Must(f.resource("Thing"), name, held(f.finalizer(), false))
-		f.Must(world.ConfigMaps, name+"-0", ownedBy(parent))
+		parent := f.WaitFor(f.Things(), name, env.HasFinalizer(f.finalizer(), false))
+		f.WaitFor(env.ConfigMaps, name+"-0", env.OwnedBy(parent))
 	}
 	if deleted := f.deletions(mark); len(deleted) > 0 {
 		f.T.Errorf("%q were deleted with the definition", deleted)
@@ -234,48 +219,48 @@ func definitionDeleted(f *finalizing) {
 func definitionDeletedUnderDeletingParent(f *finalizing) {
 	parent := f.parent(f.set, 1, "hold: true")
 	f.delete(f.set, metav1.DeletePropagationBackground)
-	f.Must(f.resource("Thing"), f.set, func(o *unstructured.Unstructured) error {
+	f.WaitFor(f.Things(), f.set, func(o *unstructured.Unstructured) error {
 		if o.GetDeletionTimestamp() == nil {
 			return fmt.Errorf("%s is not being deleted", o.GetName())
 		}
 		return nil
 	})
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
-	f.Remove(definitionsOf(f.kind), "", f.name)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
-	f.Gone(world.ConfigMaps, f.set+"-0", "")
+	f.WaitFor(env.ConfigMaps, f.set+"-0", env.OwnedBy(parent))
+	f.Delete(env.Definitions(f.kind), "", f.name)
+	f.WaitForDeletion(f.Things(), f.set, parent.GetUID())
+	f.WaitForDeletion(env.ConfigMaps, f.set+"-0", "")
 }
 
 // A finalize hook that fails leaves everything as it is, and is asked again.
 func failingHookHolds(f *finalizing) {
 	parent := f.parent(f.set, 1, "hold: true")
 	f.delete(f.set, metav1.DeletePropagationBackground)
-	f.Patch(f.resource("Thing"), f.set, `{"spec": {"broken": true}}`)
-	f.MustEvent(f.set, "SyncError", "HookFailed: finalize hook: ", "broken")
-	f.Must(f.resource("Thing"), f.set, held(f.finalizer(), true))
-	f.Must(world.ConfigMaps, f.set+"-0", ownedBy(parent))
-	f.Patch(f.resource("Thing"), f.set, `{"spec": {"hold": false, "broken": false}}`)
-	f.Gone(f.resource("Thing"), f.set, parent.GetUID())
+	f.Patch(f.Things(), f.set, `{"spec": {"broken": true}}`)
+	f.WaitForEvent(f.set, "SyncError", "HookFailed: finalize hook: ", "broken")
+	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), true))
+	f.WaitFor(env.ConfigMaps, f.set+"-0", env.OwnedBy(parent))
+	f.Patch(f.Things(), f.set, `{"spec": {"hold": false, "broken": false}}`)
+	f.WaitForDeletion(f.Things(), f.set, parent.GetUID())
 }
 
 // The deletion of a CRD deletes its objects, which are finalized like others.
 func TestFinalizeAndCRDDeleted(t *testing.T) {
-	w := newScene(t)
-	for _, kind := range []string{composite, decorator} {
-		f := &finalizing{scene: w, kind: kind, set: strings.ToLower(kind[:1])}
+	e := env.NewRunning(t)
+	for _, kind := range []string{env.Composite, env.Decorator} {
+		f := &finalizing{Env: e, kind: kind, set: strings.ToLower(kind[:1])}
 		f.define("sync", "finalize")
 		f.parent(f.set, 2, "")
 	}
-	mark := w.Mark()
-	w.Remove(world.CRDs, "", "things."+w.Group)
-	cluster.Eventually(t, world.Soon, func() error {
-		_, err := w.Cluster.Dynamic().Resource(world.CRDs).Get(t.Context(), "things."+w.Group, metav1.GetOptions{})
+	mark := e.Mark()
+	e.Delete(env.CRDs, "", "things."+e.Group)
+	e.Eventually(func() error {
+		_, err := e.Cluster.Dynamic().Resource(env.CRDs).Get(t.Context(), "things."+e.Group, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the CRD is still being deleted (%v)", err)
 		}
 		return nil
 	})
-	got := (&finalizing{scene: w}).deletions(mark)
+	got := (&finalizing{Env: e}).deletions(mark)
 	slices.Sort(got)
 	if want := []string{"c-0", "c-1", "d-0", "d-1"}; !slices.Equal(got, want) {
 		t.Errorf("%q were taken down, want %q", got, want)
@@ -284,37 +269,37 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 
 // A definition that no longer runs, because a resource of its spec has gone, must not leave undeletable parents either.
 func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
-	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
-	f := &finalizing{scene: w, kind: composite, set: "s"}
-	f.name = w.define(composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", w.Group),
-		hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
+	e := env.NewRunning(t)
+	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
+	f := &finalizing{Env: e, kind: env.Composite, set: "s"}
+	f.name = e.DefineReady(env.Composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group),
+		env.Hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
 	f.parent("a", 0, "")
-	w.Remove(world.CRDs, "", "gizmos."+w.Group)
-	w.mustCondition(composite, f.name, "Ready", "False", "NotAccepted")
-	w.Remove(world.Composites, "", f.name)
-	w.Must(w.resource("Thing"), "a", held(f.finalizer(), false))
+	e.Delete(env.CRDs, "", "gizmos."+e.Group)
+	e.WaitForConditionOf(env.Composite, f.name, "Ready", "False", "NotAccepted")
+	e.Delete(env.CompositeControllers, "", f.name)
+	e.WaitFor(e.Things(), "a", env.HasFinalizer(f.finalizer(), false))
 }
 
 // A kind that a decorator no longer has is let go, and only that one: the finalizer of the others is not taken off in between.
 func TestFinalizeAndTargetDropped(t *testing.T) {
-	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
-	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", w.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", w.Group)
-	script := hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
-	name := w.define(decorator, "", "resources: ["+things+", "+gizmos+"]", script)
-	finalizer := finalizerOf(decorator, name)
-	w.object("Thing", "kept", "", "")
-	w.object("Gizmo", "dropped", "", "")
-	w.Must(w.resource("Thing"), "kept", held(finalizer, true))
-	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, true))
-	w.Remove(w.resource("Thing"), w.Namespace, "kept")
+	e := env.NewRunning(t)
+	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
+	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", e.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)
+	script := env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
+	name := e.DefineReady(env.Decorator, "", "resources: ["+things+", "+gizmos+"]", script)
+	finalizer := finalizerOf(env.Decorator, name)
+	e.ApplyThing("kept", "", "")
+	e.ApplyCustom("Gizmo", "dropped", "", "")
+	e.WaitFor(e.Things(), "kept", env.HasFinalizer(finalizer, true))
+	e.WaitFor(e.Resource("Gizmo"), "dropped", env.HasFinalizer(finalizer, true))
+	e.Delete(e.Things(), e.Namespace, "kept")
 
-	w.define(decorator, "", "resources: ["+things+"]", script)
-	w.Must(w.resource("Gizmo"), "dropped", held(finalizer, false))
-	if kept := w.Get(w.resource("Thing"), "kept"); kept == nil {
+	e.DefineReady(env.Decorator, "", "resources: ["+things+"]", script)
+	e.WaitFor(e.Resource("Gizmo"), "dropped", env.HasFinalizer(finalizer, false))
+	if kept := e.Get(e.Things(), "kept"); kept == nil {
 		t.Error("a parent that is still the decorator's went without being finalized")
 	}
-	w.define(decorator, "", "resources: ["+things+"]", hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
-	w.Gone(w.resource("Thing"), "kept", "")
+	e.DefineReady(env.Decorator, "", "resources: ["+things+"]", env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
+	e.WaitForDeletion(e.Things(), "kept", "")
 }

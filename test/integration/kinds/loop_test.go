@@ -5,85 +5,77 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // mustRest waits until nothing is written any more, and checks that it did not take many writes of ConfigMaps: without
 // an end they were more than a hundred in each second.
-func (w *scene) mustRest(since cluster.Mark) {
-	w.T.Helper()
+func mustRest(e *env.Env, since cluster.Mark) {
+	e.T.Helper()
 	const most = 200
-	w.Settled()
-	writes := w.Requests(since).Writes().Of("", "configmaps")
-	w.T.Logf("%d writes of ConfigMaps", len(writes))
+	e.WaitForQuiet()
+	writes := e.Requests(since).Writes().Of("", "configmaps")
+	e.T.Logf("%d writes of ConfigMaps", len(writes))
 	if len(writes) > most {
-		w.T.Errorf("%d writes of ConfigMaps, want no more than %d", len(writes), most)
+		e.T.Errorf("%d writes of ConfigMaps, want no more than %d", len(writes), most)
 	}
 }
 
 // Two definitions that select the same parents, and children of the same kind, delete what the other has made.
 func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
-	w := newScene(t)
+	e := env.NewRunning(t)
 	making := func(name string) string {
-		return hooks(fmt.Sprintf(`export const sync = ({parent: {spec}}) => ({children: spec.off ? [] : [
+		return env.Hooks(fmt.Sprintf(`export const sync = ({parent: {spec}}) => ({children: spec.off ? [] : [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: %q, labels: spec.selector.matchLabels}}]});`, name), "sync")
 	}
-	left := w.define(composite, "-left", w.parentsAre(composite, "both"), making("left"))
-	right := w.define(composite, "-right", w.parentsAre(composite, "both"), making("right"))
-	mark := w.Mark()
-	w.object("Thing", "p", "set: both", "selector: {matchLabels: {thing: p}}")
-	w.MustEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
-	w.MustEvent("p", "HotLoop", "ConfigMap "+w.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
-	w.mustRest(mark)
+	left := e.DefineReady(env.Composite, "-left", parentsAre(e, env.Composite, "both"), making("left"))
+	right := e.DefineReady(env.Composite, "-right", parentsAre(e, env.Composite, "both"), making("right"))
+	mark := e.Mark()
+	e.ApplyThing("p", "set: both", "selector: {matchLabels: {thing: p}}")
+	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
+	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
+	mustRest(e, mark)
 	// An edit of the parent is not held up.
-	w.Patch(w.resource("Thing"), "p", `{"spec": {"off": true}}`)
-	w.mustNames(world.ConfigMaps, "thing=p")
+	e.Patch(e.Things(), "p", `{"spec": {"off": true}}`)
+	e.WaitForNames(env.ConfigMaps, "thing=p")
 }
 
 // A child whose name has the time in it is another one in each sync.
 func TestNameWithTheTimeInIt(t *testing.T) {
-	w := newScene(t)
-	name := w.define(composite, "", w.parentsAre(composite, "timed"), hooks(`export const sync = ({parent: {spec}}) => ({children: [
+	e := env.NewRunning(t)
+	name := e.DefineReady(env.Composite, "", parentsAre(e, env.Composite, "timed"), env.Hooks(`export const sync = ({parent: {spec}}) => ({children: [
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: spec.name ?? "c-" + Date.now(), labels: spec.selector.matchLabels}}]});`, "sync"))
-	mark := w.Mark()
-	w.object("Thing", "p", "set: timed", "selector: {matchLabels: {thing: p}}")
-	w.MustEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+w.Namespace+"/c-", " and then ConfigMap "+w.Namespace+"/c-")
-	w.mustRest(mark)
-	metrics, err := w.Libretto().Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": composite + " " + name}); got < 1 {
+	mark := e.Mark()
+	e.ApplyThing("p", "set: timed", "selector: {matchLabels: {thing: p}}")
+	e.WaitForEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+e.Namespace+"/c-", " and then ConfigMap "+e.Namespace+"/c-")
+	mustRest(e, mark)
+	metrics := e.Metrics()
+	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": env.Composite + " " + name}); got < 1 {
 		t.Errorf("%v hot loops are counted", got)
 	}
-	w.Patch(w.resource("Thing"), "p", `{"spec": {"name": "fixed"}}`)
-	w.mustNames(world.ConfigMaps, "thing=p", "fixed")
+	e.Patch(e.Things(), "p", `{"spec": {"name": "fixed"}}`)
+	e.WaitForNames(env.ConfigMaps, "thing=p", "fixed")
 }
 
 // Many children that come and go as somebody asks for them are no loop.
 func TestManyChildrenAreNoLoop(t *testing.T) {
-	w := newScene(t)
-	name := w.define(composite, "", w.parentsAre(composite, "many"), hooks(`export const sync = ({parent: {spec}}) => ({children: Array.from({length: spec.count}, (_, i) => (
+	e := env.NewRunning(t)
+	name := e.DefineReady(env.Composite, "", parentsAre(e, env.Composite, "many"), env.Hooks(`export const sync = ({parent: {spec}}) => ({children: Array.from({length: spec.count}, (_, i) => (
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "c-" + i, labels: spec.selector.matchLabels}}))});`, "sync"))
-	w.object("Thing", "p", "set: many", "count: 0\nselector: {matchLabels: {thing: p}}")
-	mark := w.Mark()
+	e.ApplyThing("p", "set: many", "count: 0\nselector: {matchLabels: {thing: p}}")
+	mark := e.Mark()
 	for _, count := range []int{150, 0, 150, 20, 0} {
-		w.Patch(w.resource("Thing"), "p", fmt.Sprintf(`{"spec": {"count": %d}}`, count))
-		cluster.Eventually(t, 2*world.Soon, func() error {
-			if got := len(w.names(world.ConfigMaps, "thing=p")); got != count {
+		e.Patch(e.Things(), "p", fmt.Sprintf(`{"spec": {"count": %d}}`, count))
+		cluster.Eventually(t, 2*env.Timeout, func() error {
+			if got := len(e.Names(env.ConfigMaps, "thing=p")); got != count {
 				return fmt.Errorf("%d children, want %d", got, count)
 			}
 			return nil
 		})
 	}
-	metrics, err := w.Libretto().Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": composite + " " + name}); got != 0 {
+	metrics := e.Metrics()
+	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": env.Composite + " " + name}); got != 0 {
 		t.Errorf("%v hot loops are counted", got)
 	}
-	if reads := w.Requests(mark).Verbs("get").Of("", "configmaps"); len(reads) > 0 {
-		t.Errorf("children are read that are in the cache:\n%s", reads)
-	}
+	e.NoRequests(e.Requests(mark).Verbs("get").Of("", "configmaps"), "children are read that are in the cache")
 }

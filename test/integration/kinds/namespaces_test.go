@@ -6,11 +6,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // elsewhere makes a ConfigMap in each of the namespaces that the spec names.
@@ -18,60 +17,39 @@ const elsewhere = `
 export const sync = ({parent: {spec, metadata}}) => ({children: spec.namespaces.map(namespace => (
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name, namespace}, data: {text: namespace}}))});`
 
-// newSites makes a scene with Sites, which are in no namespace and have ConfigMaps in others.
-func newSites(t *testing.T, strategy string) *scene {
-	w := newScene(t)
-	w.Apply(world.CRD(w.Group, "Site", "Cluster"))
-	w.define(composite, "", "generateSelector: true", "applyStrategy: "+strategy, hooks(elsewhere, "sync"),
-		fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: sites}", w.Group),
-		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]")
-	return w
+// newSites returns an Env with Sites, which are in no namespace and have ConfigMaps in others.
+func newSites(t *testing.T, strategy string) *env.Env {
+	e := env.NewRunning(t)
+	e.Apply(env.CRD(e.Group, "Site", "Cluster"))
+	e.DefineReady(env.Composite, "", "generateSelector: true", "applyStrategy: "+strategy, env.Hooks(elsewhere, "sync"),
+		e.Parent("sites", ""),
+		env.UpdatedChildren)
+	return e
 }
 
 // site applies a Site, named after the test's namespace, with children in namespaces.
-func (w *scene) site(namespaces string) string {
-	w.T.Helper()
-	w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Site, metadata: {name: %s}, spec: {namespaces: [%s]}}", w.Group, w.Namespace, namespaces))
-	return w.Namespace
+func site(e *env.Env, namespaces string) string {
+	e.T.Helper()
+	e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Site, metadata: {name: %s}, spec: {namespaces: [%s]}}", e.Group, e.Namespace, namespaces))
+	return e.Namespace
 }
 
-// inNamespace is the same scene with another namespace.
-func (w *scene) inNamespace(namespace string) *scene {
-	other := *w.World
-	other.Namespace = namespace
-	return &scene{&other}
+// createNamespace creates a namespace that is deleted at the end of the test.
+func createNamespace(e *env.Env, name string) {
+	e.T.Helper()
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
+	e.T.Cleanup(func() { e.Delete(env.Namespaces, "", name) })
 }
 
-func (w *scene) namespace(name string) {
-	w.T.Helper()
-	w.Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", name))
-	w.T.Cleanup(func() { w.Remove(namespaces, "", name) })
-}
+// failures returns the number of failed reconciles of the CompositeController.
+func failures(e *env.Env) float64 { return e.Reconciles(e.Namespace, "error") }
 
-// mustWatchNamespaces waits until namespaces are watched so many times.
-func (w *scene) mustWatchNamespaces(want int) {
-	w.T.Helper()
-	cluster.Eventually(w.T, world.Soon, func() error {
-		open, err := w.Cluster.OpenWatches(w.T.Context(), world.Agent, "", "namespaces")
-		if err != nil {
-			return err
-		}
-		if len(open) != want {
-			return fmt.Errorf("%d watches of namespaces are open, want %d:\n%s", len(open), want, open)
-		}
-		return nil
-	})
-}
-
-// failed is how many passes of the CompositeController have failed.
-func (w *scene) failed() float64 { return w.Passes(w.Namespace, "error") }
-
-// mustFail waits until so many passes have failed.
-func (w *scene) mustFail(want float64) {
-	w.T.Helper()
-	cluster.Eventually(w.T, 2*world.Soon, func() error {
-		if got := w.failed(); got < want {
-			return fmt.Errorf("%v passes have failed", got)
+// waitForFailures waits until so many reconciles have failed.
+func waitForFailures(e *env.Env, want float64) {
+	e.T.Helper()
+	cluster.Eventually(e.T, 2*env.Timeout, func() error {
+		if got := failures(e); got < want {
+			return fmt.Errorf("%v reconciles have failed, want %v", got, want)
 		}
 		return nil
 	})
@@ -80,93 +58,82 @@ func (w *scene) mustFail(want float64) {
 func TestNamespaceThatComes(t *testing.T) {
 	for _, strategy := range []string{"DynamicApply", "ServerSideApply"} {
 		t.Run(strategy, func(t *testing.T) {
-			w := newSites(t, strategy)
-			w.mustWatchNamespaces(0)
-			late := w.Namespace + "-late"
-			name := w.site(w.Namespace + ", " + late)
-			w.Must(world.ConfigMaps, name, hasText(w.Namespace)) // The one is not held up by the other.
-			w.MustEvent(name, "SyncError", "ApplyFailed", "ConfigMap "+late+"/"+name, "create it")
-			w.mustWatchNamespaces(1)
+			e := newSites(t, strategy)
+			e.WaitForWatches("", "namespaces", 0)
+			late := e.Namespace + "-late"
+			name := site(e, e.Namespace+", "+late)
+			e.WaitFor(env.ConfigMaps, name, env.HasText(e.Namespace)) // The one is not held up by the other.
+			e.WaitForEvent(name, "SyncError", "ApplyFailed", "ConfigMap "+late+"/"+name, "create it")
+			e.WaitForWatches("", "namespaces", 1)
 			// From 1 s on each failure doubles the time until the next try.
 			const backoff = 6 * time.Second
-			w.mustFail(3)
-			mark := w.Mark()
-			w.mustFail(5)
-			if writes := w.Requests(mark).Writes().Of("", "configmaps"); len(writes) > 0 {
-				t.Errorf("it is tried though the namespace is known not to be there:\n%s", writes)
-			}
+			waitForFailures(e, 3)
+			mark := e.Mark()
+			waitForFailures(e, 5)
+			e.NoRequests(e.Requests(mark).Writes().Of("", "configmaps"), "it is tried though the namespace is known not to be there")
 			start := time.Now()
-			w.namespace(late)
-			w.inNamespace(late).Must(world.ConfigMaps, name, hasText(late))
+			createNamespace(e, late)
+			e.InNamespace(late).WaitFor(env.ConfigMaps, name, env.HasText(late))
 			if took := time.Since(start); took > backoff {
 				t.Errorf("the namespace was there, and the child only %s later", took)
 			}
-			w.mustWatchNamespaces(0)
+			e.WaitForWatches("", "namespaces", 0)
 		})
 	}
 }
 
 func TestNamespaceOnItsWayOut(t *testing.T) {
-	w := newSites(t, "DynamicApply")
-	late := w.Namespace + "-late"
-	there := w.inNamespace(late)
-	w.namespace(late)
+	e := newSites(t, "DynamicApply")
+	late := e.Namespace + "-late"
+	there := e.InNamespace(late)
+	createNamespace(e, late)
 	there.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}")
-	there.Remove(namespaces, "", late)
-	name := w.site(late)
-	w.MustEvent(name, "SyncError", "ApplyFailed", "being terminated", "create it")
-	there.Patch(world.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
-	w.OutsideNamespaces().Gone(namespaces, late, "")
-	w.namespace(late)
-	there.Must(world.ConfigMaps, name, hasText(late))
+	there.Delete(env.Namespaces, "", late)
+	name := site(e, late)
+	e.WaitForEvent(name, "SyncError", "ApplyFailed", "being terminated", "create it")
+	there.Patch(env.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
+	e.ClusterScope().WaitForDeletion(env.Namespaces, late, "")
+	createNamespace(e, late)
+	there.WaitFor(env.ConfigMaps, name, env.HasText(late))
 }
 
 // A parent that is held back while its namespace goes sees its children go one by one, and can have no other.
 func TestOwnNamespaceOnItsWayOut(t *testing.T) {
 	const count = 30
-	w := newScene(t)
-	w.define(composite, "", "generateSelector: true", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}", w.Group),
-		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]", hooks(fmt.Sprintf(`
+	e := env.NewRunning(t)
+	e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", ""),
+		env.UpdatedChildren, env.Hooks(fmt.Sprintf(`
 export const sync = ({parent: {metadata}}) => ({children: Array.from({length: %d}, (_, n) => (
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name + n, labels: {of: "parent"}}}))});`, count), "sync"))
-	late := w.Namespace + "-late"
-	there := w.inNamespace(late)
-	w.namespace(late)
-	there.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: a, finalizers: [example.com/hold]}, spec: {}}", w.Group))
-	names := func(want int) {
-		t.Helper()
-		cluster.Eventually(t, world.Soon, func() error {
-			if got := len(there.List(world.ConfigMaps, "of=parent")); got != want {
-				return fmt.Errorf("%d children, want %d", got, want)
-			}
-			return nil
-		})
-	}
-	names(count)
-	w.Settled()
-	mark := w.Mark()
+	late := e.Namespace + "-late"
+	there := e.InNamespace(late)
+	createNamespace(e, late)
+	there.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: a, finalizers: [example.com/hold]}, spec: {}}", e.Group))
+	there.WaitForCount(env.ConfigMaps, "of=parent", count)
+	e.WaitForQuiet()
+	mark := e.Mark()
 	// The children are taken away as they are when a namespace goes, but with the parent not deleted yet.
 	there.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}")
-	there.Remove(namespaces, "", late)
-	names(0)
-	w.Settled()
-	if tries := w.Requests(mark).Verbs("create").Of("", "configmaps").In(late); len(tries) > 3*count {
+	there.Delete(env.Namespaces, "", late)
+	there.WaitForCount(env.ConfigMaps, "of=parent", 0)
+	e.WaitForQuiet()
+	if tries := e.Requests(mark).Verbs("create").Of("", "configmaps").In(late); len(tries) > 3*count {
 		t.Errorf("%d creations were tried in a namespace that is being deleted, of %d children", len(tries), count)
 	} else {
 		t.Logf("%d creations were tried", len(tries))
 	}
-	there.Patch(world.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
-	there.Patch(w.resource("Thing"), "a", `{"metadata": {"finalizers": null}}`)
-	w.OutsideNamespaces().Gone(namespaces, late, "")
-	w.mustWatchNamespaces(0)
+	there.Patch(env.ConfigMaps, "held", `{"metadata": {"finalizers": null}}`)
+	there.Patch(e.Things(), "a", `{"metadata": {"finalizers": null}}`)
+	e.ClusterScope().WaitForDeletion(env.Namespaces, late, "")
+	e.WaitForWatches("", "namespaces", 0)
 }
 
 // What an admission policy refuses is made soon after the policy was mended, of which no event tells.
 func TestPolicyThatIsMended(t *testing.T) {
-	w := newScene(t)
+	e := env.NewRunning(t)
 	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
 	bindings := policies.GroupVersion().WithResource("validatingadmissionpolicybindings")
-	w.Apply(fmt.Sprintf(`
+	e.Apply(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
@@ -182,72 +149,56 @@ metadata: {name: %[1]s}
 spec:
   policyName: %[1]s
   validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}}`, w.Namespace))
-	mend := func() { w.Remove(bindings, "", w.Namespace); w.Remove(policies, "", w.Namespace) }
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}}`, e.Namespace))
+	mend := func() { e.Delete(bindings, "", e.Namespace); e.Delete(policies, "", e.Namespace) }
 	t.Cleanup(mend)
-	cluster.Eventually(t, world.Soon, func() error { // The policy is in force some time after it was made.
-		probe := w.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: probe, labels: {of: probe}}}")
-		if _, err := w.In(world.ConfigMaps).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
+	e.Eventually(func() error { // The policy is in force some time after it was made.
+		probe := e.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: probe, labels: {of: probe}}}")
+		if _, err := e.In(env.ConfigMaps).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err == nil {
 			return fmt.Errorf("the policy is not in force")
 		}
 		return nil
 	})
-	w.define(composite, "", "generateSelector: true", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}", w.Group),
-		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]", hooks(`
+	e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", ""),
+		env.UpdatedChildren, env.Hooks(`
 export const sync = ({parent: {metadata, spec}}) => {
   if (spec.broken) throw new Error("broken");
   return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name, labels: {of: "parent"}}, data: {text: "made"}}]};
 };`, "sync"))
 	// That the script has failed for so long must not hold up what comes after it.
-	w.object("Thing", "a", "", "broken: true")
-	w.MustEvent("a", "SyncError", "HookFailed", "broken")
+	e.ApplyThing("a", "", "broken: true")
+	e.WaitForEvent("a", "SyncError", "HookFailed", "broken")
 	for n := range 12 {
-		before := w.failed()
-		w.Patch(w.resource("Thing"), "a", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
-		w.mustFail(before + 1)
+		before := failures(e)
+		e.Patch(e.Things(), "a", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
+		waitForFailures(e, before+1)
 	}
-	w.Patch(w.resource("Thing"), "a", `{"spec": {"broken": false}}`)
-	w.MustEvent("a", "SyncError", "ApplyFailed", "no such ConfigMap here")
+	e.Patch(e.Things(), "a", `{"spec": {"broken": false}}`)
+	e.WaitForEvent("a", "SyncError", "ApplyFailed", "no such ConfigMap here")
 	mend()
-	w.Must(world.ConfigMaps, "a", hasText("made"))
+	e.WaitFor(env.ConfigMaps, "a", env.HasText("made"))
 }
 
 // A script that throws is not asked the same over and over, and at once when it is given something else.
 func TestScriptThatThrowsRests(t *testing.T) {
-	w := newScene(t)
-	w.define(composite, "", "generateSelector: true", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}", w.Group),
-		"childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]", hooks(`
+	e := env.NewRunning(t)
+	e.DefineReady(env.Composite, "", "generateSelector: true", e.Parent("things", ""),
+		env.UpdatedChildren, env.Hooks(`
 export const sync = ({parent: {spec}}) => { if (spec.broken) throw new Error("broken"); return {children: [], status: {said: "well"}}; };`, "sync"))
-	w.object("Thing", "a", "", "broken: true")
-	w.object("Thing", "b", "", "broken: false")
-	w.MustEvent("a", "SyncError", "HookFailed", "broken")
-	w.Must(w.resource("Thing"), "b", said("well"))
-	w.Settled()
-	failed := w.failed()
+	e.ApplyThing("a", "", "broken: true")
+	e.ApplyThing("b", "", "broken: false")
+	e.WaitForEvent("a", "SyncError", "HookFailed", "broken")
+	e.WaitFor(e.Things(), "b", env.HasSaid("well"))
+	e.WaitForQuiet()
+	failed := failures(e)
 	// In the time that this takes there would have been many retries.
 	for n := range 10 {
-		w.Patch(w.resource("Thing"), "b", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
-		w.Must(w.resource("Thing"), "b", observed)
+		e.Patch(e.Things(), "b", fmt.Sprintf(`{"spec": {"n": %d}}`, n))
+		e.WaitFor(e.Things(), "b", env.IsObserved)
 	}
-	if more := w.failed() - failed; more != 0 {
+	if more := failures(e) - failed; more != 0 {
 		t.Errorf("the script that throws was asked the same %v times more", more)
 	}
-	w.Patch(w.resource("Thing"), "a", `{"spec": {"broken": false}}`)
-	w.Must(w.resource("Thing"), "a", said("well"))
-}
-
-func said(text string) func(*unstructured.Unstructured) error {
-	return func(o *unstructured.Unstructured) error {
-		if got, _, _ := unstructured.NestedString(o.Object, "status", "said"); got != text {
-			return fmt.Errorf("said %q, want %q", got, text)
-		}
-		return nil
-	}
-}
-
-func observed(o *unstructured.Unstructured) error {
-	if got, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); got != o.GetGeneration() {
-		return fmt.Errorf("generation %d was observed, want %d", got, o.GetGeneration())
-	}
-	return nil
+	e.Patch(e.Things(), "a", `{"spec": {"broken": false}}`)
+	e.WaitFor(e.Things(), "a", env.HasSaid("well"))
 }

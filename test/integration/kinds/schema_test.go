@@ -7,74 +7,70 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // knowing defines a kind whose spec or status have these fields alone.
-func (w *scene) knowing(kind, part string, fields ...string) {
-	w.T.Helper()
-	crd := w.Parse(world.CRD(w.Group, kind, "Namespaced"))
+func knowing(e *env.Env, kind, part string, fields ...string) {
+	e.T.Helper()
+	crd := e.Parse(env.CRD(e.Group, kind, "Namespaced"))
 	properties := map[string]any{}
 	for _, field := range fields {
 		properties[field] = map[string]any{"type": "string"}
 	}
 	version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
-	if err := unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": properties}, "schema", "openAPIV3Schema", "properties", part); err != nil {
-		w.T.Fatal(err)
-	}
-	w.ApplyObject(crd)
+	e.NoError(unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": properties}, "schema", "openAPIV3Schema", "properties", part))
+	e.ApplyObject(crd)
 }
 
 // TestSchemaLearnsAField has CustomResourceDefinitions of children and parents learn a field that was dropped or refused: it is
 // written without anything else happening. Others of the definition's parents are not asked again for nothing.
 func TestSchemaLearnsAField(t *testing.T) {
-	w := newScene(t)
-	w.knowing("Leaf", "spec", "known")
-	w.knowing("Sprout", "spec", "known")
-	w.knowing("Tree", "status", "known")
-	leaves, sprouts, trees := w.resource("Leaf"), w.resource("Sprout"), w.resource("Tree")
+	e := env.NewRunning(t)
+	knowing(e, "Leaf", "spec", "known")
+	knowing(e, "Sprout", "spec", "known")
+	knowing(e, "Tree", "status", "known")
+	leaves, sprouts, trees := e.Resource("Leaf"), e.Resource("Sprout"), e.Resource("Tree")
 	script := func(kind string) string {
 		return fmt.Sprintf(`
 const fields = {known: "here", later: "too"};
-export const sync = ({parent}) => ({status: fields, children: [{apiVersion: %q, kind: %q, metadata: {name: parent.metadata.name}, spec: fields}]});`, w.Group+"/v1", kind)
+export const sync = ({parent}) => ({status: fields, children: [{apiVersion: %q, kind: %q, metadata: {name: parent.metadata.name}, spec: fields}]});`, e.Group+"/v1", kind)
 	}
 	spec := func(set, children, strategy string) string {
 		return fmt.Sprintf("generateSelector: true\napplyStrategy: %s\nparentResource: {apiVersion: %s/v1, resource: trees, labelSelector: {matchLabels: {set: %s}}}\nchildResources: [{apiVersion: %s/v1, resource: %s, updateStrategy: {method: InPlace}}]",
-			strategy, w.Group, set, w.Group, children)
+			strategy, e.Group, set, e.Group, children)
 	}
-	dynamic := w.define(composite, "-dynamic", spec("dynamic", leaves.Resource, "DynamicApply"), hooks(script("Leaf"), "sync"))
-	w.define(composite, "-serverside", spec("serverside", sprouts.Resource, "ServerSideApply"), hooks(script("Sprout"), "sync"))
+	dynamic := e.DefineReady(env.Composite, "-dynamic", spec("dynamic", leaves.Resource, "DynamicApply"), env.Hooks(script("Leaf"), "sync"))
+	e.DefineReady(env.Composite, "-serverside", spec("serverside", sprouts.Resource, "ServerSideApply"), env.Hooks(script("Sprout"), "sync"))
 	for _, set := range []string{"dynamic", "serverside"} {
-		w.object("Tree", set, "set: "+set, "")
+		e.ApplyCustom("Tree", set, "set: "+set, "")
 	}
-	w.Must(leaves, "dynamic", hasField("map[known:here]", "spec"))
-	w.MustEvent("serverside", "SyncError", "field not declared in schema") // Server-side apply drops nothing.
-	w.Must(trees, "dynamic", hasField("map[known:here]", "status"))
-	w.MustEvent("dynamic", "StatusNotStored", "status.later")
-	w.Settled()
+	e.WaitFor(leaves, "dynamic", env.HasField("map[known:here]", "spec"))
+	e.WaitForEvent("serverside", "SyncError", "field not declared in schema") // Server-side apply drops nothing.
+	e.WaitFor(trees, "dynamic", env.HasField("map[known:here]", "status"))
+	e.WaitForEvent("dynamic", "StatusNotStored", "status.later")
+	e.WaitForQuiet()
 
-	before := w.calls(composite, dynamic, "sync")
-	w.knowing("Sprout", "spec", "known", "later")
-	w.Must(sprouts, "serverside", hasField("map[known:here later:too]", "spec"))
-	w.Settled()
-	if after := w.calls(composite, dynamic, "sync"); after != before {
+	before := e.HookCalls(env.Composite, dynamic, "sync")
+	knowing(e, "Sprout", "spec", "known", "later")
+	e.WaitFor(sprouts, "serverside", env.HasField("map[known:here later:too]", "spec"))
+	e.WaitForQuiet()
+	if after := e.HookCalls(env.Composite, dynamic, "sync"); after != before {
 		t.Errorf("the hook of a definition whose schemas are as they were was called %v times, want %v", after, before)
 	}
-	w.knowing("Leaf", "spec", "known", "later")
-	w.Must(leaves, "dynamic", hasField("map[known:here later:too]", "spec"))
-	w.knowing("Tree", "status", "known", "later")
+	knowing(e, "Leaf", "spec", "known", "later")
+	e.WaitFor(leaves, "dynamic", env.HasField("map[known:here later:too]", "spec"))
+	knowing(e, "Tree", "status", "known", "later")
 	for _, set := range []string{"dynamic", "serverside"} {
-		w.Must(trees, set, hasField("map[known:here later:too]", "status"))
+		e.WaitFor(trees, set, env.HasField("map[known:here later:too]", "status"))
 	}
-	w.Settled()
+	e.WaitForQuiet()
 
 	// What has been learnt is quiet again.
-	mark := w.Mark()
-	passes := w.passes(composite, dynamic)
-	w.Patch(trees, "dynamic", `{"metadata": {"annotations": {"touched": "yes"}}}`)
-	w.mustPasses(composite, dynamic, passes+1)
-	w.Settled()
-	if writes := w.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group == w.Group }); len(writes) > 0 {
-		t.Errorf("a pass that changes nothing writes:\n%s", writes)
-	}
+	mark := e.Mark()
+	passes := e.ReconcilesOf(env.Composite, dynamic, "success")
+	e.Patch(trees, "dynamic", `{"metadata": {"annotations": {"touched": "yes"}}}`)
+	e.WaitForReconcilesOf(env.Composite, dynamic, passes+1)
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group == e.Group }), "a pass that changes nothing writes")
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const (
@@ -28,18 +28,16 @@ const (
 // TestCreatedAndReplaced stands for clients, as metacontroller's tests are, that create a definition and replace it a
 // moment later with the version that the creation returned.
 func TestCreatedAndReplaced(t *testing.T) {
-	w := newScene(t)
-	definitions := w.Cluster.Dynamic().Resource(world.Composites)
+	e := env.NewRunning(t)
+	definitions := e.Cluster.Dynamic().Resource(env.CompositeControllers)
 	for n := range 5 {
-		name := fmt.Sprintf("%s-%d", w.Namespace, n)
-		ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
+		name := fmt.Sprintf("%s-%d", e.Namespace, n)
+		ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 		events, err := definitions.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		before := time.Now()
-		w.Apply(fmt.Sprintf("apiVersion: %s\nkind: CompositeController\nmetadata: {name: %s}\nspec:\n%s", world.Composites.GroupVersion(), name,
-			world.Indent(w.parentsAre(composite, "none")+"\n"+hooks(`export const sync = () => ({children: []});`, "sync"))))
+		e.Define(env.Composite, fmt.Sprint("-", n), parentsAre(e, env.Composite, "none"),
+			env.Hooks(`export const sync = () => ({children: []});`, "sync"))
 		var status any
 		for event := range events.ResultChan() {
 			object := event.Object.(*unstructured.Unstructured)
@@ -47,7 +45,7 @@ func TestCreatedAndReplaced(t *testing.T) {
 				continue
 			}
 			status = object.Object["status"]
-			took, c := time.Since(before), w.ConditionOf(object, "Ready")
+			took, c := time.Since(before), e.ConditionOf(object, "Ready")
 			if took < untouched {
 				t.Errorf("the status was written %s after the creation: %v", took, c)
 			}
@@ -67,66 +65,64 @@ func TestCreatedAndReplaced(t *testing.T) {
 
 // TestDefinitionThatCanNotStart is told in time.
 func TestDefinitionThatCanNotStart(t *testing.T) {
-	w := newScene(t)
-	name := w.Namespace
-	w.applyDefinition(decorator, name, "resources: [{apiVersion: example.com/v1, resource: missing}]", hooks(`export const sync = () => ({});`, "sync"))
-	w.mustCondition(decorator, name, "Accepted", "False", "ResourceNotFound")
-	w.applyDefinition(decorator, name, fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]\nscriptSources: [{configMap: {namespace: default, name: not-there}}]", w.Group),
+	e := env.NewRunning(t)
+	name := e.Namespace
+	e.Define(env.Decorator, "", "resources: [{apiVersion: example.com/v1, resource: missing}]", env.Hooks(`export const sync = () => ({});`, "sync"))
+	e.WaitForConditionOf(env.Decorator, name, "Accepted", "False", "ResourceNotFound")
+	e.Define(env.Decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]\nscriptSources: [{configMap: {namespace: default, name: not-there}}]", e.Group),
 		"hooks: {sync: {script: {path: sync.js}}}")
-	w.mustCondition(decorator, name, "Ready", "False", "ScriptsNotReady")
+	e.WaitForConditionOf(env.Decorator, name, "Ready", "False", "ScriptsNotReady")
 }
 
 // TestDefinitionsWithoutAStatus runs with CustomResourceDefinitions shaped as metacontroller's: definitions whose status
 // has no fields, or none at all. Nothing is written again and again. With ours the status is there.
 func TestDefinitionsWithoutAStatus(t *testing.T) {
 	root, err := cluster.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	ours, err := cluster.ReadFiles(filepath.Join(root, "manifests", "crd", "metacontroller.k8s.io_compositecontrollers.yaml"))
 	if err != nil || len(ours) != 1 {
 		t.Fatalf("%d objects, %v", len(ours), err)
 	}
-	w := newScene(t)
+	e := env.NewRunning(t)
 	t.Cleanup(func() {
-		if err := w.Cluster.Apply(context.Background(), "", ours[0]); err != nil {
+		if err := e.Cluster.Apply(context.Background(), "", ours[0]); err != nil {
 			t.Error(err)
 		}
 	})
 	for what, served := range map[string]bool{"schema": true, "subresources": false} {
 		t.Run(what, func(t *testing.T) {
-			w := w.with(t)
+			e := e.WithT(t)
 			theirs := ours[0].DeepCopy()
 			withoutStatus(t, theirs, what)
-			w.replace(theirs)
-			mark := w.Mark()
-			name := w.Namespace + "-" + what
-			w.object("Thing", what, "set: "+what, fmt.Sprintf("selector: {matchLabels: {app: %q}}", what))
-			w.applyDefinition(composite, name, w.parentsAre(composite, what), hooks(`
+			replace(e, theirs)
+			mark := e.Mark()
+			name := e.Namespace + "-" + what
+			e.ApplyThing(what, "set: "+what, fmt.Sprintf("selector: {matchLabels: {app: %q}}", what))
+			e.Define(env.Composite, "-"+what, parentsAre(e, env.Composite, what), env.Hooks(`
 export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: parent.metadata.name, labels: {app: parent.metadata.name}}}]});`, "sync"))
-			w.Must(world.ConfigMaps, what, nil)
+			e.WaitFor(env.ConfigMaps, what, nil)
 			written := func(r cluster.Request) bool {
 				return r.Name == name && r.Subresource == "status" && r.Code == http.StatusOK
 			}
 			if served {
-				cluster.Eventually(t, world.Soon, func() error {
-					if len(w.Requests(mark).Filter(written)) == 0 {
+				e.Eventually(func() error {
+					if len(e.Requests(mark).Filter(written)) == 0 {
 						return errors.New("the status was never written, so that nothing is tried")
 					}
 					return nil
 				})
 			}
-			mark = w.Mark()
+			mark = e.Mark()
 			// Each edit has the definition looked at, as it is every 15 seconds too. Conditions tell their time in seconds.
-			definitions := w.Cluster.Dynamic().Resource(world.Composites)
+			definitions := e.Cluster.Dynamic().Resource(env.CompositeControllers)
 			for n, start := 0, time.Now(); time.Since(start) < 4*time.Second; n++ {
 				patch := fmt.Sprintf(`{"metadata": {"annotations": {"n": "%d"}}}`, n)
 				if _, err := definitions.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			w.Settled()
-			again := w.Requests(mark).Filter(func(r cluster.Request) bool { return r.Name == name && r.Subresource == "status" })
+			e.WaitForQuiet()
+			again := e.Requests(mark).Filter(func(r cluster.Request) bool { return r.Name == name && r.Subresource == "status" })
 			if !served && len(again) > 0 {
 				t.Errorf("a status that is not served is written:\n%s", again)
 			}
@@ -135,23 +131,23 @@ export const sync = ({parent}) => ({children: [{apiVersion: "v1", kind: "ConfigM
 				t.Errorf("a status that is not stored is sent again and again:\n%s", again)
 			}
 			// Ours comes, and nothing else happens to the definition.
-			w.replace(ours[0])
-			w.ready(composite, name)
+			replace(e, ours[0])
+			e.WaitUntilReady(env.Composite, name)
 		})
 	}
 }
 
 // replace puts a CustomResourceDefinition in the place of one whose schema or subresources have more.
-func (w *scene) replace(crd *unstructured.Unstructured) {
-	w.T.Helper()
-	definitions := w.Cluster.Dynamic().Resource(world.CRDs)
-	cluster.Eventually(w.T, world.Soon, func() error {
-		stored, err := definitions.Get(w.T.Context(), crd.GetName(), metav1.GetOptions{})
+func replace(e *env.Env, crd *unstructured.Unstructured) {
+	e.T.Helper()
+	definitions := e.Cluster.Dynamic().Resource(env.CRDs)
+	e.Eventually(func() error {
+		stored, err := definitions.Get(e.T.Context(), crd.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		stored.Object["spec"] = crd.DeepCopy().Object["spec"]
-		_, err = definitions.Update(w.T.Context(), stored, metav1.UpdateOptions{})
+		_, err = definitions.Update(e.T.Context(), stored, metav1.UpdateOptions{})
 		return err
 	})
 }

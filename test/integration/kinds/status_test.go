@@ -8,23 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
-
-// hasField checks the text of a field of an object.
-func hasField(want string, path ...string) func(*unstructured.Unstructured) error {
-	return func(o *unstructured.Unstructured) error {
-		value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
-		if got := fmt.Sprint(value); got != want {
-			return fmt.Errorf("%v is %s, want %s (%v)", path, got, want, err)
-		}
-		return nil
-	}
-}
 
 // TestBuiltInParents has composites on kinds whose status others write. Theirs stays, whether the hook answers a status or not.
 func TestBuiltInParents(t *testing.T) {
-	w := newScene(t)
+	e := env.NewRunning(t)
 	cases := map[string]struct {
 		resource schema.GroupVersionResource
 		manifest string
@@ -32,35 +21,35 @@ func TestBuiltInParents(t *testing.T) {
 		want     func(*unstructured.Unstructured) error
 		ours     string // a condition
 	}{
-		"service": {services, `{apiVersion: v1, kind: Service, metadata: {name: service, labels: {set: service}}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`,
-			`{"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}}`, hasField("[map[ip:192.0.2.1 ipMode:VIP]]", "status", "loadBalancer", "ingress"),
+		"service": {env.Services, `{apiVersion: v1, kind: Service, metadata: {name: service, labels: {set: service}}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`,
+			`{"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}}`, env.HasField("[map[ip:192.0.2.1 ipMode:VIP]]", "status", "loadBalancer", "ingress"),
 			`{type: "Ours", status: "True", reason: "Ours", message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`},
-		"pod": {world.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: pod, labels: {set: pod}}, spec: {schedulerName: nobody, containers: [{name: c, image: i}]}}`,
-			`{"status": {"phase": "Running", "reason": "Theirs"}}`, hasField("Theirs", "status", "reason"), `{type: "Ours", status: "True"}`},
-		"deployment": {deployments, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: deployment, labels: {set: deployment}},
+		"pod": {env.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: pod, labels: {set: pod}}, spec: {schedulerName: nobody, containers: [{name: c, image: i}]}}`,
+			`{"status": {"phase": "Running", "reason": "Theirs"}}`, env.HasField("Theirs", "status", "reason"), `{type: "Ours", status: "True"}`},
+		"deployment": {env.Deployments, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: deployment, labels: {set: deployment}},
 			spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}`,
-			`{"status": {"collisionCount": 7}}`, hasField("7", "status", "collisionCount"), `{type: "Ours", status: "True"}`},
+			`{"status": {"collisionCount": 7}}`, env.HasField("7", "status", "collisionCount"), `{type: "Ours", status: "True"}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := w.with(t)
-			w.Apply(tc.manifest)
-			w.Patch(tc.resource, name, tc.theirs, "status")
-			w.define(composite, "-"+name, fmt.Sprintf("generateSelector: true\nparentResource: {apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}",
-				tc.resource.GroupVersion(), tc.resource.Resource, name), "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]", hooks(fmt.Sprintf(`
+			e := e.WithT(t)
+			e.Apply(tc.manifest)
+			e.Patch(tc.resource, name, tc.theirs, "status")
+			e.DefineReady(env.Composite, "-"+name, fmt.Sprintf("generateSelector: true\nparentResource: {apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}",
+				tc.resource.GroupVersion(), tc.resource.Resource, name), env.UpdatedChildren, env.Hooks(fmt.Sprintf(`
 export const sync = ({parent: {metadata}}) => ({
   children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name}, data: {text: metadata.labels.say ?? "nothing"}}],
   ...(metadata.labels.say ? {status: {conditions: [%s]}} : {}),
 });`, tc.ours), "sync"))
-			w.Must(world.ConfigMaps, name, hasText("nothing"))
-			w.Settled()
-			if err := tc.want(w.Get(tc.resource, name)); err != nil {
+			e.WaitFor(env.ConfigMaps, name, env.HasText("nothing"))
+			e.WaitForQuiet()
+			if err := tc.want(e.Get(tc.resource, name)); err != nil {
 				t.Errorf("the hook says nothing of a status: %v", err)
 			}
-			w.Patch(tc.resource, name, `{"metadata": {"labels": {"say": "something"}}}`)
-			w.Must(world.ConfigMaps, name, hasText("something"))
-			parent := w.Must(tc.resource, name, func(o *unstructured.Unstructured) error {
-				if c := w.ConditionOf(o, "Ours"); c.Status != "True" {
+			e.Patch(tc.resource, name, `{"metadata": {"labels": {"say": "something"}}}`)
+			e.WaitFor(env.ConfigMaps, name, env.HasText("something"))
+			parent := e.WaitFor(tc.resource, name, func(o *unstructured.Unstructured) error {
+				if c := e.ConditionOf(o, "Ours"); c.Status != "True" {
 					return fmt.Errorf("the hook's condition is not there: %v", o.Object["status"])
 				}
 				return nil
@@ -74,21 +63,21 @@ export const sync = ({parent: {metadata}}) => ({
 
 // TestStatusWithoutSubresource has decorators give a status to kinds that have no status subresource.
 func TestStatusWithoutSubresource(t *testing.T) {
-	w := newScene(t)
-	plain := w.Parse(world.CRD(w.Group, "Plain", "Namespaced"))
+	e := env.NewRunning(t)
+	plain := e.Parse(env.CRD(e.Group, "Plain", "Namespaced"))
 	withoutStatus(t, plain, "subresources")
-	w.ApplyObject(plain)
+	e.ApplyObject(plain)
 	answer := `export const sync = ({object}) => ({status: {said: object.metadata.labels.say}});`
-	w.define(decorator, "-plain", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: plains}]", w.Group), hooks(answer, "sync"))
-	w.define(decorator, "-map", `resources: [{apiVersion: v1, resource: configmaps, labelSelector: {matchLabels: {decorate: "yes"}}}]`, hooks(answer, "sync"))
-	plains := w.resource("Plain")
+	e.DefineReady(env.Decorator, "-plain", e.Targets("plains", ""), env.Hooks(answer, "sync"))
+	e.DefineReady(env.Decorator, "-map", `resources: [{apiVersion: v1, resource: configmaps, labelSelector: {matchLabels: {decorate: "yes"}}}]`, env.Hooks(answer, "sync"))
+	plains := e.Resource("Plain")
 	for _, say := range []string{"this", "that"} {
-		w.object("Plain", "a", "say: "+say, "")
-		w.Must(plains, "a", hasField(say, "status", "said"))
+		e.ApplyCustom("Plain", "a", "say: "+say, "")
+		e.WaitFor(plains, "a", env.HasSaid(say))
 	}
-	w.configMap("a", `decorate: "yes", say: this`, "text")
-	w.MustEvent("a", "StatusNotStored", "status.said of configmaps")
-	w.Settled()
+	e.ApplyConfigMap("a", `decorate: "yes", say: this`, "text")
+	e.WaitForEvent("a", "StatusNotStored", "status.said of configmaps")
+	e.WaitForQuiet()
 }
 
 // withoutStatus takes of a CustomResourceDefinition's versions what has to do with a status:
@@ -96,46 +85,43 @@ func TestStatusWithoutSubresource(t *testing.T) {
 func withoutStatus(t *testing.T, crd *unstructured.Unstructured, what string) {
 	t.Helper()
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	for i := range versions {
 		version := versions[i].(map[string]any)
 		if what == "subresources" {
 			delete(version, what)
-		} else if err := unstructured.SetNestedMap(version, map[string]any{"type": "object"}, "schema", "openAPIV3Schema", "properties", "status"); err != nil {
-			t.Fatal(err)
+			continue
 		}
+		open := map[string]any{"type": "object"}
+		env.NoError(t, unstructured.SetNestedMap(version, open, "schema", "openAPIV3Schema", "properties", "status"))
 	}
-	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 }
 
 // TestEmptyStatus stands for metacontroller's TestResyncAfter of decorators: a status {} is written to an object that has
 // none, the hook sees it, asks for a resync, and nothing else is written. Where the schema drops it, it is written once.
 func TestEmptyStatus(t *testing.T) {
-	w := newScene(t)
-	dropping := w.Parse(world.CRD(w.Group, "Bare", "Namespaced"))
+	e := env.NewRunning(t)
+	dropping := e.Parse(env.CRD(e.Group, "Bare", "Namespaced"))
 	versions := dropping.Object["spec"].(map[string]any)["versions"].([]any)
 	unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "status")
-	w.ApplyObject(dropping)
+	e.ApplyObject(dropping)
 	for kind, stored := range map[string]string{"Thing": "map[]", "Bare": "<nil>"} {
 		t.Run(kind, func(t *testing.T) {
-			w := w.with(t)
-			resource := w.resource(kind)
-			name := w.define(decorator, "-"+resource.Resource, fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: %s}]", w.Group, resource.Resource), hooks(`
+			e := e.WithT(t)
+			resource := e.Resource(kind)
+			name := e.DefineReady(env.Decorator, "-"+resource.Resource, fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: %s}]", e.Group, resource.Resource), env.Hooks(`
 export const sync = ({object}) => object.status === undefined ? {status: {}, labels: {seen: "none"}} : {status: {}, labels: {seen: "empty"}, resyncAfterSeconds: 0.1};`, "sync"))
-			mark := w.Mark()
-			w.object(kind, "a", "", "")
+			mark := e.Mark()
+			e.ApplyCustom(kind, "a", "", "")
 			seen := map[string]string{"Thing": "empty", "Bare": "none"}[kind]
-			w.Must(resource, "a", hasField(seen, "metadata", "labels", "seen"))
-			w.Must(resource, "a", hasField(stored, "status"))
+			e.WaitFor(resource, "a", env.HasField(seen, "metadata", "labels", "seen"))
+			e.WaitFor(resource, "a", env.HasField(stored, "status"))
 			if kind == "Thing" {
-				w.mustPasses(decorator, name, w.passes(decorator, name)+3)
+				e.WaitForReconcilesOf(env.Decorator, name, e.ReconcilesOf(env.Decorator, name, "success")+3)
 			}
-			w.Settled()
-			statuses := w.Requests(mark).Filter(func(r cluster.Request) bool { return r.Subresource == "status" && r.Resource == resource.Resource })
+			e.WaitForQuiet()
+			statuses := e.Requests(mark).Filter(func(r cluster.Request) bool { return r.Subresource == "status" && r.Resource == resource.Resource })
 			if len(statuses) != 1 {
 				t.Errorf("the status was written %d times, want once:\n%s", len(statuses), statuses)
 			}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // often is how often somebody else changes a child, and less how often a parent.
@@ -66,25 +66,25 @@ func TestBusyChild(t *testing.T) {
 			"recreate":    children("DynamicApply", "Recreate"),
 		} {
 			t.Run(name, func(t *testing.T) {
-				w := &scene{w.For(t), w.proxy}
+				w := &scene{w.WithT(t), w.proxy}
 				definition := w.Namespace + "-" + name
 				w.define(definition, texts, []string{"sync"}, more)
 				w.thing(name, fmt.Sprintf(`texts: {%[1]s-a: "1", %[1]s-b: "1"}`, name))
 				for _, child := range []string{name + "-a", name + "-b"} {
-					w.eventually(world.ConfigMaps, child, text("1"))
-					w.busy(world.ConfigMaps, child, often, other)
+					w.eventually(env.ConfigMaps, child, text("1"))
+					w.busy(env.ConfigMaps, child, often, other)
 				}
 				w.Patch(w.things(), name, fmt.Sprintf(`{"spec": {"texts": {%q: "2", %q: null}}}`, name+"-a", name+"-b"))
-				w.eventually(world.ConfigMaps, name+"-a", text("2"))
-				w.eventually(world.ConfigMaps, name+"-b", absent)
+				w.eventually(env.ConfigMaps, name+"-a", text("2"))
+				w.eventually(env.ConfigMaps, name+"-b", absent)
 				if name == "dynamic" {
-					if a := w.Get(world.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
+					if a := w.Get(env.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
 						t.Error("what somebody else keeps on the child was lost")
 					}
 				}
-				w.Remove(w.things(), w.Namespace, name)
-				w.Remove(world.Composites, "", definition)
-				w.MustEvent(definition, "Stopped")
+				w.Delete(w.things(), w.Namespace, name)
+				w.Delete(env.CompositeControllers, "", definition)
+				w.WaitForEvent(definition, "Stopped")
 			})
 		}
 	})
@@ -96,16 +96,16 @@ func TestBusyChildIsAdoptedAndReleased(t *testing.T) {
 		w := newScene(t, lag)
 		w.define(w.Namespace, texts, []string{"sync"}, children("DynamicApply", "InPlace"))
 		w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {thing: adopter}}, data: {other: "1"}}`)
-		w.busy(world.ConfigMaps, "orphan", often, `{"data": {"beat": "%d"}}`)
+		w.busy(env.ConfigMaps, "orphan", often, `{"data": {"beat": "%d"}}`)
 		parent := w.thing("adopter", `texts: {orphan: "1"}`)
-		w.eventually(world.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
+		w.eventually(env.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
 			if owner := metav1.GetControllerOf(o); owner == nil || owner.UID != parent.GetUID() {
 				return fmt.Errorf("the owner is %v", owner)
 			}
 			return text("1")(o)
 		})
-		w.Patch(world.ConfigMaps, "orphan", `{"metadata": {"labels": {"thing": "nobody"}}}`)
-		w.eventually(world.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
+		w.Patch(env.ConfigMaps, "orphan", `{"metadata": {"labels": {"thing": "nobody"}}}`)
+		w.eventually(env.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
 			if owner := metav1.GetControllerOf(o); owner != nil {
 				return fmt.Errorf("the owner is %v", owner)
 			}
@@ -128,7 +128,7 @@ func TestBusyParent(t *testing.T) {
 			}
 			return nil
 		})
-		w.Remove(w.things(), w.Namespace, "busy")
+		w.Delete(w.things(), w.Namespace, "busy")
 		w.eventually(w.things(), "busy", absent)
 	})
 }
@@ -138,7 +138,7 @@ func TestBusyParent(t *testing.T) {
 func TestBusyMapStatus(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		w := newScene(t, lag)
-		w.Apply(world.CRD(w.Group, "Gizmo", "Namespaced"))
+		w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
 		w.thing("busy", "")
 		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
 		w.Apply(fmt.Sprintf(`
@@ -151,7 +151,9 @@ spec:
   outputResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
   hooks:
     map: {script: {engine: JavaScript, inline: "export const map = () => ({outputs: []})"}}`, w.Namespace, w.Group))
-		t.Cleanup(func() { w.Remove(world.Composites.GroupVersion().WithResource("mapcontrollers"), "", w.Namespace) })
+		t.Cleanup(func() {
+			w.Delete(env.CompositeControllers.GroupVersion().WithResource("mapcontrollers"), "", w.Namespace)
+		})
 		counts := func(want int64) {
 			t.Helper()
 			w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {

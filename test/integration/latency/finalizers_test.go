@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/delayproxy"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // finalizing are hooks that never let a parent go.
@@ -49,7 +49,7 @@ func (w *scene) manyThings(prefix string, count int) {
 }
 
 // decorators is the resource of DecoratorControllers.
-var decorators = world.Composites.GroupVersion().WithResource("decoratorcontrollers")
+var decorators = env.CompositeControllers.GroupVersion().WithResource("decoratorcontrollers")
 
 // A definition is deleted in the midst of putting its finalizer on many parents. What was sent and not answered was done
 // all the same, and the caches do not show it. It is a decorator without a status, so that the finalizer is the only
@@ -67,10 +67,10 @@ spec:
   resources: [{apiVersion: %[2]s/v1, resource: things}]
   hooks:
     sync: {version: v2, script: {engine: JavaScript, inline: %[3]s}}
-    finalize: {version: v2, script: {engine: JavaScript, inline: %[3]s}}`, w.Namespace, w.Group, world.Quote(`
+    finalize: {version: v2, script: {engine: JavaScript, inline: %[3]s}}`, w.Namespace, w.Group, env.Quote(`
 export const sync = () => ({});
 export const finalize = () => ({finalized: false});`)))
-		t.Cleanup(func() { w.Remove(decorators, "", w.Namespace) })
+		t.Cleanup(func() { w.Delete(decorators, "", w.Namespace) })
 		finalizer := v1alpha1.FinalizerOf(v1alpha1.DecoratorControllerKind, w.Namespace)
 		cluster.Eventually(t, patience, func() error {
 			if held := len(w.held(finalizer)); held < 40 {
@@ -78,8 +78,8 @@ export const finalize = () => ({finalized: false});`)))
 			}
 			return nil
 		})
-		w.Remove(decorators, "", w.Namespace)
-		w.MustEvent(w.Namespace, "Stopped") // After that nobody takes anything off.
+		w.Delete(decorators, "", w.Namespace)
+		w.WaitForEvent(w.Namespace, "Stopped") // After that nobody takes anything off.
 		if held := w.held(finalizer); len(held) > 0 {
 			t.Errorf("%d parents are held by a definition that is gone: %q", len(held), held)
 		}
@@ -98,7 +98,7 @@ func TestDefinitionDeletedWhileNoHostRan(t *testing.T) {
 	w.mustHold(all)
 	w.Kill()
 	for _, name := range []string{gone, long} {
-		w.Remove(world.Composites, "", name)
+		w.Delete(env.CompositeControllers, "", name)
 	}
 	w.mustHold(all) // Nobody runs who could change it.
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/delayproxy"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -29,21 +29,21 @@ const patience = 30 * time.Second
 
 // scene is a world whose libretto goes through a proxy. It has Things, which are parents.
 type scene struct {
-	*world.World
+	*env.Env
 	proxy *delayproxy.Proxy
 }
 
 // newScene starts libretto behind a proxy whose watches lag.
 func newScene(t *testing.T, lag time.Duration, flags ...string) *scene {
 	t.Helper()
-	w := &scene{World: world.New(t)}
+	w := &scene{Env: env.New(t)}
 	proxy, err := delayproxy.Start(w.Cluster.Config, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Stop() })
 	w.proxy = proxy
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
 	w.slow(lag)
 	w.Start(append([]string{"--kubeconfig", proxy.Kubeconfig}, flags...)...)
 	t.Cleanup(func() { proxy.Set() }) // What is left to do is done before the end.
@@ -73,7 +73,7 @@ func (w *scene) define(name, script string, hooks []string, more string) {
 	w.T.Helper()
 	var lines []string
 	for _, hook := range hooks {
-		lines = append(lines, fmt.Sprintf("    %s: {version: v2, script: {engine: JavaScript, inline: %s}}", hook, world.Quote(script)))
+		lines = append(lines, fmt.Sprintf("    %s: {version: v2, script: {engine: JavaScript, inline: %s}}", hook, env.Quote(script)))
 	}
 	w.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
@@ -83,8 +83,8 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things}
   hooks:
 %s
-%s`, name, w.Group, strings.Join(lines, "\n"), world.Indent(more)))
-	w.MustCondition(name, "Ready", "True")
+%s`, name, w.Group, strings.Join(lines, "\n"), env.Indent(more)))
+	w.WaitForCondition(name, "Ready", "True")
 }
 
 // thing creates a Thing that selects the label thing=<name>.
@@ -96,7 +96,7 @@ kind: Thing
 metadata: {name: %[2]s}
 spec:
   selector: {matchLabels: {thing: %[2]s}}
-%[3]s`, w.Group, name, world.Indent(spec)))
+%[3]s`, w.Group, name, env.Indent(spec)))
 	return w.Get(w.things(), name)
 }
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // related are hooks that ask for all Gadgets, and say in the status which there are.
@@ -21,7 +21,7 @@ export const sync = ({related}) => ({children: [], status: {
 }});`
 
 // failures is how often passes of a definition have failed.
-func (w *scene) failures(definition string) float64 { return w.Passes(definition, "error") }
+func (w *scene) failures(definition string) float64 { return w.Reconciles(definition, "error") }
 
 // mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
 func (w *scene) mustFail(definition string, before float64, limit time.Duration) {
@@ -59,15 +59,15 @@ func TestRelatedResourceComesLate(t *testing.T) {
 			t.Logf("%q after %s", want, time.Since(start).Round(time.Millisecond))
 		}
 		for _, name := range []string{"first", "second"} {
-			w.MustEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
+			w.WaitForEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
 			w.mustFail(w.Namespace, before, limit)
-			w.Apply(world.CRD(w.Group, "Gadget", "Namespaced"))
+			w.Apply(env.CRD(w.Group, "Gadget", "Namespaced"))
 			said("none")
 			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gadget, metadata: {name: %s}}", w.Group, name))
 			said(name)
 			before = w.failures(w.Namespace)
-			w.Remove(world.CRDs, "", "gadgets."+w.Group)
-			w.OutsideNamespaces().Gone(world.CRDs, "gadgets."+w.Group, "")
+			w.Delete(env.CRDs, "", "gadgets."+w.Group)
+			w.ClusterScope().WaitForDeletion(env.CRDs, "gadgets."+w.Group, "")
 		}
 	})
 }

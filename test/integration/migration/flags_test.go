@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestAddresses shows what metacontroller's flags for addresses do.
 func TestAddresses(t *testing.T) {
-	w := world.New(t)
+	w := env.New(t)
 	w.Start("--metrics-address=0")
 	if log := w.Libretto().Log(); strings.Contains(log, `"for": "metrics"`) || strings.Contains(log, `"for": "profiling"`) {
 		t.Errorf("metrics are served, which were turned off, or profiles, which are off:\n%s", log)
@@ -48,20 +48,20 @@ func served(t *testing.T, flags ...string) (s *stage, definition string) {
 	s.define("flags", f)
 	s.leaveParent("one", f, "flags", map[string]any{"text": "one", "count": int64(1)})
 	s.Start(flags...)
-	s.Must(world.ConfigMaps, "one-0", nil)
+	s.WaitFor(env.ConfigMaps, "one-0", nil)
 	return s, s.definitionName("flags")
 }
 
 // TestFlush has all parents synced again and again, though nothing changes.
 func TestFlush(t *testing.T) {
 	s, name := served(t, "--cache-flush-interval=1s")
-	s.MustPass(name, s.Passes(name, "success"), 3)
+	s.WaitForReconciles(name, s.Reconciles(name, "success"), 3)
 }
 
 // TestMetricsNames shows the metrics that dashboards for metacontroller ask for, where they are the same here.
 func TestMetricsNames(t *testing.T) {
 	s, name := served(t)
-	s.MustPass(name, 0, 1)
+	s.WaitForReconciles(name, 0, 1)
 	metrics, err := s.Libretto().Metrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestWorkers(t *testing.T) {
 		s.leaveParent(fmt.Sprint("busy-", n), f, "workers", map[string]any{"text": "one", "count": int64(1)})
 	}
 	s.Start(fmt.Sprint("--workers=", workers))
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if now := under.Load(); now < workers {
 			return fmt.Errorf("%d calls are under way, want %d", now, workers)
 		}
@@ -107,7 +107,7 @@ func TestWorkers(t *testing.T) {
 	})
 	close(release)
 	for n := range 3 * workers {
-		s.Must(world.ConfigMaps, fmt.Sprintf("busy-%d-0", n), nil)
+		s.WaitFor(env.ConfigMaps, fmt.Sprintf("busy-%d-0", n), nil)
 	}
 	if got := most.Load(); got != workers {
 		t.Errorf("up to %d calls were under way, want %d", got, workers)
@@ -117,10 +117,10 @@ func TestWorkers(t *testing.T) {
 // TestEventsBurst shows that events about one object are limited as the flags say.
 func TestEventsBurst(t *testing.T) {
 	s, name := served(t, "--events-burst=1", "--events-qps=0.0001")
-	s.MustEvent(name, "Starting")
-	s.MustPass(name, 0, 1)
-	s.Settled()
-	list, err := s.Cluster.Dynamic().Resource(world.Events).Namespace("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	s.WaitForEvent(name, "Starting")
+	s.WaitForReconciles(name, 0, 1)
+	s.WaitForQuiet()
+	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +137,12 @@ func TestLease(t *testing.T) {
 	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
 	s.define("leading", f)
 	s.leaveParent("one", f, "leading", map[string]any{"text": "one", "count": int64(1)})
-	s.Must(world.ConfigMaps, "one-0", nil)
+	s.WaitFor(env.ConfigMaps, "one-0", nil)
 	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	holder := func(o *unstructured.Unstructured) string { return field(o, "spec", "holderIdentity") }
-	first := holder(s.Must(leases, "metacontroller", nil))
+	first := holder(s.WaitFor(leases, "metacontroller", nil))
 
-	ctx, cancel := context.WithTimeout(t.Context(), world.Soon)
+	ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 	defer cancel()
 	second, err := s.Cluster.StartLibretto(ctx, flags...)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestLease(t *testing.T) {
 		return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
 	}
 	s.Patch(schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: "things"}, "one", `{"spec": {"count": 2}}`)
-	s.Must(world.ConfigMaps, "one-1", nil)
+	s.WaitFor(env.ConfigMaps, "one-1", nil)
 	s.settledBut("leases")
 	if n := passes(); n > 0 {
 		t.Errorf("the second process has made %v passes while the first one leads", n)
@@ -170,13 +170,13 @@ func TestLease(t *testing.T) {
 	if err := s.Libretto().Stop(); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if passes() < 1 {
 			return fmt.Errorf("the second process does not work yet")
 		}
 		return nil
 	})
-	if now := holder(s.Must(leases, "metacontroller", nil)); now == first || now == "" {
+	if now := holder(s.WaitFor(leases, "metacontroller", nil)); now == first || now == "" {
 		t.Errorf("the lease is held by %q", now)
 	}
 	s.settledBut("leases")
@@ -191,7 +191,7 @@ func (s *stage) settledBut(resource string) {
 	s.T.Helper()
 	const looks = 15
 	mark, quiet := s.Mark(), 0
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		writes := s.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource != resource })
 		if len(writes) > 0 {
 			mark, quiet = s.Mark(), 0

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // snippet is a piece of code that begins with the name of the file that it is.
@@ -45,7 +45,7 @@ func snippets(t *testing.T) string {
 // TestGuide does what docs/migrate.md says with the files that it has.
 func TestGuide(t *testing.T) {
 	directory := snippets(t)
-	w := world.New(t)
+	w := env.New(t)
 	kubectl := func(args ...string) {
 		t.Helper()
 		if out, err := w.Cluster.Kubectl(t.Context(), args...); err != nil {
@@ -54,14 +54,14 @@ func TestGuide(t *testing.T) {
 	}
 	const group = "ctl.example.com"
 	w.Apply(strings.Join([]string{
-		world.CRD(group, "Greeting", "Namespaced"), world.CRD(group, "Page", "Namespaced"), world.CRD(group, "Team", "Namespaced"),
-		world.CRD(group, "Office", "Cluster"), "{apiVersion: v1, kind: Namespace, metadata: {name: hooks}}",
+		env.CRD(group, "Greeting", "Namespaced"), env.CRD(group, "Page", "Namespaced"), env.CRD(group, "Team", "Namespaced"),
+		env.CRD(group, "Office", "Cluster"), "{apiVersion: v1, kind: Namespace, metadata: {name: hooks}}",
 	}, "\n---\n"))
-	composites, maps := world.Composites, world.Composites.GroupVersion().WithResource("mapcontrollers")
+	composites, maps := env.CompositeControllers, env.CompositeControllers.GroupVersion().WithResource("mapcontrollers")
 	definitions := map[string]schema.GroupVersionResource{"greetings": composites, "pages": composites, "teams": maps}
 	t.Cleanup(func() {
 		for name, resource := range definitions {
-			w.Remove(resource, "", name)
+			w.Delete(resource, "", name)
 		}
 	})
 	kubectl("apply", "-f", filepath.Join(directory, "greetings", "before.yaml"), "-f", filepath.Join(directory, "pages", "before.yaml"))
@@ -70,8 +70,8 @@ func TestGuide(t *testing.T) {
 		kubectl("apply", "-k", filepath.Join(directory, name))
 	}
 	for name, resource := range definitions {
-		w.OutsideNamespaces().Must(resource, name, func(o *unstructured.Unstructured) error {
-			return world.Says(w.ConditionOf(o, "Ready"), "True")
+		w.ClusterScope().WaitFor(resource, name, func(o *unstructured.Unstructured) error {
+			return env.CheckCondition(w.ConditionOf(o, "Ready"), "True")
 		})
 	}
 	w.Apply(`
@@ -82,21 +82,21 @@ func TestGuide(t *testing.T) {
 {apiVersion: ctl.example.com/v1, kind: Team, metadata: {name: red}, spec: {}}
 ---
 {apiVersion: ctl.example.com/v1, kind: Office, metadata: {name: all}, spec: {selector: {}}}`)
-	holds := func(w *world.World, resource schema.GroupVersionResource, name, want string, path ...string) {
+	holds := func(w *env.Env, resource schema.GroupVersionResource, name, want string, path ...string) {
 		t.Helper()
-		w.Must(resource, name, func(o *unstructured.Unstructured) error {
+		w.WaitFor(resource, name, func(o *unstructured.Unstructured) error {
 			if got, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...); fmt.Sprint(got) != want {
 				return fmt.Errorf("%s of %s is %v, want %s", strings.Join(path, "."), name, got, want)
 			}
 			return nil
 		})
 	}
-	holds(w, world.ConfigMaps, "hello", "Hello, world!", "data", "text")
+	holds(w, env.ConfigMaps, "hello", "Hello, world!", "data", "text")
 	holds(w, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "greetings"}, "hello", "1", "status", "texts")
-	holds(w, world.ConfigMaps, "home", "<title>Home</title>", "data", "index.html")
-	holds(w, world.ConfigMaps, "home", "made with care", "data", "footer")
+	holds(w, env.ConfigMaps, "home", "<title>Home</title>", "data", "index.html")
+	holds(w, env.ConfigMaps, "home", "made with care", "data", "footer")
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	holds(w.OutsideNamespaces(), namespaces, w.Namespace+"-red", "red", "metadata", "labels", "team")
+	holds(w.ClusterScope(), namespaces, w.Namespace+"-red", "red", "metadata", "labels", "team")
 }
 
 // TestNameSuffix shows what docs/migrate.md says of kustomize: with a suffix on its name, a
@@ -128,8 +128,8 @@ func TestNameSuffix(t *testing.T) {
 // TestHooksOfOthers runs hooks as others wrote them: one that needs a package, which a
 // ConfigMap has by items, and one that imports a library that nobody needs.
 func TestHooksOfOthers(t *testing.T) {
-	w := world.New(t)
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
+	w := env.New(t)
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
 	w.Start()
 	w.Apply(`
 apiVersion: v1
@@ -166,7 +166,7 @@ spec:
 %[5]s
   hooks: {sync: {version: v2, script: {path: %[6]s}}}
 `, full, w.Group, name, w.Namespace, sources, script))
-		t.Cleanup(func() { w.Remove(world.Composites, "", full) })
+		t.Cleanup(func() { w.Delete(env.CompositeControllers, "", full) })
 		return full
 	}
 	packaged := define("packaged", "sync.js", fmt.Sprintf(`  - configMap:
@@ -174,11 +174,11 @@ spec:
       name: names
       prefix: node_modules/@acme/names
       items: [{key: package.json, path: package.json}, {key: names.js, path: lib/names.js}]`, w.Namespace))
-	w.MustCondition(packaged, "ScriptsReady", "True", "serves")
+	w.WaitForCondition(packaged, "ScriptsReady", "True", "serves")
 	w.Apply(fmt.Sprintf(`{apiVersion: %s/v1, kind: Thing, metadata: {name: a, labels: {set: packaged}}, spec: {}}`, w.Group))
-	w.Must(world.ConfigMaps, "a", func(*unstructured.Unstructured) error { return nil })
+	w.WaitFor(env.ConfigMaps, "a", func(*unstructured.Unstructured) error { return nil })
 	lazy := define("lazy", "sync.jsonnet", "")
-	w.MustCondition(lazy, "Ready", "True")
-	w.MustCondition(lazy, "ScriptsReady", "True", "serves, with warnings\n",
+	w.WaitForCondition(lazy, "Ready", "True")
+	w.WaitForCondition(lazy, "ScriptsReady", "True", "serves, with warnings\n",
 		"ConfigMap "+w.Namespace+`/hooks: sync.jsonnet:1:11: can't import "k.libsonnet": there is no file "k.libsonnet": there are sync.js, sync.jsonnet`)
 }

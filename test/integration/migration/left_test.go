@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // lastApplied and marker are metacontroller's annotations.
@@ -72,7 +72,7 @@ func (s *stage) leaveParent(name string, f family, family string, spec map[strin
 	}
 	w, resource := s.of(f)
 	created := s.create(w.In(resource), parent)
-	s.T.Cleanup(func() { w.Remove(resource, w.Namespace, name) })
+	s.T.Cleanup(func() { w.Delete(resource, w.Namespace, name) })
 	if f.kind == composite {
 		status := statusOf(created)
 		status["observedGeneration"] = created.GetGeneration()
@@ -122,7 +122,7 @@ func (s *stage) completed(parent *unstructured.Unstructured, f family, family st
 }
 
 func resourceOf(child *unstructured.Unstructured) schema.GroupVersionResource {
-	return map[string]schema.GroupVersionResource{"ConfigMap": world.ConfigMaps, "Service": services, "Deployment": deployments}[child.GetKind()]
+	return map[string]schema.GroupVersionResource{"ConfigMap": env.ConfigMaps, "Service": services, "Deployment": deployments}[child.GetKind()]
 }
 
 // leaveRevision makes the ControllerRevision of a parent's text that has the children of these numbers.
@@ -145,7 +145,7 @@ func (s *stage) leaveRevision(parent *unstructured.Unstructured, text string, nu
 		"controller-uid": string(parent.GetUID()), "metacontroller.k8s.io/apiGroup": s.Group, "metacontroller.k8s.io/resource": "things",
 	})
 	revision.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, parent.GroupVersionKind())})
-	return s.create(s.In(world.Revisions), revision).GetName()
+	return s.create(s.In(env.Revisions), revision).GetName()
 }
 
 // create creates an object in metacontroller's name.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestMigration starts libretto where metacontroller was. Nothing differs, so nothing is written; what is changed then
@@ -33,7 +33,7 @@ func TestMigration(t *testing.T) {
 	for name, f := range families {
 		s.mustBeServed(name, f)
 	}
-	s.Settled()
+	s.WaitForQuiet()
 	if writes := s.hostsWrites(mark); len(writes) > 0 {
 		t.Errorf("where nothing differs libretto writes:\n%s", writes)
 	}
@@ -57,8 +57,8 @@ func (s *stage) leave(name string, f family) {
 	for _, child := range s.hooks.wanted(parent, "shared") {
 		s.leaveChild(parent, f, name, child.(map[string]any))
 	}
-	s.Patch(world.ConfigMaps, parent.GetName(), `{"data": {"theirs": "yes"}}`)
-	s.Must(deployments, parent.GetName(), func(o *unstructured.Unstructured) error {
+	s.Patch(env.ConfigMaps, parent.GetName(), `{"data": {"theirs": "yes"}}`)
+	s.WaitFor(deployments, parent.GetName(), func(o *unstructured.Unstructured) error {
 		if seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); seen != o.GetGeneration() {
 			return fmt.Errorf("generation %d of %s was not seen yet", o.GetGeneration(), o.GetName())
 		}
@@ -70,7 +70,7 @@ func (s *stage) leave(name string, f family) {
 func (s *stage) mustBeServed(name string, f family) {
 	s.T.Helper()
 	labels := map[string]string{"controller": map[string]string{composite: "Composite", decorator: "Decorator"}[f.kind] + "Controller-" + s.definitionName(name), "outcome": "success"}
-	cluster.Eventually(s.T, world.Soon, func() error {
+	cluster.Eventually(s.T, env.Timeout, func() error {
 		metrics, err := s.Libretto().Metrics(s.T.Context())
 		if err != nil {
 			return err
@@ -87,9 +87,9 @@ func (s *stage) mustFollow(name string, f family) {
 	s.T.Helper()
 	full := s.parentName(name)
 	w, resource := s.of(f)
-	before, service := s.Get(world.ConfigMaps, full), s.Get(services, full)
+	before, service := s.Get(env.ConfigMaps, full), s.Get(services, full)
 	w.Patch(resource, full, `{"spec": {"text": "two", "extra": null}}`)
-	after := s.Must(world.ConfigMaps, full, func(o *unstructured.Unstructured) error {
+	after := s.WaitFor(env.ConfigMaps, full, func(o *unstructured.Unstructured) error {
 		if got := field(o, "data", "text"); got != "two" {
 			return fmt.Errorf("ConfigMap %s has text %q", full, got)
 		}
@@ -107,7 +107,7 @@ func (s *stage) mustFollow(name string, f family) {
 	}
 	parent := w.Get(resource, full)
 	s.mustBeRecorded(parent, f, name, after)
-	s.Must(deployments, full, func(o *unstructured.Unstructured) error {
+	s.WaitFor(deployments, full, func(o *unstructured.Unstructured) error {
 		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		if image := containers[0].(map[string]any)["image"]; image != "example.com/two" {
 			return fmt.Errorf("Deployment %s has image %v", full, image)
@@ -117,7 +117,7 @@ func (s *stage) mustFollow(name string, f family) {
 	if again := s.Get(services, full); again.GetResourceVersion() != service.GetResourceVersion() {
 		s.T.Errorf("the Service was written, of which nothing has changed")
 	}
-	w.Must(resource, full, func(o *unstructured.Unstructured) error {
+	w.WaitFor(resource, full, func(o *unstructured.Unstructured) error {
 		said := field(o, "status", "text")
 		if f.kind == decorator {
 			said = o.GetLabels()["decorated"]
@@ -151,9 +151,9 @@ func (s *stage) mustEnd(name string, f family) {
 	if err := w.In(resource).Delete(s.T.Context(), full, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		s.T.Fatal(err)
 	}
-	w.Gone(resource, full, "")
-	s.Gone(world.ConfigMaps, full, "")
-	s.Gone(deployments, full, "")
+	w.WaitForDeletion(resource, full, "")
+	s.WaitForDeletion(env.ConfigMaps, full, "")
+	s.WaitForDeletion(deployments, full, "")
 	if asked := s.hooks.calls("/"+f.kind+"/finalize", full); (asked > 0) != f.finalizes {
 		s.T.Errorf("the finalize hook was asked %d times", asked)
 	}

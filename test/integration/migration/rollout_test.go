@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestRolloutGoesOn starts libretto on a rollout that is over, and on one that metacontroller could not get on with.
@@ -20,7 +20,7 @@ func TestRolloutGoesOn(t *testing.T) {
 	mark := s.Mark()
 	s.Start(manifest...)
 	for n := range 3 {
-		s.Must(world.ConfigMaps, fmt.Sprint("middle-", n), func(o *unstructured.Unstructured) error {
+		s.WaitFor(env.ConfigMaps, fmt.Sprint("middle-", n), func(o *unstructured.Unstructured) error {
 			if got := field(o, "data", "text"); got != "two" {
 				return fmt.Errorf("%s has text %q", o.GetName(), got)
 			}
@@ -28,11 +28,11 @@ func TestRolloutGoesOn(t *testing.T) {
 		})
 	}
 	_, things := s.of(f)
-	middle := s.Must(things, "middle", func(o *unstructured.Unstructured) error {
-		return world.Says(s.ConditionOf(o, "Updated"), "True", "OnLatestRevision")
+	middle := s.WaitFor(things, "middle", func(o *unstructured.Unstructured) error {
+		return env.CheckCondition(s.ConditionOf(o, "Updated"), "True", "OnLatestRevision")
 	})
-	s.MustPass(s.definitionName("rolling"), 0, 2)
-	s.Settled()
+	s.WaitForReconciles(s.definitionName("rolling"), 0, 2)
+	s.WaitForQuiet()
 
 	var updated []string
 	for _, r := range s.hostsWrites(mark).Of("", "configmaps") {
@@ -84,7 +84,7 @@ func (s *stage) mustNotBeWritten(since cluster.Mark, parent *unstructured.Unstru
 // mustHaveMoved checks that the revisions that were there have been gone on with, and the latest has all children.
 func (s *stage) mustHaveMoved(parent *unstructured.Unstructured) {
 	s.T.Helper()
-	revisions := s.List(world.Revisions, "controller-uid="+string(parent.GetUID()))
+	revisions := s.List(env.Revisions, "controller-uid="+string(parent.GetUID()))
 	claims := map[string]int{}
 	for _, revision := range revisions {
 		children, _, _ := unstructured.NestedSlice(revision.Object, "children")

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -36,16 +36,16 @@ var manifest = []string{"--zap-log-level=4", "--discovery-interval=20s", "--work
 
 // stage is a world with namespaced Things and Sites of the cluster's, and webhooks that serve them over TLS.
 type stage struct {
-	*world.World
+	*env.Env
 	server *httptest.Server
 	hooks  *hooks
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	w := world.New(t)
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced") + "\n---\n" + world.CRD(w.Group, "Site", "Cluster"))
-	s := &stage{World: w, hooks: &hooks{namespace: w.Namespace, asked: map[string]int{}}}
+	w := env.New(t)
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced") + "\n---\n" + env.CRD(w.Group, "Site", "Cluster"))
+	s := &stage{Env: w, hooks: &hooks{namespace: w.Namespace, asked: map[string]int{}}}
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.hooks.serve))
 	s.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.server.EnableHTTP2 = true
@@ -57,12 +57,12 @@ func newStage(t *testing.T) *stage {
 }
 
 func (s *stage) in(t *testing.T) *stage {
-	return &stage{World: s.For(t), server: s.server, hooks: s.hooks}
+	return &stage{Env: s.WithT(t), server: s.server, hooks: s.hooks}
 }
 
 // definitionsOf is the resource of a kind of definition.
 func definitionsOf(kind string) schema.GroupVersionResource {
-	return world.Composites.GroupVersion().WithResource(kind + "controllers")
+	return env.CompositeControllers.GroupVersion().WithResource(kind + "controllers")
 }
 
 // define applies a family's definition, as its users have it for metacontroller.
@@ -84,21 +84,21 @@ func (s *stage) define(name string, f family) {
 	}
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
 	access := fmt.Sprintf("endpointConfigs: [{host: %q, caBundle: {inline: %s}, authorization: {secretRef: {namespace: %s, name: caller, key: token}}}]",
-		strings.TrimPrefix(s.server.URL, "https://"), world.Quote(string(authority)), s.Namespace)
+		strings.TrimPrefix(s.server.URL, "https://"), env.Quote(string(authority)), s.Namespace)
 	s.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %sController\nmetadata: {name: %s}\nspec:\n%s",
-		strings.ToUpper(f.kind[:1])+f.kind[1:], full, world.Indent(spec+strings.Join(children, "\n")+"\nhooks:\n"+strings.Join(hooks, "\n")+"\n"+access)))
-	s.T.Cleanup(func() { s.Remove(definitionsOf(f.kind), "", full) })
+		strings.ToUpper(f.kind[:1])+f.kind[1:], full, env.Indent(spec+strings.Join(children, "\n")+"\nhooks:\n"+strings.Join(hooks, "\n")+"\n"+access)))
+	s.T.Cleanup(func() { s.Delete(definitionsOf(f.kind), "", full) })
 }
 
 func (s *stage) definitionName(name string) string { return s.Namespace + "-" + name }
 
 // of is where the parents of a family are.
-func (s *stage) of(f family) (*world.World, schema.GroupVersionResource) {
+func (s *stage) of(f family) (*env.Env, schema.GroupVersionResource) {
 	resource := schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: f.parents()}
 	if f.cluster {
-		return s.OutsideNamespaces(), resource
+		return s.ClusterScope(), resource
 	}
-	return s.World, resource
+	return s.Env, resource
 }
 
 // hostsWrites are libretto's, but for what it writes of definitions: their status is new with it.

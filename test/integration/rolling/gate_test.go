@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/libretto-k8s/libretto/test/env"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -31,13 +32,9 @@ type gate struct {
 func newGate(t *testing.T, config *rest.Config) *gate {
 	t.Helper()
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	transport, err := rest.TransportFor(config) // A client sends no token where there is no TLS: the gate does.
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	g := &gate{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
@@ -65,21 +62,21 @@ func newGate(t *testing.T, config *rest.Config) *gate {
 	return g
 }
 
-// hold waits until nobody waits for the answer any more, which shows once the request has been read to its end.
+// hold waits until the client is gone, which shows once the request has been read to its end.
 func hold(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// counted says whether a request is a write that has to do with a rollout.
+// counted reports whether a request is a write of a rollout.
 func counted(r *http.Request) bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/events") && !strings.Contains(r.URL.Path, "/compositecontrollers/")
 }
 
-// lastWrite is the key under which a request's context tells whether it is the last write.
+// lastWrite is the key of the last write in a request's context.
 type lastWrite struct{}
 
-// answer holds the answer to the last write for as long as somebody waits for it.
+// answer holds the answer to the last write until the client is gone.
 func (g *gate) answer(r *http.Response) error {
 	if r.Request.Context().Value(lastWrite{}) == true {
 		g.mu.Lock()
@@ -91,7 +88,7 @@ func (g *gate) answer(r *http.Response) error {
 	return nil
 }
 
-// enter counts a write and says whether it may pass, and whether it is the last that may.
+// enter counts a write. It reports whether the write may pass, and whether it is the last that may.
 func (g *gate) enter() (allowed, last bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +99,7 @@ func (g *gate) enter() (allowed, last bool) {
 	return g.left >= 0, g.left == 0
 }
 
-// shut says whether the API server has done the last write.
+// shut reports whether the API server has done the last write.
 func (g *gate) shut() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,8 +125,6 @@ func writeKubeconfig(t *testing.T, address string) string {
 	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
 	config.CurrentContext = "gate"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, clientcmd.WriteToFile(*config, path))
 	return path
 }

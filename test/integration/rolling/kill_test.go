@@ -15,8 +15,8 @@ const killTime = 2 * time.Minute
 // became of the last, and then another one.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	gate := newGate(t, cluster.Get(t).Config)
-	s := newStageWithoutLibretto(t)
-	s.start("--kubeconfig", gate.path)
+	e := newEnvWithoutLibretto(t)
+	start(e, "--kubeconfig", gate.path)
 	for _, tc := range []struct {
 		cell
 		lives []int
@@ -26,31 +26,31 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 	} {
 		t.Run(tc.cell.String(), func(t *testing.T) {
 			// It goes before the next one comes: a new libretto that begins to watch for both would not be quiet.
-			d := s.in(t).define(tc.code(), tc.cell, settings{})
+			d := define(e.WithT(t), tc.code(), tc.cell, settings{})
 			for _, lives := range tc.lives {
-				t.Run(fmt.Sprint(lives), func(t *testing.T) { dieAfter(d.in(t), gate, lives) })
+				t.Run(fmt.Sprint(lives), func(t *testing.T) { killAfterWrites(d.in(t), gate, lives) })
 			}
 		})
 	}
 }
 
-func dieAfter(d *definition, gate *gate, lives int) {
+func killAfterWrites(d *definition, gate *gate, lives int) {
 	d.T.Helper()
-	c := d.begun(fmt.Sprint("lives", lives), 3)
-	j := c.journal()
+	c := d.newReadyParent(fmt.Sprint("lives", lives), 3)
+	j := c.recordWrites()
 	d.T.Cleanup(gate.open)
 	gate.arm(lives)
-	c.upgrade("v2")
+	c.updateVersion("v2")
 	deaths := 0
 	cluster.Eventually(d.T, killTime, func() error {
 		if gate.shut() {
 			c.Kill()
 			gate.arm(lives)
-			c.start("--kubeconfig", gate.path)
+			start(c.Env, "--kubeconfig", gate.path)
 			deaths++
 		}
-		c.healAll()
-		return c.ended()
+		c.setAllReady()
+		return c.checkRollout()
 	})
 	d.T.Logf("libretto died %d times", deaths)
 	if deaths < 3 {
@@ -58,7 +58,7 @@ func dieAfter(d *definition, gate *gate, lives int) {
 	}
 	gate.open()
 	c.Restart() // The gate may have kept back the answer to the very last write.
-	c.mustBeQuiet()
-	j.mustUpdate(1, 1, 1)
-	j.mustBound(1)
+	c.expectQuiet()
+	j.expectUpdates(1, 1, 1)
+	j.expectUnavailable(1)
 }

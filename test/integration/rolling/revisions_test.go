@@ -12,59 +12,57 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// patch is what a revision has of the parent as it is now.
-func (c *crew) patch() map[string]any {
+// revisionPatch returns the child of the present parent that a revision stores.
+func (c *parent) revisionPatch() map[string]any {
 	c.T.Helper()
-	whole := c.parent().Object["spec"].(map[string]any)
+	whole := c.live().Object["spec"].(map[string]any)
 	if c.templateOnly {
 		return map[string]any{"spec": map[string]any{"template": whole["template"]}}
 	}
 	return map[string]any{"spec": whole}
 }
 
-// latest is the name of the revision for the parent as it is now, made as section 0 of the specification says, and
+// latest returns the name of the revision for the parent as it is now, made as section 0 of the specification says, and
 // with the definition's name where libretto made it.
-func (c *crew) latest() string {
+func (c *parent) latest() string {
 	c.T.Helper()
-	return c.revisionName(c.patch())
+	return c.revisionName(c.revisionPatch())
 }
 
-func (c *crew) revisionName(patch map[string]any) string {
+func (c *parent) revisionName(patch map[string]any) string {
 	c.T.Helper()
 	text, err := json.Marshal(patch)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	if !c.left {
+	c.NoError(err)
+	if !c.legacy {
 		text = append(text, c.label()...)
 	}
-	hash := sha1.Sum(append([]byte(c.parent().GetUID()), text...)) // #nosec G401 -- the same.
-	return fmt.Sprintf("%s.%s-%x", c.parents.resource.Resource, c.Group, hash)
+	hash := sha1.Sum(append([]byte(c.live().GetUID()), text...)) // #nosec G401 -- the same.
+	return fmt.Sprintf("%s.%s-%x", c.parentScope.resource.Resource, c.Group, hash)
 }
 
-// label is what tells the definition's revisions from others.
-func (c *crew) label() string {
+// label returns the label value of the definition's revisions.
+func (c *parent) label() string {
 	named := v1alpha1.CompositeController{ObjectMeta: metav1.ObjectMeta{Name: c.definition.name}}
 	return named.RevisionLabelValue()
 }
 
-// revisionLabels are those that every revision has.
-func (c *crew) revisionLabels() map[string]string {
+// revisionLabels returns the labels that every revision has.
+func (c *parent) revisionLabels() map[string]string {
 	return map[string]string{
-		"metacontroller.k8s.io/apiGroup": c.Group, "metacontroller.k8s.io/resource": c.parents.resource.Resource, "crew": c.name,
+		"metacontroller.k8s.io/apiGroup": c.Group, "metacontroller.k8s.io/resource": c.parentScope.resource.Resource, "set": c.name,
 	}
 }
 
-// revisions are the parent's, by name. They are in its namespace, or else in libretto's.
-func (c *crew) revisions() map[string]*unstructured.Unstructured {
+// revisions returns the parent's revisions by name. They are in its namespace, or else in libretto's.
+func (c *parent) revisions() map[string]*unstructured.Unstructured {
 	c.T.Helper()
-	return c.List(world.Revisions, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: c.revisionLabels()}))
+	return c.List(env.Revisions, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: c.revisionLabels()}))
 }
 
-// claims are the names of the children that a revision has, as it has them.
+// claims returns the names of the children that a revision has, as it has them.
 func claims(revision *unstructured.Unstructured) []string {
 	var names []string
 	kinds, _, _ := unstructured.NestedSlice(revision.Object, "children")
@@ -75,20 +73,20 @@ func claims(revision *unstructured.Unstructured) []string {
 	return names
 }
 
-// claimName is a child's name as a revision of the crew has it.
-func (c *crew) claimName(n int) string {
+// claim returns a child's name as a revision has it.
+func (c *parent) claim(n int) string {
 	if c.clusterParent && !c.clusterChild {
-		return c.Namespace + "/" + c.part(n)
+		return c.Namespace + "/" + c.childName(n)
 	}
-	return c.part(n)
+	return c.childName(n)
 }
 
-// claimed says what keeps the latest revision from being the only one with children, and these just the wanted ones.
-func (c *crew) claimed() error {
+// checkClaims checks that only the latest revision has children, and that these are the wanted ones.
+func (c *parent) checkClaims() error {
 	c.T.Helper()
 	var want []string
 	for n := range c.spec.count {
-		want = append(want, c.claimName(n))
+		want = append(want, c.claim(n))
 	}
 	latest := c.latest()
 	revisions := c.revisions()
@@ -106,15 +104,15 @@ func (c *crew) claimed() error {
 	return nil
 }
 
-// mustBeCompatible checks what metacontroller has to find of the latest revision.
-func (c *crew) mustBeCompatible() {
+// expectCompatible checks what metacontroller must find of the latest revision.
+func (c *parent) expectCompatible() {
 	c.T.Helper()
 	revision := c.revisions()[c.latest()]
 	if revision == nil {
 		c.T.Fatalf("no revision %s in namespace %s with labels %v", c.latest(), c.Namespace, c.revisionLabels())
 	}
 	owner := metav1.GetControllerOf(revision)
-	if owner == nil || owner.UID != c.parent().GetUID() || owner.Kind != c.parentKind() {
+	if owner == nil || owner.UID != c.live().GetUID() || owner.Kind != c.parentKind() {
 		c.T.Errorf("revision %s is owned by %v, want %s %s", revision.GetName(), owner, c.parentKind(), c.name)
 	}
 	kinds, _, _ := unstructured.NestedSlice(revision.Object, "children")

@@ -67,7 +67,7 @@ func TestDirectory(t *testing.T) {
 	h := newHost(t, "--scripts-dir="+root).begin()
 	name := h.define("", "{directory: {path: mounted}}")
 	h.thing("a")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "directory mounted: not found")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "directory mounted: not found")
 	mount(t, dir, 0, agreeing(0))
 	h.says("a", 0)
 	h.keeps(name)
@@ -81,7 +81,7 @@ func TestDirectory(t *testing.T) {
 	}
 
 	must(t, os.RemoveAll(dir))
-	h.MustCondition(name, "ScriptsReady", "False", "directory mounted: not found", "goes on serving")
+	h.WaitForCondition(name, "ScriptsReady", "False", "directory mounted: not found", "goes on serving")
 	last := h.serving(name)
 	must(t, os.MkdirAll(dir, 0o755))
 	edit := func(text string) {
@@ -94,18 +94,18 @@ func TestDirectory(t *testing.T) {
 	h.reloaded(name, last)
 	h.keeps(name) // What is not kept yet is lost by a kill.
 	edit(broken)
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: sync.js:2:10: ", "goes on serving")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: sync.js:2:10: ", "goes on serving")
 	h.Restart()
 	h.thing("b")
 	h.says("b", "edited")
-	h.MustCondition(name, "ScriptsReady", "False", "from ControllerRevision "+h.Namespace+"/")
+	h.WaitForCondition(name, "ScriptsReady", "False", "from ControllerRevision "+h.Namespace+"/")
 	edit(saying("mended"))
 	h.says("b", "mended")
 
 	must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "passwd.js")))
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: passwd.js: is a link that leads nowhere, or out of --scripts-dir", "goes on serving")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: passwd.js: is a link that leads nowhere, or out of --scripts-dir", "goes on serving")
 	must(t, os.Remove(filepath.Join(dir, "passwd.js")))
-	h.MustCondition(name, "ScriptsReady", "True")
+	h.WaitForCondition(name, "ScriptsReady", "True")
 }
 
 // A host without --scripts-dir says so, as there is nothing that an edit could mend.
@@ -113,5 +113,5 @@ func TestNoScriptsDir(t *testing.T) {
 	t.Parallel()
 	h := newHost(t).begin()
 	name := h.define("", "{directory: {path: mounted}}")
-	h.MustCondition(name, "Accepted", "False", "Invalid", "scriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir")
+	h.WaitForCondition(name, "Accepted", "False", "Invalid", "scriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // Good, good, bad, good: told on the definition, on the ConfigMap and in the figures.
@@ -29,14 +29,14 @@ func TestEditsOfAHost(t *testing.T) {
 	h.says("a", "two")
 	good := h.reloaded(name, first)
 	h.keeps(name)
-	h.MustEvent(name, "ScriptReloaded", "revision "+good+" serves")
-	h.MustEvent("hooks", "ScriptReloaded", "CompositeController "+name+": revision "+good+" serves")
-	h.MustCondition(name, "ScriptsReady", "True", "Loaded", "revision "+good+" serves")
+	h.WaitForEvent(name, "ScriptReloaded", "revision "+good+" serves")
+	h.WaitForEvent("hooks", "ScriptReloaded", "CompositeController "+name+": revision "+good+" serves")
+	h.WaitForCondition(name, "ScriptsReady", "True", "Loaded", "revision "+good+" serves")
 
 	h.configMap("hooks", "sync.js", broken)
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+h.Namespace+"/hooks: sync.js:2:10: ", "revision "+good+" goes on serving")
-	h.MustEvent(name, "ScriptInvalid", "sync.js:2:10: ")
-	h.MustEvent("hooks", "ScriptInvalid", "CompositeController "+name+": sync.js:2:10: ")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+h.Namespace+"/hooks: sync.js:2:10: ", "revision "+good+" goes on serving")
+	h.WaitForEvent(name, "ScriptInvalid", "sync.js:2:10: ")
+	h.WaitForEvent("hooks", "ScriptInvalid", "CompositeController "+name+": sync.js:2:10: ")
 	h.thing("late")
 	h.says("late", "two")
 	if failed, info := h.metric("libretto_script_load_errors_total", label), h.metric("libretto_script_revision_info", label); failed != 1 || info != 1 {
@@ -46,7 +46,7 @@ func TestEditsOfAHost(t *testing.T) {
 	h.configMap("hooks", "sync.js", saying("three"))
 	h.says("a", "three")
 	h.says("late", "three")
-	h.MustCondition(name, "ScriptsReady", "True", "Loaded")
+	h.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
 	h.reloaded(name, good)
 	if got := h.metric("libretto_script_reload_duration_seconds", nil); got != 3 {
 		t.Errorf("%v swaps were timed, want 3", got)
@@ -63,12 +63,12 @@ func TestBadAtTheStart(t *testing.T) {
 	h.configMap("hooks", "sync.js", broken)
 	name := h.define("", h.from("hooks"))
 	h.thing("a")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ")
-	h.MustCondition(name, "Ready", "False", "ScriptsNotReady")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ")
+	h.WaitForCondition(name, "Ready", "False", "ScriptsNotReady")
 	h.configMap("hooks", "sync.js", saying("one"))
 	h.says("a", "one")
-	h.MustCondition(name, "ScriptsReady", "True")
-	h.MustCondition(name, "Ready", "True")
+	h.WaitForCondition(name, "ScriptsReady", "True")
+	h.WaitForCondition(name, "Ready", "True")
 }
 
 // What served goes on after a restart: with a text that does not load, and without any.
@@ -84,24 +84,24 @@ func TestBadAndRestart(t *testing.T) {
 		t.Errorf("the revision is owned by %v, want the definition", owner)
 	}
 	h.configMap("hooks", "sync.js", broken)
-	h.MustCondition(name, "ScriptsReady", "False", "goes on serving")
+	h.WaitForCondition(name, "ScriptsReady", "False", "goes on serving")
 
 	mark := h.Mark()
 	h.Restart()
 	h.thing("b")
 	h.says("b", "one")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ", "goes on serving, from ControllerRevision "+h.Namespace+"/"+revision.GetName())
-	h.MustCondition(name, "Ready", "True")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ", "goes on serving, from ControllerRevision "+h.Namespace+"/"+revision.GetName())
+	h.WaitForCondition(name, "Ready", "True")
 
-	h.Remove(world.ConfigMaps, h.Namespace, "hooks")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "goes on serving, from ControllerRevision")
+	h.Delete(env.ConfigMaps, h.Namespace, "hooks")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "goes on serving, from ControllerRevision")
 	h.Restart()
 	h.thing("c")
 	h.says("c", "one")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "goes on serving, from ControllerRevision")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "goes on serving, from ControllerRevision")
 
 	h.configMap("hooks", "sync.js", saying("one"))
-	h.MustCondition(name, "ScriptsReady", "True", "Loaded")
+	h.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
 	if writes := h.Requests(mark).In(h.Namespace).Of("apps", "controllerrevisions").Writes(); len(writes) > 0 {
 		t.Errorf("restarts, and the text that is kept already, make it write:\n%s", writes)
 	}
@@ -109,8 +109,8 @@ func TestBadAndRestart(t *testing.T) {
 	h.says("c", "two")
 	h.keeps(name)
 
-	h.Remove(world.Composites, "", name)
-	h.Gone(kept, revision.GetName(), revision.GetUID())
+	h.Delete(env.CompositeControllers, "", name)
+	h.WaitForDeletion(kept, revision.GetName(), revision.GetUID())
 }
 
 // The ConfigMap, a key, or the namespace is not there, and comes.
@@ -122,17 +122,17 @@ func TestSourcesComeAndGo(t *testing.T) {
 	h.thing("a")
 	h.says("a", "one")
 
-	h.Remove(world.ConfigMaps, h.Namespace, "hooks")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "ConfigMap "+h.Namespace+"/hooks: not found", "goes on serving")
+	h.Delete(env.ConfigMaps, h.Namespace, "hooks")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "ConfigMap "+h.Namespace+"/hooks: not found", "goes on serving")
 	h.configMap("hooks", "sync.js", saying("two"))
 	h.says("a", "two")
 
-	if err := h.In(world.ConfigMaps).Delete(t.Context(), "hooks", metav1.DeleteOptions{}); err != nil {
+	if err := h.In(env.ConfigMaps).Delete(t.Context(), "hooks", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	h.configMap("hooks", "other.js", saying("three"))
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptInvalid", `hook sync: no file "sync.js" in the script sources: they have other.js`, "goes on serving")
-	h.MustEvent("hooks", "ScriptInvalid", "CompositeController "+name+`: hook sync: no file "sync.js"`)
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", `hook sync: no file "sync.js" in the script sources: they have other.js`, "goes on serving")
+	h.WaitForEvent("hooks", "ScriptInvalid", "CompositeController "+name+`: hook sync: no file "sync.js"`)
 	h.configMap("hooks", "sync.js", saying("three"))
 	h.says("a", "three")
 }
@@ -143,7 +143,7 @@ func TestSourceInALateNamespace(t *testing.T) {
 	late := h.Namespace + "-late"
 	name := h.define("", fmt.Sprintf("{configMap: {namespace: %s, name: hooks}}", late))
 	h.thing("a")
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "ConfigMap "+late+"/hooks")
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "ConfigMap "+late+"/hooks")
 	client := kubernetes.NewForConfigOrDie(h.Cluster.Config)
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestSourceInALateNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.says("a", "one")
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		list, err := h.Cluster.Dynamic().Resource(kept).Namespace(late).List(t.Context(), metav1.ListOptions{})
 		if err == nil && len(list.Items) != 1 {
 			err = fmt.Errorf("%d revisions are kept beside the source, want 1", len(list.Items))
@@ -180,7 +180,7 @@ export const sync = ({parent}) => ({status: {...parent.status, %s: text}, childr
 	both := func(want string) {
 		t.Helper()
 		for _, name := range []string{"left", "right"} {
-			h.Must(h.things, name, func(o *unstructured.Unstructured) error {
+			h.WaitFor(h.things, name, func(o *unstructured.Unstructured) error {
 				if got, _, _ := unstructured.NestedString(o.Object, "status", name); got != want {
 					return fmt.Errorf("%s has %q, want %q", name, got, want)
 				}
@@ -192,10 +192,10 @@ export const sync = ({parent}) => ({status: {...parent.status, %s: text}, childr
 	library("two")
 	both("two")
 	h.configMap("lib", "lib.js", "export const text = ;\n")
-	h.MustCondition(h.Namespace+"-left", "ScriptsReady", "False", "ConfigMap "+h.Namespace+"/lib: lib.js:1:")
-	h.MustCondition(h.Namespace+"-right", "ScriptsReady", "False", "ConfigMap "+h.Namespace+"/lib: lib.js:1:")
-	h.MustEvent("lib", "ScriptInvalid", "CompositeController "+h.Namespace+"-left: lib.js:1:")
-	h.MustEvent("lib", "ScriptInvalid", "CompositeController "+h.Namespace+"-right: lib.js:1:")
+	h.WaitForCondition(h.Namespace+"-left", "ScriptsReady", "False", "ConfigMap "+h.Namespace+"/lib: lib.js:1:")
+	h.WaitForCondition(h.Namespace+"-right", "ScriptsReady", "False", "ConfigMap "+h.Namespace+"/lib: lib.js:1:")
+	h.WaitForEvent("lib", "ScriptInvalid", "CompositeController "+h.Namespace+"-left: lib.js:1:")
+	h.WaitForEvent("lib", "ScriptInvalid", "CompositeController "+h.Namespace+"-right: lib.js:1:")
 	library("three")
 	both("three")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // kept are the ControllerRevisions that hold scripts.
@@ -18,17 +18,17 @@ var kept = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "
 
 // host is a world with a custom resource Thing, and a libretto process that hosts only this test's definitions.
 type host struct {
-	*world.World
+	*env.Env
 	things schema.GroupVersionResource
 	flags  []string
 }
 
 func newHost(t *testing.T, flags ...string) *host {
 	t.Helper()
-	w := world.New(t)
-	h := &host{World: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
+	w := env.New(t)
+	h := &host{Env: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
 	h.flags = append([]string{"--target-label-selector=test=" + w.Namespace, "--namespace=" + w.Namespace}, flags...)
-	w.Apply(world.CRD(w.Group, "Thing", "Namespaced"))
+	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
 	return h
 }
 
@@ -92,7 +92,7 @@ func (h *host) thing(name string) {
 // says waits until a Thing has said text.
 func (h *host) says(name string, text any) {
 	h.T.Helper()
-	h.Must(h.things, name, func(o *unstructured.Unstructured) error {
+	h.WaitFor(h.things, name, func(o *unstructured.Unstructured) error {
 		if got := said(o); got != fmt.Sprint(text) {
 			return fmt.Errorf("%s said %q, want %v", name, got, text)
 		}
@@ -108,7 +108,7 @@ func said(o *unstructured.Unstructured) string {
 // serving is the revision in a definition's status.
 func (h *host) serving(definition string) string {
 	h.T.Helper()
-	object, err := h.Cluster.Dynamic().Resource(world.Composites).Get(h.T.Context(), definition, metav1.GetOptions{})
+	object, err := h.Cluster.Dynamic().Resource(env.CompositeControllers).Get(h.T.Context(), definition, metav1.GetOptions{})
 	if err != nil {
 		h.T.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func (h *host) serving(definition string) string {
 func (h *host) reloaded(definition, before string) string {
 	h.T.Helper()
 	var now string
-	cluster.Eventually(h.T, world.Soon, func() error {
+	cluster.Eventually(h.T, env.Timeout, func() error {
 		if now = h.serving(definition); now == "" || now == before {
 			return fmt.Errorf("%s serves revision %q, want another one than %q", definition, now, before)
 		}
@@ -143,7 +143,7 @@ func (h *host) metric(name string, labels map[string]string) float64 {
 func (h *host) keeps(definition string) *unstructured.Unstructured {
 	h.T.Helper()
 	var found *unstructured.Unstructured
-	cluster.Eventually(h.T, world.Soon, func() error {
+	cluster.Eventually(h.T, env.Timeout, func() error {
 		name := "composite-" + definition + "-" + h.serving(definition)
 		if found = h.Get(kept, name); found == nil {
 			return fmt.Errorf("no ControllerRevision %s", name)

@@ -45,7 +45,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 	h.begin()
 	h.configMap("hooks", "sync.js", saying("one"))
 	name := h.define("", h.from("hooks"))
-	h.MustCondition(name, "ScriptsReady", "False", "ScriptSourceUnreadable", `configmaps "hooks" is forbidden: User "`+user+`" cannot`)
+	h.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceUnreadable", `configmaps "hooks" is forbidden: User "`+user+`" cannot`)
 	h.thing("a")
 	h.Apply(fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -57,7 +57,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %s}]
 	h.says("a", "one")
 	h.keeps(name)
 	h.configMap("hooks", "sync.js", broken)
-	h.MustEvent("hooks", "ScriptInvalid", "sync.js:2:10: ")
+	h.WaitForEvent("hooks", "ScriptInvalid", "sync.js:2:10: ")
 	h.Restart()
 	h.thing("b")
 	h.says("b", "one")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // answers watches what Things say.
@@ -29,7 +29,7 @@ func (h *host) answers() <-chan watch.Event {
 // hears waits until some Thing says text.
 func (h *host) hears(answers <-chan watch.Event, text string) {
 	h.T.Helper()
-	for timeout := time.After(world.Soon); ; {
+	for timeout := time.After(env.Timeout); ; {
 		select {
 		case e := <-answers:
 			if o, ok := e.Object.(*unstructured.Unstructured); ok && said(o) == text {
@@ -102,7 +102,7 @@ func TestManyEdits(t *testing.T) {
 	}
 	h.neverHalf(name)
 	h.keeps(name)
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if got := len(h.List(kept, "")); got != 10 {
 			return fmt.Errorf("%d revisions are kept, want 10", got)
 		}
@@ -127,24 +127,24 @@ func TestThousandParents(t *testing.T) {
 	}
 	h.configMap("hooks", "sync.js", script("one"))
 	name := h.define("", h.from("hooks"))
-	h.MustCondition(name, "Ready", "True")
+	h.WaitForCondition(name, "Ready", "True")
 	begin := time.Now()
 	h.makeThings(parents)
 	calls := func() int {
 		return int(h.metric("libretto_hook_duration_seconds", map[string]string{"definition": "CompositeController " + name}))
 	}
-	cluster.Eventually(t, 3*world.Soon, func() error {
+	cluster.Eventually(t, 3*env.Timeout, func() error {
 		if got := calls(); got != 2*parents { // Once to begin with, and once for the status that was written.
 			return fmt.Errorf("%d calls", got)
 		}
 		return nil
 	})
 	atOnce := time.Since(begin)
-	h.SettledAmong(h.mine)
+	h.WaitForQuietOf(h.mine)
 	before, mark := calls(), h.Mark()
 	answers, start := h.answers(), time.Now()
 	h.configMap("hooks", "sync.js", script("two"))
-	cluster.Eventually(t, world.Soon, func() error {
+	cluster.Eventually(t, env.Timeout, func() error {
 		if calls() == before {
 			return errors.New("no parent is synced")
 		}
@@ -157,14 +157,14 @@ func TestThousandParents(t *testing.T) {
 	overtook, now := time.Since(live), calls()
 	rest, meanwhile := parents-(now-before), now-then
 	const want = parents + changed
-	cluster.Eventually(t, 3*world.Soon, func() error {
+	cluster.Eventually(t, 3*env.Timeout, func() error {
 		if got := calls() - before; got < want {
 			return fmt.Errorf("%d calls, want %d", got, want)
 		}
 		return nil
 	})
 	took := time.Since(start)
-	h.SettledAmong(h.mine)
+	h.WaitForQuietOf(h.mine)
 	t.Logf("all %d parents after %s; one that changed meanwhile after %s and %d calls, with about %d still to come",
 		parents, took.Round(time.Millisecond), overtook.Round(time.Millisecond), meanwhile, rest)
 	// Calls tell how long it waited also where the whole machine stands still for a while: at the pace, these take a second.

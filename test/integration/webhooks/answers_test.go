@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestStrictness shows what of an answer is refused in each version of a hook, and what if the definition says how to read it.
 func TestStrictness(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	const (
 		unknown = `{"children": [CHILD], "kids": 1}`
 		doubled = `{"children": [], "children": [CHILD]}`
@@ -41,7 +41,7 @@ func TestStrictness(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := s.in(t)
+			e := e.WithT(t)
 			child := fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "yes"}}`, name)
 			// A child is read by the API server, not by the strictness of the hook.
 			twice := strings.TrimSuffix(child, "}") + `, "data": {"value": "yes"}}`
@@ -53,20 +53,20 @@ func TestStrictness(t *testing.T) {
 			if c.mode != "" {
 				mode = ", responseUnMarshallMode: " + c.mode
 			}
-			s.definition(name, fmt.Sprintf("{version: %s, webhook: {url: %q%s}}", c.version, server.URL, mode), "")
-			s.thing(name, name)
+			define(e, name, fmt.Sprintf("{version: %s, webhook: {url: %q%s}}", c.version, server.URL, mode), "")
+			applyThing(e, name, name)
 			if c.told == "" {
-				s.holds(name, "yes")
+				waitForValue(e, name, "yes")
 				return
 			}
-			s.MustEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
+			e.WaitForEvent(name, "SyncError", "HookResponseInvalid: sync hook: ", c.told)
 		})
 	}
 }
 
 // TestBusyCustomize shows that a server of customize hooks may ask for time too.
 func TestBusyCustomize(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server, customize := serve(t, nil), serve(t, nil)
 	var calls, refusedAt, askedAt atomic.Int64
 	customize.says(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,35 +79,27 @@ func TestBusyCustomize(t *testing.T) {
 		askedAt.CompareAndSwap(0, time.Now().UnixNano())
 		fmt.Fprint(w, `{"relatedResources": []}`)
 	})
-	s.definition("busy", fmt.Sprintf("{webhook: {url: %q}}, customize: {webhook: {url: %q}}", server.URL, customize.URL), "")
-	s.thing("busy", "busy")
-	s.holds("busy", "yes")
+	define(e, "busy", fmt.Sprintf("{webhook: {url: %q}}, customize: {webhook: {url: %q}}", server.URL, customize.URL), "")
+	applyThing(e, "busy", "busy")
+	waitForValue(e, "busy", "yes")
 	if pause := time.Duration(askedAt.Load() - refusedAt.Load()); pause < 1900*time.Millisecond {
 		t.Errorf("customize was called again after %s, want at least 1.9s", pause)
 	}
-	s.mustNotTellOf(customize.URL)
+	mustNotTellOf(e, customize.URL)
 }
 
 // TestSelectors shows what is told of parents without a selector, and of children that theirs does not match.
 func TestSelectors(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		if name := askedAbout(w, r, "parent"); name != "" {
 			fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q, "labels": {"app": "web"}}, "data": {"value": "yes"}}]}`, name)
 		}
 	})
-	full := s.definition("selectors", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %s}
-spec:
-  generateSelector: false
-  parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: selectors}}}
-  childResources: [{apiVersion: v1, resource: configmaps}]
-  hooks: {sync: {webhook: {url: %q}}}`, full, s.Group, server.URL))
-	s.MustCondition(full, "Ready", "True")
+	full := define(e, "selectors", webhook(server.URL), "")
+	e.PatchDefinition(env.Composite, full, `{"spec": {"generateSelector": false}}`)
+	e.WaitForCondition(full, "Ready", "True")
 	for name, c := range map[string]struct{ spec, told string }{
 		"missing": {"{}", "spec.selector"},
 		"empty":   {"{selector: {}}", "spec.selector"},
@@ -117,21 +109,21 @@ spec:
 		"set":     {"{selector: {matchExpressions: [{key: app, operator: In, values: [web, db]}]}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			s.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {set: selectors}}, spec: %s}", s.Group, name, c.spec))
+			e := e.WithT(t)
+			e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {set: selectors}}, spec: %s}", e.Group, name, c.spec))
 			if c.told == "" {
-				s.holds(name, "yes")
+				waitForValue(e, name, "yes")
 				// The next case's parent would find it as well.
-				s.Remove(s.things, s.Namespace, name)
-				s.Gone(world.ConfigMaps, name, "")
+				e.Delete(e.Things(), e.Namespace, name)
+				e.WaitForDeletion(env.ConfigMaps, name, "")
 				return
 			}
-			event := s.MustEvent(name, "SyncError", c.told)
+			event := e.WaitForEvent(name, "SyncError", c.told)
 			t.Log(event.Message)
-			if s.Get(world.ConfigMaps, name) != nil {
+			if e.Get(env.ConfigMaps, name) != nil {
 				t.Error("there is a child all the same")
 			}
-			s.Remove(s.things, s.Namespace, name)
+			e.Delete(e.Things(), e.Namespace, name)
 		})
 	}
 }

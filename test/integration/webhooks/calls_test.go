@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestEtag shows that an answer which has not changed is not sent again, one for each parent.
 func TestEtag(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	var version, unchanged atomic.Int64
 	server.says(func(w http.ResponseWriter, r *http.Request) {
@@ -36,28 +36,28 @@ func TestEtag(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "%d"}}]}`, name, version.Load())
 	})
-	s.definition("etag", fmt.Sprintf("{webhook: {url: %q, etag: {enabled: true, cacheTimeoutSeconds: 60}}}", server.URL), "resyncPeriodSeconds: 1")
-	s.thing("etag", "a")
-	s.thing("etag", "b")
+	define(e, "etag", fmt.Sprintf("{webhook: {url: %q, etag: {enabled: true, cacheTimeoutSeconds: 60}}}", server.URL), "resyncPeriodSeconds: 1")
+	applyThing(e, "etag", "a")
+	applyThing(e, "etag", "b")
 	for n := range int64(3) {
 		version.Store(n)
 		before := unchanged.Load()
-		s.holds("a", fmt.Sprint(n))
-		s.holds("b", fmt.Sprint(n))
-		cluster.Eventually(t, world.Soon, func() error {
+		waitForValue(e, "a", fmt.Sprint(n))
+		waitForValue(e, "b", fmt.Sprint(n))
+		e.Eventually(func() error {
 			if got := unchanged.Load() - before; got < 4 {
 				return fmt.Errorf("%d answers of 304 and 412, want 4", got)
 			}
 			return nil
 		})
-		s.holds("a", fmt.Sprint(n))
-		s.holds("b", fmt.Sprint(n))
+		waitForValue(e, "a", fmt.Sprint(n))
+		waitForValue(e, "b", fmt.Sprint(n))
 	}
 }
 
 // TestRetryAfter shows that a server which is busy is asked when it says, and not all the time if it does not.
 func TestRetryAfter(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	cases := map[string]struct {
 		status  int
 		header  func() string
@@ -73,7 +73,7 @@ func TestRetryAfter(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // They wait for most of their time.
-			s := s.in(t)
+			e := e.WithT(t)
 			server := serve(t, nil)
 			var mu sync.Mutex
 			var calls []time.Time
@@ -90,9 +90,9 @@ func TestRetryAfter(t *testing.T) {
 				}
 				wanting("yes")(w, r)
 			})
-			s.definition(name, fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-			s.thing(name, name)
-			s.holds(name, "yes")
+			define(e, name, webhook(server.URL), "")
+			applyThing(e, name, name)
+			waitForValue(e, name, "yes")
 			mu.Lock()
 			defer mu.Unlock()
 			for i := range refusals {
@@ -101,9 +101,9 @@ func TestRetryAfter(t *testing.T) {
 				}
 			}
 			if c.told {
-				s.MustEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
+				e.WaitForEvent(name, "SyncError", fmt.Sprint("answered ", c.status))
 			} else {
-				s.mustNotTellOf(server.URL)
+				mustNotTellOf(e, server.URL)
 			}
 		})
 	}
@@ -111,12 +111,12 @@ func TestRetryAfter(t *testing.T) {
 
 // TestNoHotLoop shows that a server which always says 429 and never when is asked less and less.
 func TestNoHotLoop(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
-	s.definition("busy", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.thing("busy", "busy")
-	s.MustEvent("busy", "SyncError", "answered 429 Too Many Requests")
+	define(e, "busy", webhook(server.URL), "")
+	applyThing(e, "busy", "busy")
+	e.WaitForEvent("busy", "SyncError", "answered 429 Too Many Requests")
 	cluster.Consistently(t, 4*time.Second, func() error {
 		if n := server.called(); n > 20 {
 			return fmt.Errorf("called %d times", n)
@@ -143,15 +143,15 @@ func TestService(t *testing.T) {
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
-	s := newStage(t)
+	e := env.NewRunning(t)
 	for name, service := range map[string]string{"port": "{name: hooks, namespace: prod, port: 8080}", "standard": "{name: hooks, namespace: prod}"} {
-		s.definition(name, fmt.Sprintf("{webhook: {service: %s, path: %s}}", service, asYAML("/"+name+"?a=b")), "")
-		s.thing(name, name)
-		s.holds(name, "yes")
+		define(e, name, fmt.Sprintf("{webhook: {service: %s, path: %s}}", service, env.Quote("/"+name+"?a=b")), "")
+		applyThing(e, name, name)
+		waitForValue(e, name, "yes")
 	}
-	s.definition("secure", "{webhook: {service: {name: hooks, namespace: prod, port: 8443, protocol: https}, path: /sync}}", "")
-	s.thing("secure", "secure")
-	s.MustEvent("secure", "SyncError", "https://hooks.prod:8443/sync")
+	define(e, "secure", "{webhook: {service: {name: hooks, namespace: prod, port: 8443, protocol: https}, path: /sync}}", "")
+	applyThing(e, "secure", "secure")
+	e.WaitForEvent("secure", "SyncError", "https://hooks.prod:8443/sync")
 	mu.Lock()
 	defer mu.Unlock()
 	for _, want := range []string{"http://hooks.prod:8080/port?a=b", "http://hooks.prod:80/standard?a=b", "https://hooks.prod:8443"} {
@@ -162,15 +162,15 @@ func TestService(t *testing.T) {
 }
 
 func TestUnknownServiceIsTold(t *testing.T) {
-	s := newStage(t)
-	s.definition("gone", "{webhook: {service: {name: no-hooks, namespace: nowhere, port: 8080}, path: /sync}}", "")
-	s.thing("gone", "gone")
-	s.MustEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
+	e := env.NewRunning(t)
+	define(e, "gone", "{webhook: {service: {name: no-hooks, namespace: nowhere, port: 8080}, path: /sync}}", "")
+	applyThing(e, "gone", "gone")
+	e.WaitForEvent("gone", "SyncError", "HookFailed: sync hook: http://no-hooks.nowhere:8080/sync: ", "no-hooks.nowhere")
 }
 
 // TestTroubles shows what is told of servers that do not answer as they should; nothing is changed meanwhile.
 func TestTroubles(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	stranger := serve(t, nil)
 	cases := map[string]struct {
 		edit   func(*httptest.Server)
@@ -208,7 +208,7 @@ func TestTroubles(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := s.in(t)
+			e := e.WithT(t)
 			server := serve(t, nil)
 			target := server
 			if c.edit != nil {
@@ -216,33 +216,33 @@ func TestTroubles(t *testing.T) {
 			}
 			target.says(c.answer)
 			// The child is there from before, by a server that answers as it should.
-			s.definition(name, fmt.Sprintf("{webhook: {url: %q}}", serve(t, nil).URL), "")
-			s.thing(name, name)
-			s.holds(name, "yes")
-			s.definition(name, fmt.Sprintf("{webhook: {url: %q%s}}", target.URL, c.more), "")
-			s.MustEvent(name, "SyncError", c.told)
-			s.holds(name, "yes")
+			define(e, name, webhook(serve(t, nil).URL), "")
+			applyThing(e, name, name)
+			waitForValue(e, name, "yes")
+			define(e, name, fmt.Sprintf("{webhook: {url: %q%s}}", target.URL, c.more), "")
+			e.WaitForEvent(name, "SyncError", c.told)
+			waitForValue(e, name, "yes")
 		})
 	}
 }
 
 // TestLooseAnswers shows what a webhook that says loose may leave out, or write twice.
 func TestLooseAnswers(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"children": [], "kids": 1, "children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "loose"}, "data": {"value": "last"}}]}`)
 	})
-	s.definition("loose", fmt.Sprintf("{version: v2, webhook: {url: %q, responseUnMarshallMode: loose}}", server.URL), "resyncPeriodSeconds: 1")
-	s.thing("loose", "loose")
-	s.holds("loose", "last")
+	define(e, "loose", fmt.Sprintf("{version: v2, webhook: {url: %q, responseUnMarshallMode: loose}}", server.URL), "resyncPeriodSeconds: 1")
+	applyThing(e, "loose", "loose")
+	waitForValue(e, "loose", "last")
 	server.says(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `null`) })
-	s.Gone(world.ConfigMaps, "loose", "")
+	e.WaitForDeletion(env.ConfigMaps, "loose", "")
 }
 
 // TestRequestIDs shows that a call is found in the logs of both sides.
 func TestRequestIDs(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	var id, agent atomic.Value
 	server.says(func(w http.ResponseWriter, r *http.Request) {
@@ -250,11 +250,11 @@ func TestRequestIDs(t *testing.T) {
 		agent.Store(r.Header.Get("User-Agent"))
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	s.definition("ids", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.thing("ids", "ids")
-	s.MustEvent("ids", "SyncError", "answered 500")
-	cluster.Eventually(t, world.Soon, func() error {
-		if given, _ := id.Load().(string); given == "" || !strings.Contains(s.Libretto().Log(), "request "+given) {
+	define(e, "ids", webhook(server.URL), "")
+	applyThing(e, "ids", "ids")
+	e.WaitForEvent("ids", "SyncError", "answered 500")
+	e.Eventually(func() error {
+		if given, _ := id.Load().(string); given == "" || !strings.Contains(e.Libretto().Log(), "request "+given) {
 			return fmt.Errorf("the request %q is not in the log", given)
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // answering answers a parent and its ConfigMaps with what the status says and the name of the ConfigMap that is wanted.
@@ -32,7 +32,7 @@ func answering(answer func(parent *unstructured.Unstructured, children map[strin
 
 // TestChildThatIsBeingDeleted is shown to the hook as it is, and is left alone until it is gone.
 func TestChildThatIsBeingDeleted(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(answering(func(_ *unstructured.Unstructured, children map[string]unstructured.Unstructured) (said, child string) {
 		c, there := children["c"]
@@ -45,30 +45,26 @@ func TestChildThatIsBeingDeleted(t *testing.T) {
 			return "there", "c"
 		}
 	}))
-	s.definition("children", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.thing("children", "a")
-	s.says("a", "there")
-	first := s.Get(world.ConfigMaps, "c").GetUID()
-	s.Patch(world.ConfigMaps, "c", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
-	mark := s.Mark()
-	if err := s.In(world.ConfigMaps).Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.says("a", "going")
-	s.Settled()
-	if writes := s.Requests(mark).Of("", "configmaps").Writes(); len(writes) > 0 {
-		t.Errorf("a child that is being deleted is written:\n%s", writes)
-	}
-	s.Patch(world.ConfigMaps, "c", `{"metadata": {"finalizers": null}}`)
-	s.says("a", "there")
-	if next := s.Get(world.ConfigMaps, "c"); next == nil || next.GetUID() == first {
+	define(e, "children", webhook(server.URL), "")
+	applyThing(e, "children", "a")
+	waitForSaid(e, "a", "there")
+	first := e.Get(env.ConfigMaps, "c").GetUID()
+	e.Patch(env.ConfigMaps, "c", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+	mark := e.Mark()
+	env.NoError(t, e.In(env.ConfigMaps).Delete(t.Context(), "c", metav1.DeleteOptions{}))
+	waitForSaid(e, "a", "going")
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Of("", "configmaps").Writes(), "a child that is being deleted is written")
+	e.Patch(env.ConfigMaps, "c", `{"metadata": {"finalizers": null}}`)
+	waitForSaid(e, "a", "there")
+	if next := e.Get(env.ConfigMaps, "c"); next == nil || next.GetUID() == first {
 		t.Error("the child is not made anew")
 	}
 }
 
 // TestDeletionsGoFirst shows the order of writes: what is not wanted any more goes before what is wanted comes.
 func TestDeletionsGoFirst(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(answering(func(parent *unstructured.Unstructured, _ map[string]unstructured.Unstructured) (said, child string) {
 		child, _, _ = unstructured.NestedString(parent.Object, "metadata", "annotations", "child")
@@ -77,16 +73,16 @@ func TestDeletionsGoFirst(t *testing.T) {
 		}
 		return child, child
 	}))
-	s.definition("order", fmt.Sprintf("{webhook: {url: %q}}", server.URL), "")
-	s.thing("order", "a")
-	s.holds("one", "yes")
-	s.Settled()
-	mark := s.Mark()
-	s.Patch(s.things, "a", `{"metadata": {"annotations": {"child": "two"}}}`)
-	s.holds("two", "yes")
-	s.Settled()
+	define(e, "order", webhook(server.URL), "")
+	applyThing(e, "order", "a")
+	waitForValue(e, "one", "yes")
+	e.WaitForQuiet()
+	mark := e.Mark()
+	e.Patch(e.Things(), "a", `{"metadata": {"annotations": {"child": "two"}}}`)
+	waitForValue(e, "two", "yes")
+	e.WaitForQuiet()
 	var order []string
-	for _, write := range s.Requests(mark).Of("", "configmaps").Writes() {
+	for _, write := range e.Requests(mark).Of("", "configmaps").Writes() {
 		order = append(order, write.Verb+" "+write.Name)
 	}
 	if got := fmt.Sprint(order); got != "[delete one create two]" {

@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func plain(*httptest.Server) {}
@@ -45,15 +45,15 @@ func bearer(token string) http.HandlerFunc {
 
 // TestCredentials shows every form of credentials, of the webhook and by host.
 func TestCredentials(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	cert, key := clientCertificate(t, "libretto")
-	s.secret("token", map[string]string{"token": " right\n"})
-	s.secret("wrong", map[string]string{"token": "wrong"})
-	s.secret("login", map[string]string{"username": "me", "password": "open"})
-	s.secret("client", map[string]string{"tls.crt": cert, "tls.key": key})
-	ref := func(name string) string { return fmt.Sprintf("{namespace: %s, name: %s}", s.Namespace, name) }
+	applySecret(e, "token", map[string]string{"token": " right\n"})
+	applySecret(e, "wrong", map[string]string{"token": "wrong"})
+	applySecret(e, "login", map[string]string{"username": "me", "password": "open"})
+	applySecret(e, "client", map[string]string{"tls.crt": cert, "tls.key": key})
+	ref := func(name string) string { return fmt.Sprintf("{namespace: %s, name: %s}", e.Namespace, name) }
 	keyed := func(name, key string) string {
-		return fmt.Sprintf("{namespace: %s, name: %s, key: %s}", s.Namespace, name, key)
+		return fmt.Sprintf("{namespace: %s, name: %s, key: %s}", e.Namespace, name, key)
 	}
 	login := only(func(r *http.Request) bool {
 		name, password, ok := r.BasicAuth()
@@ -85,12 +85,12 @@ func TestCredentials(t *testing.T) {
 			},
 			"host": func(url, given string) (string, string) {
 				host := strings.SplitN(url, "//", 2)[1]
-				return fmt.Sprintf("{webhook: {url: %q}}", url+"/sync"), fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
+				return webhook(url + "/sync"), fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
 			},
 		} {
 			t.Run(name+"-"+where, func(t *testing.T) {
 				t.Parallel()
-				s := s.in(t)
+				e := e.WithT(t)
 				server := serve(t, c.edit)
 				server.says(c.answer)
 				authority := "x"
@@ -99,19 +99,20 @@ func TestCredentials(t *testing.T) {
 				}
 				switch name {
 				case "secret-ca":
-					s.secret("ca-secret-ca", map[string]string{"ca.crt": authority})
+					applySecret(e, "ca-secret-ca", map[string]string{"ca.crt": authority})
 				case "configmap":
-					s.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", asYAML(authority)))
+					e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", env.Quote(authority)))
 				}
 				set := name + "-" + where
-				s.definition(set, first(of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", asYAML(authority)))), second(of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", asYAML(authority)))))
-				s.thing(set, set)
+				hook, more := of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", env.Quote(authority)))
+				define(e, set, hook, more)
+				applyThing(e, set, set)
 				if c.refused == "" {
-					s.holds(set, "yes")
+					waitForValue(e, set, "yes")
 					return
 				}
-				s.MustEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
-				if s.Get(world.ConfigMaps, set) != nil {
+				e.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
+				if e.Get(env.ConfigMaps, set) != nil {
 					t.Error("there is a child, though nobody answered")
 				}
 			})
@@ -119,25 +120,16 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-func first(a, _ string) string  { return a }
-func second(_, b string) string { return b }
-
 // clientCertificate makes a certificate in a name and its key, in PEM.
 func clientCertificate(t *testing.T, name string) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}))
 }
@@ -145,28 +137,28 @@ func clientCertificate(t *testing.T, name string) (certificate, key string) {
 // TestMissingSecret shows that a definition waits for its credentials, says so, and
 // goes on with what was good last when they are gone.
 func TestMissingSecret(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(bearer("right"))
-	name := s.definition("late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, s.Namespace), "")
-	s.thing("late", "late")
-	s.MustCondition(name, "Accepted", "True")
-	s.MustCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+s.Namespace+"/late is not there: create it")
-	s.MustEvent(name, "CredentialsNotReady", "is not there")
+	name := define(e, "late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, e.Namespace), "")
+	applyThing(e, "late", "late")
+	e.WaitForCondition(name, "Accepted", "True")
+	e.WaitForCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+e.Namespace+"/late is not there: create it")
+	e.WaitForEvent(name, "CredentialsNotReady", "is not there")
 	if n := server.called(); n != 0 {
 		t.Errorf("called %d times without the token", n)
 	}
-	s.secret("late", map[string]string{"token": "right"})
-	s.holds("late", "yes")
-	s.MustCondition(name, "Ready", "True", "Running")
-	s.Remove(secrets, s.Namespace, "late")
-	s.MustCondition(name, "Ready", "True", "CredentialsNotReady", "what was good last", "is not there")
-	s.thing("late", "another")
-	s.holds("another", "yes")
+	applySecret(e, "late", map[string]string{"token": "right"})
+	waitForValue(e, "late", "yes")
+	e.WaitForCondition(name, "Ready", "True", "Running")
+	e.Delete(env.Secrets, e.Namespace, "late")
+	e.WaitForCondition(name, "Ready", "True", "CredentialsNotReady", "what was good last", "is not there")
+	applyThing(e, "late", "another")
+	waitForValue(e, "another", "yes")
 	// What failed for want of the right token is called again when there is one.
 	server.says(bearer("newer"))
-	s.Patch(s.things, "late", `{"spec": {"changed": true}}`)
-	s.MustEvent("late", "SyncError", "answered 401")
+	e.Patch(e.Things(), "late", `{"spec": {"changed": true}}`)
+	e.WaitForEvent("late", "SyncError", "answered 401")
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer newer" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -174,16 +166,16 @@ func TestMissingSecret(t *testing.T) {
 		}
 		wanting("mended")(w, r)
 	})
-	s.secret("late", map[string]string{"token": "newer"})
-	s.holds("late", "mended")
-	s.MustCondition(name, "Ready", "True", "Running")
+	applySecret(e, "late", map[string]string{"token": "newer"})
+	waitForValue(e, "late", "mended")
+	e.WaitForCondition(name, "Ready", "True", "Running")
 }
 
 // TestServiceAccountToken shows that a server can tell who calls, and that the API
 // server can't be called with what it is sent.
 func TestServiceAccountToken(t *testing.T) {
-	s := newStage(t)
-	clientset := kubernetes.NewForConfigOrDie(s.Cluster.Config)
+	e := env.NewRunning(t)
+	clientset := kubernetes.NewForConfigOrDie(e.Cluster.Config)
 	review := func(token string) *authenticationv1.TokenReview {
 		r, err := clientset.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
 			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"https://hooks.example.com"}},
@@ -197,28 +189,26 @@ func TestServiceAccountToken(t *testing.T) {
 	server := serve(t, nil)
 	server.says(only(func(r *http.Request) bool {
 		status := review(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")).Status
-		return status.Authenticated && status.User.Username == "system:serviceaccount:"+s.Namespace+":caller"
+		return status.Authenticated && status.User.Username == "system:serviceaccount:"+e.Namespace+":caller"
 	}))
-	s.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: caller}}")
+	e.Apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: caller}}")
 	hook := func(account, audience string) string {
-		return fmt.Sprintf("{webhook: {url: %q, authorization: {serviceAccountToken: {serviceAccountRef: {namespace: %s, name: %s}, audience: %q}}}}", server.URL, s.Namespace, account, audience)
+		return fmt.Sprintf("{webhook: {url: %q, authorization: {serviceAccountToken: {serviceAccountRef: {namespace: %s, name: %s}, audience: %q}}}}", server.URL, e.Namespace, account, audience)
 	}
-	s.definition("account", hook("caller", "https://hooks.example.com"), "")
-	s.thing("account", "account")
-	s.holds("account", "yes")
+	define(e, "account", hook("caller", "https://hooks.example.com"), "")
+	applyThing(e, "account", "account")
+	waitForValue(e, "account", "yes")
 
-	own := s.definition("own", hook("caller", audienceOfTheAPIServer(t, s, clientset)), "")
-	s.MustCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
-	nobody := s.definition("nobody", hook("nobody", "https://hooks.example.com"), "")
-	s.MustCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+s.Namespace+"/nobody is not there: create it")
+	own := define(e, "own", hook("caller", audienceOfTheAPIServer(t, e, clientset)), "")
+	e.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
+	nobody := define(e, "nobody", hook("nobody", "https://hooks.example.com"), "")
+	e.WaitForCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+e.Namespace+"/nobody is not there: create it")
 }
 
 // audienceOfTheAPIServer is what a token without an audience of its own is for.
-func audienceOfTheAPIServer(t *testing.T, s *stage, clientset kubernetes.Interface) string {
+func audienceOfTheAPIServer(t *testing.T, e *env.Env, clientset kubernetes.Interface) string {
 	t.Helper()
-	request, err := clientset.CoreV1().ServiceAccounts(s.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	request, err := clientset.CoreV1().ServiceAccounts(e.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	env.NoError(t, err)
 	return request.Spec.Audiences[0]
 }

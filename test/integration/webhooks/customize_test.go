@@ -7,12 +7,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestCustomizeIsRedeployed shows that a customize webhook which answers otherwise than
 // before is heard, though neither the parent nor anything else changes.
 func TestCustomizeIsRedeployed(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	var related atomic.Value
 	related.Store("one")
@@ -24,30 +26,19 @@ func TestCustomizeIsRedeployed(t *testing.T) {
 		}
 		seen := "nothing"
 		for _, name := range []string{"one", "two"} {
-			if strings.Contains(string(body), fmt.Sprintf(`%q:{"apiVersion"`, s.Namespace+"/"+name)) {
+			if strings.Contains(string(body), fmt.Sprintf(`%q:{"apiVersion"`, e.Namespace+"/"+name)) {
 				seen = name
 			}
 		}
 		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}, "data": {"value": %q}}]}`, seen)
 	})
 	for _, name := range []string{"one", "two"} {
-		s.Apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}`, name))
+		e.Apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}`, name))
 	}
-	s.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %s-customize}
-spec:
-  generateSelector: true
-  resyncPeriodSeconds: 1
-  parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: customize}}}
-  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
-  hooks:
-    sync: {version: v2, webhook: {url: %q}}
-    customize: {version: v2, webhook: {url: %q}}
-`, s.Namespace, s.Group, server.URL+"/sync", server.URL+"/customize"))
-	s.thing("customize", "a")
-	s.holds("child", "one")
+	define(e, "customize", fmt.Sprintf("{version: v2, webhook: {url: %q}}, customize: {version: v2, webhook: {url: %q}}",
+		server.URL+"/sync", server.URL+"/customize"), "resyncPeriodSeconds: 1")
+	applyThing(e, "customize", "a")
+	waitForValue(e, "child", "one")
 	related.Store("two")
-	s.holds("child", "two")
+	waitForValue(e, "child", "two")
 }

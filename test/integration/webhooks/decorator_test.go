@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestDecoratorCredentials shows that decorators' hooks are called with credentials as composites' are, by both ways to give them.
 func TestDecoratorCredentials(t *testing.T) {
-	s := newStage(t)
-	s.secret("token", map[string]string{"token": "right", "other": "wrong"})
-	s.secret("login", map[string]string{"username": "me", "password": "open", "other": "shut"})
+	e := env.NewRunning(t)
+	applySecret(e, "token", map[string]string{"token": "right", "other": "wrong"})
+	applySecret(e, "login", map[string]string{"username": "me", "password": "open", "other": "shut"})
 	token := func(key string) string {
-		return fmt.Sprintf("authorization: {secretRef: {namespace: %s, name: token, key: %s}}", s.Namespace, key)
+		return fmt.Sprintf("authorization: {secretRef: {namespace: %s, name: token, key: %s}}", e.Namespace, key)
 	}
 	login := func(key string) string {
-		return fmt.Sprintf("basicAuth: {secretRef: {namespace: %s, name: login}, passwordKey: %s}", s.Namespace, key)
+		return fmt.Sprintf("basicAuth: {secretRef: {namespace: %s, name: login}, passwordKey: %s}", e.Namespace, key)
 	}
 	byToken := func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer right" }
 	byLogin := func(r *http.Request) bool {
@@ -41,7 +41,7 @@ func TestDecoratorCredentials(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := s.in(t)
+			e := e.WithT(t)
 			server := serve(t, plain)
 			server.says(func(w http.ResponseWriter, r *http.Request) {
 				if !c.authorized(r) {
@@ -50,20 +50,20 @@ func TestDecoratorCredentials(t *testing.T) {
 				}
 				attaching("yes")(w, r)
 			})
-			given := fmt.Sprintf("caBundle: {inline: %s}, %s", asYAML(server.authority()), c.given)
+			given := fmt.Sprintf("caBundle: {inline: %s}, %s", env.Quote(server.authority()), c.given)
 			hook, more := fmt.Sprintf("{webhook: {url: %q, %s}}", server.URL, given), ""
 			if c.host {
-				hook = fmt.Sprintf("{webhook: {url: %q}}", server.URL)
+				hook = webhook(server.URL)
 				more = fmt.Sprintf("endpointConfigs: [{host: %q, %s}]", strings.TrimPrefix(server.URL, "https://"), given)
 			}
-			s.decorate(name, "", hook, more)
-			s.thing(name, name)
+			decorate(e, name, "", hook, more)
+			applyThing(e, name, name)
 			if !c.refused {
-				s.holds(name, "yes")
+				waitForValue(e, name, "yes")
 				return
 			}
-			s.MustEvent(name, "SyncError", "HookFailed: sync hook: "+server.URL, "answered 401 Unauthorized: who are you?")
-			if s.Get(world.ConfigMaps, name) != nil {
+			e.WaitForEvent(name, "SyncError", "HookFailed: sync hook: "+server.URL, "answered 401 Unauthorized: who are you?")
+			if e.Get(env.ConfigMaps, name) != nil {
 				t.Error("there is an attachment, though nobody answered")
 			}
 		})
@@ -72,7 +72,7 @@ func TestDecoratorCredentials(t *testing.T) {
 
 // TestRollingDecorators shows that a decorator takes the rolling methods, and updates all at once.
 func TestRollingDecorators(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, nil)
 	says := func(value string) {
 		server.says(func(w http.ResponseWriter, _ *http.Request) {
@@ -82,32 +82,23 @@ func TestRollingDecorators(t *testing.T) {
 	}
 	for method, replaces := range map[string]bool{"RollingRecreate": true, "RollingInPlace": false} {
 		t.Run(method, func(t *testing.T) {
-			s := s.in(t)
+			e := e.WithT(t)
 			says("old")
-			name := s.Namespace + "-rolling"
-			s.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: DecoratorController
-metadata: {name: %s}
-spec:
-  resources: [{apiVersion: %s/v1, resource: things}]
-  attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]
-  resyncPeriodSeconds: 1
-  hooks: {sync: {webhook: {url: %q}}}`, name, s.Group, method, server.URL))
-			t.Cleanup(func() { s.Remove(decorators, "", name) })
-			s.thing("rolling", "rolling")
-			s.holds("one", "old")
-			s.holds("two", "old")
-			before := s.Get(world.ConfigMaps, "one")
+			e.Define(env.Decorator, "-rolling", e.Targets("things", ""), "resyncPeriodSeconds: 1", "hooks: {sync: "+webhook(server.URL)+"}",
+				"attachments: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: "+method+"}}]")
+			applyThing(e, "rolling", "rolling")
+			waitForValue(e, "one", "old")
+			waitForValue(e, "two", "old")
+			before := e.Get(env.ConfigMaps, "one")
 			says("new")
-			s.holds("one", "new")
-			s.holds("two", "new")
-			if replaced := s.Get(world.ConfigMaps, "one").GetUID() != before.GetUID(); replaced != replaces {
+			waitForValue(e, "one", "new")
+			waitForValue(e, "two", "new")
+			if replaced := e.Get(env.ConfigMaps, "one").GetUID() != before.GetUID(); replaced != replaces {
 				t.Errorf("the attachment was replaced: %v, want %v", replaced, replaces)
 			}
-			s.Remove(s.things, s.Namespace, "rolling")
-			s.Gone(world.ConfigMaps, "one", "")
-			s.Gone(world.ConfigMaps, "two", "")
+			e.Delete(e.Things(), e.Namespace, "rolling")
+			e.WaitForDeletion(env.ConfigMaps, "one", "")
+			e.WaitForDeletion(env.ConfigMaps, "two", "")
 		})
 	}
 }

@@ -8,28 +8,24 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestServerThatIsDown shows that a server which was down for a while is called again soon after it is back, though
 // nothing tells so.
 func TestServerThatIsDown(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := s.definition("down", fmt.Sprintf("{webhook: {url: %q}}", "http://"+address), "")
-	s.thing("down", "a")
-	s.MustEvent("a", "SyncError", "HookFailed", "sync hook")
+	env.NoError(t, listener.Close())
+	name := define(e, "down", webhook("http://"+address), "")
+	applyThing(e, "down", "a")
+	e.WaitForEvent("a", "SyncError", "HookFailed", "sync hook")
 	// From 100 ms on each failure doubles the time until the next try.
 	const failures, backoff = 7, 7 * time.Second
-	cluster.Eventually(t, 2*world.Soon, func() error {
-		if got := s.Passes(name, "error"); got < failures {
+	cluster.Eventually(t, 2*env.Timeout, func() error {
+		if got := e.Reconciles(name, "error"); got < failures {
 			return fmt.Errorf("%v passes have failed, want %v", got, failures)
 		}
 		return nil
@@ -38,12 +34,12 @@ func TestServerThatIsDown(t *testing.T) {
 	if listener, err = net.Listen("tcp", address); err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: world.Soon, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: env.Timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"value": "back"}}]}`)
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	s.holds("a", "back")
+	waitForValue(e, "a", "back")
 	if took := time.Since(start); took > 2*backoff {
 		t.Errorf("the server was back, and called only %s later", took)
 	}

@@ -10,29 +10,29 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestAuthorityIsReplaced shows that another authority in a ConfigMap is heeded, for the better and for the worse.
 func TestAuthorityIsReplaced(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	server := serve(t, plain)
 	stranger, _ := clientCertificate(t, "libretto")
 	trust := func(authority string) {
-		s.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: authority}, data: {ca.crt: %s}}", asYAML(authority)))
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: authority}, data: {ca.crt: %s}}", env.Quote(authority)))
 	}
 	trust(stranger)
-	s.definition("authority", fmt.Sprintf("{webhook: {url: %q, caBundle: {configMapRef: {namespace: %s, name: authority}}}}", server.URL, s.Namespace), "resyncPeriodSeconds: 1")
-	s.thing("authority", "before")
-	s.MustEvent("before", "SyncError", "in caBundle")
+	define(e, "authority", fmt.Sprintf("{webhook: {url: %q, caBundle: {configMapRef: {namespace: %s, name: authority}}}}", server.URL, e.Namespace), "resyncPeriodSeconds: 1")
+	applyThing(e, "authority", "before")
+	e.WaitForEvent("before", "SyncError", "in caBundle")
 	trust(server.authority())
-	s.holds("before", "yes")
+	waitForValue(e, "before", "yes")
 	trust(stranger)
-	s.thing("authority", "after")
-	s.MustEvent("after", "SyncError", "in caBundle")
+	applyThing(e, "authority", "after")
+	e.WaitForEvent("after", "SyncError", "in caBundle")
 	server.says(wanting("no"))
 	cluster.Consistently(t, 2*time.Second, func() error {
-		if child := s.Get(world.ConfigMaps, "before"); child.Object["data"].(map[string]any)["value"] != "yes" {
+		if child := e.Get(env.ConfigMaps, "before"); child.Object["data"].(map[string]any)["value"] != "yes" {
 			return fmt.Errorf("a server that is not trusted was heard")
 		}
 		return nil
@@ -42,16 +42,16 @@ func TestAuthorityIsReplaced(t *testing.T) {
 // TestRotationUnderLoad rotates what the server is shown while many parents call, and has the server refuse the old one as
 // soon as it has seen the new one: no call may fail.
 func TestRotationUnderLoad(t *testing.T) {
-	s := newStage(t)
+	e := env.NewRunning(t)
 	t.Run("token", func(t *testing.T) {
 		sent := func(r *http.Request) string { return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") }
-		s.in(t).rotateUnderLoad("token", plain, sent, "authorization: {secretRef: {namespace: %s, name: token, key: token}}", func(n int) map[string]string {
+		rotateUnderLoad(e.WithT(t), "token", plain, sent, "authorization: {secretRef: {namespace: %s, name: token, key: token}}", func(n int) map[string]string {
 			return map[string]string{"token": fmt.Sprint("token-", n)}
 		})
 	})
 	t.Run("certificate", func(t *testing.T) {
 		sent := func(r *http.Request) string { return r.TLS.PeerCertificates[0].Subject.CommonName }
-		s.in(t).rotateUnderLoad("certificate", showing, sent, "clientTLS: {secretRef: {namespace: %s, name: certificate}}", func(n int) map[string]string {
+		rotateUnderLoad(e.WithT(t), "certificate", showing, sent, "clientTLS: {secretRef: {namespace: %s, name: certificate}}", func(n int) map[string]string {
 			certificate, key := clientCertificate(t, fmt.Sprint("token-", n))
 			return map[string]string{"tls.crt": certificate, "tls.key": key}
 		})
@@ -69,11 +69,11 @@ func newest(largest *atomic.Int64, seen int64) int64 {
 }
 
 // rotateUnderLoad rotates the Secret of that name, whose n-th content is data(n). The server is shown token-<n>.
-func (s *stage) rotateUnderLoad(name string, edit func(*httptest.Server), shown func(*http.Request) string, given string, data func(n int) map[string]string) {
-	s.T.Helper()
+func rotateUnderLoad(e *env.Env, name string, edit func(*httptest.Server), shown func(*http.Request) string, given string, data func(n int) map[string]string) {
+	e.T.Helper()
 	const parents, rotations, callsBetween = 20, 5, 100
 	var valid atomic.Int64
-	server := serve(s.T, edit)
+	server := serve(e.T, edit)
 	server.says(func(w http.ResponseWriter, r *http.Request) {
 		var sent int64
 		_, err := fmt.Sscanf(shown(r), "token-%d", &sent)
@@ -83,29 +83,26 @@ func (s *stage) rotateUnderLoad(name string, edit func(*httptest.Server), shown 
 		}
 		fmt.Fprint(w, `{"children": [], "resyncAfterSeconds": 0.1}`)
 	})
-	s.secret(name, data(1))
-	definition := s.definition(name, fmt.Sprintf("{webhook: {url: %q, caBundle: {inline: %s}, %s}}", server.URL, asYAML(server.authority()), fmt.Sprintf(given, s.Namespace)), "")
+	applySecret(e, name, data(1))
+	definition := define(e, name, fmt.Sprintf("{webhook: {url: %q, caBundle: {inline: %s}, %s}}", server.URL, env.Quote(server.authority()), fmt.Sprintf(given, e.Namespace)), "")
 	for n := range parents {
-		s.thing(name, fmt.Sprint(name, "-", n))
+		applyThing(e, name, fmt.Sprint(name, "-", n))
 	}
 	for n := 1; n <= 1+rotations; n++ {
 		before := server.called()
-		s.secret(name, data(n))
-		cluster.Eventually(s.T, world.Soon, func() error {
+		applySecret(e, name, data(n))
+		e.Eventually(func() error {
 			if valid.Load() != int64(n) || server.called() < before+callsBetween {
 				return fmt.Errorf("token %d is in use, after %d calls", valid.Load(), server.called()-before)
 			}
 			return nil
 		})
 	}
-	metrics, err := s.Libretto().Metrics(s.T.Context())
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	metrics := e.Metrics()
 	all := metrics.Sum("libretto_hook_duration_seconds", hookOf(definition))
 	good := metrics.Sum("libretto_hook_duration_seconds", hookOf(definition, "outcome", "success"))
-	s.T.Logf("%v calls, %d requests", all, server.called())
+	e.T.Logf("%v calls, %d requests", all, server.called())
 	if all != good || good < rotations*callsBetween {
-		s.T.Errorf("of %v calls %v failed", all, all-good)
+		e.T.Errorf("of %v calls %v failed", all, all-good)
 	}
 }

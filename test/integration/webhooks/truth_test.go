@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // row is a state of a parent, and what follows from it.
@@ -115,7 +114,7 @@ func TestTruth(t *testing.T) {
 			s.awaitOutcome(kind, name, r, want(kind, r))
 		}
 	}
-	s.Settled()
+	s.WaitForQuiet()
 	for _, kind := range []string{"composite", "decorator"} {
 		for name, r := range rows {
 			t.Run(kind+"/"+name, func(t *testing.T) {
@@ -131,7 +130,7 @@ func TestTruth(t *testing.T) {
 // awaitOutcome waits for it, so that Settled is asked only when everything has begun.
 func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 	s.T.Helper()
-	cluster.Eventually(s.T, world.Soon, func() error {
+	s.Eventually(func() error {
 		if got := s.outcome(kind, name, r); got != want {
 			return fmt.Errorf("%s %s: %+v, want %+v", kind, name, got, want)
 		}
@@ -143,7 +142,7 @@ func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 func (s *truthStage) outcome(kind, name string, r row) outcome {
 	s.T.Helper()
 	full := parentName(kind, name)
-	parent := s.Get(s.things, full)
+	parent := s.Get(s.Things(), full)
 	if parent == nil {
 		s.T.Fatalf("%s is gone", full)
 	}
@@ -151,7 +150,7 @@ func (s *truthStage) outcome(kind, name string, r row) outcome {
 	said, _ := status["said"].(string)
 	return outcome{
 		Asked:   s.asked(full),
-		Managed: s.Get(world.ConfigMaps, full) != nil,
+		Managed: s.Get(env.ConfigMaps, full) != nil,
 		Status:  said,
 		Held:    slices.Contains(parent.GetFinalizers(), s.finalizer(kind, r.hook)),
 	}

@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
-	"github.com/libretto-k8s/libretto/test/world"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // wire is a stage with Sites of the cluster's, and a server that keeps what it was sent.
 type wire struct {
-	*stage
+	*env.Env
 	sites  schema.GroupVersionResource
 	server *server
 	post   *post
@@ -40,11 +39,11 @@ type seen struct {
 
 func newWire(t *testing.T) *wire {
 	t.Helper()
-	s := newStage(t)
-	s.Apply(world.CRD(s.Group, "Site", "Cluster"))
-	w := &wire{stage: s, server: serve(t, nil), sites: s.things.GroupVersion().WithResource("sites"), post: &post{namespace: s.Namespace, last: map[string]seen{}}}
+	e := env.NewRunning(t)
+	e.Apply(env.CRD(e.Group, "Site", "Cluster"))
+	w := &wire{Env: e, server: serve(t, nil), sites: e.Things().GroupVersion().WithResource("sites"), post: &post{namespace: e.Namespace, last: map[string]seen{}}}
 	w.server.says(w.post.answer)
-	s.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: related}}")
+	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: related}}")
 	return w
 }
 
@@ -86,13 +85,15 @@ func (w *wire) define(name, kind, version string, parents schema.GroupVersionRes
 	spec := fmt.Sprintf("generateSelector: true\nparentResource: %s\nchildResources: %s", rule, children)
 	if kind == "DecoratorController" {
 		spec = fmt.Sprintf("resources: [%s]\nattachments: %s", rule, children)
-		w.T.Cleanup(func() { w.Remove(world.Composites.GroupVersion().WithResource("decoratorcontrollers"), "", full) })
+		w.T.Cleanup(func() {
+			w.Delete(env.CompositeControllers.GroupVersion().WithResource("decoratorcontrollers"), "", full)
+		})
 	}
 	spec += "\nhooks:"
 	for _, hook := range []string{"sync", "finalize", "customize"} {
 		spec += fmt.Sprintf("\n  %s: {version: %s, webhook: {url: %q}}", hook, version, w.server.URL+"/"+name+"/"+hook)
 	}
-	w.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n%s", kind, full, world.Indent(spec)))
+	w.Apply(fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n%s", kind, full, env.Indent(spec)))
 	return full
 }
 
@@ -119,10 +120,10 @@ func TestRequests(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &wire{stage: w.in(t), server: w.server, sites: w.sites, post: w.post}
-			there, kind, parents := w.World, "Thing", w.things
+			w := &wire{Env: w.WithT(t), server: w.server, sites: w.sites, post: w.post}
+			there, kind, parents := w.Env, "Thing", w.Things()
 			if c.cluster {
-				there, kind, parents = w.OutsideNamespaces(), "Site", w.sites
+				there, kind, parents = w.ClusterScope(), "Site", w.sites
 			}
 			definition := w.define(name, c.kind, c.version, parents)
 			parent := w.Namespace + "-" + name
@@ -139,8 +140,8 @@ func TestRequests(t *testing.T) {
 			w.mustBeSent(name, "sync", c.kind, definition, want, func() *unstructured.Unstructured { return there.Get(parents, parent) })
 			w.mustBeAskedFor(name, parent)
 			// A deletion is told in the same words.
-			there.Remove(parents, there.Namespace, parent)
-			there.Gone(parents, parent, "")
+			there.Delete(parents, there.Namespace, parent)
+			there.WaitForDeletion(parents, parent, "")
 			want["finalizing"] = true
 			w.mustBeSent(name, "finalize", c.kind, definition, want, nil)
 		})
@@ -154,7 +155,7 @@ func (w *wire) mustBeSent(name, hook, kind, definition string, want map[string]a
 	if kind == "DecoratorController" {
 		parentField, childrenField = "object", "attachments"
 	}
-	cluster.Eventually(w.T, world.Soon, func() error {
+	w.Eventually(func() error {
 		last := w.post.of(name, hook)
 		if last.method != http.MethodPost || last.contentType != "application/json" {
 			return fmt.Errorf("%s: %q with Content-Type %q, want a POST of application/json", hook, last.method, last.contentType)
@@ -234,11 +235,11 @@ func TestVersionIsChanged(t *testing.T) {
 	w := newWire(t)
 	for kind, name := range map[string]string{"CompositeController": "composite", "DecoratorController": "decorator"} {
 		list := map[string]string{"composite": "children", "decorator": "attachments"}[name]
-		w.define(name, kind, "v1", w.things)
-		w.thing(name, name)
+		w.define(name, kind, "v1", w.Things())
+		applyThing(w.Env, name, name)
 		for version, want := range map[string]string{"v1": name + "-child", "v2": w.Namespace + "/" + name + "-child"} {
-			w.define(name, kind, version, w.things)
-			cluster.Eventually(t, world.Soon, func() error {
+			w.define(name, kind, version, w.Things())
+			w.Eventually(func() error {
 				return differs("keys", map[string]any{"ConfigMap.v1": []string{want}, "Deployment.apps/v1": []string{}}, keys(w.post.of(name, "sync").body[list]))
 			})
 		}

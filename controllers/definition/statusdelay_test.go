@@ -1,0 +1,155 @@
+package definition
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// definitionWith is a definition with a status, unless that is nil.
+func definitionWith(t *testing.T, uid string, generation int64, status *v1alpha1.DefinitionStatus) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "d"}}}
+	object.SetUID(types.UID(uid))
+	object.SetGeneration(generation)
+	if status != nil {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object.Object["status"] = fields
+	}
+	return object
+}
+
+func ready(status metav1.ConditionStatus, reason string) statusView {
+	return statusView{conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted"},
+		{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: reason},
+	}}
+}
+
+func TestSettled(t *testing.T) {
+	broken := ready(metav1.ConditionFalse, "ScriptsNotReady")
+	broken.problems.Problems = []scripts.Problem{{}}
+	cases := map[string]struct {
+		reason  string
+		view    statusView
+		refusal *Refusal
+		want    bool
+	}{
+		"Running":  {"what runs has started", ready(metav1.ConditionTrue, "Running"), nil, true},
+		"Starting": {"what is being listed will run soon", ready(metav1.ConditionFalse, "Starting"), nil, false},
+		"Loading":  {"so will what is being read", ready(metav1.ConditionFalse, "ScriptsNotReady"), nil, false},
+		"Edited":   {"so will a new spec", ready(metav1.ConditionFalse, "EarlierSpecServes"), nil, false},
+		"Broken":   {"a script that does not load will not by itself", broken, nil, true},
+		"Refused":  {"nor will a spec that is refused", ready(metav1.ConditionFalse, "NotAccepted"), &Refusal{}, true},
+	}
+	for name, tc := range cases {
+		if got := tc.view.isFinal(tc.refusal); got != tc.want {
+			t.Errorf("%s: %v: %s", name, got, tc.reason)
+		}
+	}
+}
+
+// TestUntold goes through the life of a definition: nothing is written to it at once, and a start is one write.
+func TestUntold(t *testing.T) {
+	start := time.Unix(1000, 0)
+	first, edited, other := definitionWith(t, "a", 1, nil), definitionWith(t, "a", 2, nil), definitionWith(t, "b", 1, nil)
+	h := &runtimeState{}
+	for _, step := range []struct {
+		what    string
+		object  *unstructured.Unstructured
+		settled bool
+		at      time.Duration
+		want    time.Duration
+	}{
+		{"it is created", first, false, 0, startupDelay},
+		{"it runs soon", first, true, 100 * time.Millisecond, newSpecDelay - 100*time.Millisecond},
+		{"it is told", first, true, newSpecDelay, 0},
+		{"it goes on", first, false, time.Hour, 0},
+		{"it is edited", edited, false, time.Hour, startupDelay},
+		{"it does not start", edited, false, time.Hour + startupDelay - 1, 1},
+		{"that is told", edited, false, time.Hour + startupDelay, 0},
+		{"another of its name", other, true, 2 * time.Hour, newSpecDelay},
+	} {
+		if got := h.statusDelay(step.object, step.settled, start.Add(step.at)); got != step.want {
+			t.Errorf("%s: it waits %s, want %s", step.what, got, step.want)
+		}
+	}
+	if newSpecDelay < 250*time.Millisecond {
+		t.Error("metacontroller's tests replace what they created within that time")
+	}
+}
+
+// TestStatusThatIsPruned sees to it that the status of a definition is the same each time, also where the schema drops it.
+func TestStatusThatIsPruned(t *testing.T) {
+	bare := definitionWith(t, "a", 1, nil)
+	long := metav1.NewTime(time.Unix(1000, 0))
+	h := &runtimeState{}
+	v := ready(metav1.ConditionTrue, "Running")
+	status := h.statusOf(bare, v)
+	for i := range status.Conditions {
+		status.Conditions[i].LastTransitionTime = long
+	}
+	h.status = &status
+	if diff := cmp.Diff(status, h.statusOf(bare, v)); diff != "" {
+		t.Errorf("a second look wants another status: -first +second\n%s", diff)
+	}
+	if h.statusOf(bare, ready(metav1.ConditionFalse, "Starting")).Conditions[1].LastTransitionTime == long {
+		t.Error("a condition that has changed keeps its time")
+	}
+	stored := h.statusOf(definitionWith(t, "a", 1, &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Theirs"}}}), v)
+	if stored.Conditions[0].Type != "Theirs" {
+		t.Error("a status that is stored is not gone by")
+	}
+}
+
+func TestStatusWhenLetGo(t *testing.T) {
+	parents := int32(3)
+	told := func(status metav1.ConditionStatus, reason string, at int64) *v1alpha1.DefinitionStatus {
+		return &v1alpha1.DefinitionStatus{Parents: &parents, ScriptRevision: "abc", Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "m", LastTransitionTime: metav1.Unix(at, 0)},
+		}}
+	}
+	ours := told(metav1.ConditionTrue, "Running", 1000)
+	ours.Conditions[0].LastTransitionTime = metav1.Unix(1000, 5) // Seconds are stored.
+	cases := map[string]struct {
+		reason string
+		ours   *v1alpha1.DefinitionStatus
+		stored *v1alpha1.DefinitionStatus
+		want   bool
+	}{
+		"Ours":         {"what this host told is true no more", ours, told(metav1.ConditionTrue, "Running", 1000), true},
+		"OtherStarted": {"another host has taken it over", ours, told(metav1.ConditionFalse, "Starting", 1001), false},
+		"OtherRuns":    {"another host has started it anew", ours, told(metav1.ConditionTrue, "Running", 1002), false},
+		"NeverTold":    {"this host has told nothing", nil, told(metav1.ConditionTrue, "Running", 1000), false},
+		"NoStatus":     {"there is no room for a status", ours, nil, false},
+		"Already":      {"it is told already", ours, told(metav1.ConditionUnknown, reasonNotHosted, 1001), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := &runtimeState{status: tc.ours}
+			status, write := h.notHostedStatus(definitionWith(t, "a", 1, tc.stored), "team=blue")
+			if write != tc.want {
+				t.Fatalf("%s: written %v, want %v", tc.reason, write, tc.want)
+			}
+			if !write {
+				return
+			}
+			c := status.Conditions[0]
+			if c.Status != metav1.ConditionUnknown || c.Reason != reasonNotHosted || !strings.Contains(c.Message, "--target-label-selector=team=blue") || status.Parents != nil || status.ScriptRevision != "abc" {
+				t.Errorf("%s: it says %+v", tc.reason, status)
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package parent
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+const (
+	// minConflictBackoff is the first delay before a write is retried that conflicts with
+	// other field managers. It doubles each time, up to maxConflictBackoff.
+	minConflictBackoff = 5 * time.Second
+	maxConflictBackoff = 5 * time.Minute
+)
+
+// childHistory remembers by child what earlier writes showed: comparisons of observed and
+// desired state, updates without effect, and conflicts with other field managers.
+type childHistory struct {
+	comparisons *apply.Memory // has a lock of its own
+	clock       clock.PassiveClock
+	mu          sync.Mutex
+	// noops are the updates that left a child unchanged, because the API server drops or
+	// rewrites all that was to change, and the dropped part of other updates. They are not
+	// sent again while the child, its desired state and the schema stay the same.
+	noops map[apply.Key]apply.Change
+	// conflicts are the changes that other field managers keep from being applied. No event
+	// reports that a manager has given up its fields, so the write is retried with backoff,
+	// and at once if the desired state changes.
+	conflicts map[apply.Key]fieldConflict
+}
+
+type fieldConflict struct {
+	change  apply.Change
+	err     error
+	backoff time.Duration
+	until   time.Time
+}
+
+func newChildHistory(clock clock.PassiveClock) *childHistory {
+	return &childHistory{
+		comparisons: apply.NewMemory(), clock: clock,
+		noops: map[apply.Key]apply.Change{}, conflicts: map[apply.Key]fieldConflict{},
+	}
+}
+
+// isNoop reports whether a change is known to have no effect.
+func (h *childHistory) isNoop(change apply.Change) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last, ok := h.noops[change.Key]
+	return ok && change.Action == apply.ActionUpdate && last.Schema == change.Schema &&
+		last.Object.GetUID() == change.Object.GetUID() && change.Repeats(last)
+}
+
+// conflict returns the error of the last conflict if the change repeats it and is still in
+// backoff, or nil.
+func (h *childHistory) conflict(change apply.Change) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	last, ok := h.conflicts[change.Key]
+	if !ok || !h.clock.Now().Before(last.until) || change.Action != apply.ActionUpdate || !change.Repeats(last.change) {
+		return nil
+	}
+	return last.err
+}
+
+// note remembers the outcome of a write. It replaces what was known of the child.
+func (h *childHistory) note(outcome apply.Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := outcome.Change.Key
+	again, ok := outcome.Again()
+	switch {
+	case outcome.NoEffect():
+		h.noops[key] = outcome.Change
+	case ok:
+		h.noops[key] = again
+	default:
+		delete(h.noops, key)
+	}
+	if apply.Classify(outcome.Err) != apply.FailureFieldConflict {
+		delete(h.conflicts, key)
+		return
+	}
+	backoff := min(max(minConflictBackoff, 2*h.conflicts[key].backoff), maxConflictBackoff)
+	h.conflicts[key] = fieldConflict{
+		change: outcome.Change, err: fieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
+	}
+}
+
+// forget drops the history of a deleted child.
+func (h *childHistory) forget(key apply.Key) {
+	h.comparisons.Forget(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.noops, key)
+	delete(h.conflicts, key)
+}
+
+// fieldConflictError names the managers, their fields and the remedies.
+func fieldConflictError(outcome apply.Outcome) error {
+	var held []string
+	for _, c := range apply.FieldManagerConflicts(outcome.Err) {
+		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, c.Field))
+	}
+	return &failure{reason: variant.ReasonFieldConflict, retry: controller.FieldConflict, err: fmt.Errorf(
+		"%s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true",
+		outcome.Change.Key, strings.Join(held, ", "))}
+}

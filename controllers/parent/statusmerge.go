@@ -1,0 +1,69 @@
+package parent
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+)
+
+// retryStatus writes the status after a conflict to the live parent if other writers have changed
+// only metadata and status. A change of labels or annotations causes another pass anyway.
+// Otherwise it returns the conflict.
+func (p *pass) retryStatus(ctx context.Context, desired variant.Desired, conflict error) (*unstructured.Unstructured, error) {
+	live, err := p.live(ctx, p.parent, p.source)
+	if err != nil {
+		return nil, err
+	}
+	status := desired.Status
+	same := sameSpec(p.parent, live)
+	if same && desired.StatusMerged && p.source.Custom {
+		status, same = threeWayMerge(statusOf(p.parent), desired.Status, statusOf(live))
+	}
+	if !same {
+		return nil, conflict
+	}
+	p.setParent(live)
+	return p.status.Write(ctx, p.source.Resource, live, status)
+}
+
+// threeWayMerge returns live with the changes from base to desired, and false if live has
+// another change in the same place.
+func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
+	merged := make(map[string]any, len(live))
+	maps.Copy(merged, live)
+	for _, fields := range []map[string]any{base, desired} {
+		for field := range fields {
+			value, ok := threeWayMergeValue(base[field], desired[field], live[field])
+			switch {
+			case !ok:
+				return nil, false
+			case value == nil:
+				delete(merged, field)
+			default:
+				merged[field] = value
+			}
+		}
+	}
+	return merged, true
+}
+
+// threeWayMergeValue is threeWayMerge for one field. An absent field is nil.
+func threeWayMergeValue(base, desired, live any) (any, bool) {
+	switch {
+	case apply.Equal(base, desired), apply.Equal(desired, live):
+		return live, true
+	case apply.Equal(base, live):
+		return desired, true
+	}
+	from, _ := base.(map[string]any)
+	to, isObject := desired.(map[string]any)
+	now, wasObject := live.(map[string]any)
+	if !isObject || !wasObject || from == nil && base != nil {
+		return nil, false
+	}
+	return threeWayMerge(from, to, now)
+}

@@ -1,0 +1,57 @@
+package parent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+func TestWaiting(t *testing.T) {
+	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
+	w := waiters[string]{}
+	for _, key := range []controller.Key{a, b, a} {
+		w.add("x", key)
+	}
+	w.add("y", a)
+	w.drop(a)
+	if diff := cmp.Diff(waiters[string]{"x": {b: true}}, w); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := w.take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
+		t.Errorf("%v were told, %v still wait", got, w)
+	}
+}
+
+// TestUnservedResource checks who is looked at again when the API server serves a resource.
+func TestUnservedResource(t *testing.T) {
+	r := newRelatedIndex(nil)
+	defer r.close()
+	var woken []string
+	r.queue = func(key controller.Key) { woken = append(woken, key.Name) }
+	gadgets, gizmos := resourceName{"example.com/v1", "gadgets"}, resourceName{"example.com/v1", "gizmos"}
+	r.awaitServed(controller.Key{Name: "a"}, gadgets)
+	r.awaitServed(controller.Key{Name: "b"}, gizmos)
+	r.awaitServed(controller.Key{Name: "gone"}, gadgets)
+	r.forget(controller.Key{Name: "gone"})
+	served := map[resourceName]bool{}
+	find := func(apiVersion, resource string) (discovery.Resource, error) {
+		if served[resourceName{apiVersion, resource}] {
+			return discovery.Resource{}, nil
+		}
+		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
+	}
+	for _, step := range []struct {
+		serve resourceName
+		want  []string
+	}{{resourceName{"example.com/v2", "gadgets"}, nil}, {gadgets, []string{"a"}}, {gizmos, []string{"b"}}, {gizmos, nil}} {
+		woken = nil
+		served[step.serve] = true
+		r.resourcesChanged(find)
+		if diff := cmp.Diff(step.want, woken); diff != "" {
+			t.Errorf("after %v, -want +got:\n%s", step.serve, diff)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// barrierTimeout is far more than a cache in the same process ever takes.
+const barrierTimeout = 30 * time.Second
+
+// barrier waits until the caches and their event handlers have processed all changes of the cluster.
+func (s *Session) barrier(ctx context.Context, pool *informer.Pool) error {
+	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
+	defer cancel()
+	watched, err := s.cluster.Watched(ctx, pool.Len())
+	if err != nil {
+		return fmt.Errorf("the caches do not begin to watch: %w", err)
+	}
+	for resource, version := range watched {
+		for !pool.Handled(resource, version) {
+			if ctx.Err() != nil {
+				return fmt.Errorf("the cache of %s has not processed version %d: %w", resource.Resource, version, context.Cause(ctx))
+			}
+			runtime.Gosched() // The events are on their way through goroutines of this process.
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package variant
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// parseObject returns an item of a list as an object, or the problem with its path.
+func parseObject(item any) (object *unstructured.Unstructured, problem string) {
+	fields, ok := item.(map[string]any)
+	if !ok {
+		return nil, ": must be an object, but is " + KindOf(item)
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	problem = cmp.Or(
+		checkName(".apiVersion", fields["apiVersion"]), checkName(".kind", fields["kind"]), checkName(".metadata.name", metadata["name"]),
+		checkMetadata(metadata),
+	)
+	if problem != "" {
+		return nil, problem
+	}
+	return &unstructured.Unstructured{Object: fields}, ""
+}
+
+// checkName returns why a value is not a name, or "".
+func checkName(path string, value any) string {
+	text, ok := value.(string)
+	switch {
+	case ok && text != "":
+		return ""
+	case ok || value == nil:
+		return path + ": is required"
+	default:
+		return path + ": must be a string, but is " + KindOf(value)
+	}
+}
+
+// checkMetadata returns the first field that accessors of unstructured objects would silently
+// read as absent.
+func checkMetadata(metadata map[string]any) string {
+	if _, ok := metadata["namespace"].(string); !ok && metadata["namespace"] != nil {
+		return ".metadata.namespace: must be a string, but is " + KindOf(metadata["namespace"])
+	}
+	return cmp.Or(checkStringMap("labels", metadata, false), checkStringMap("annotations", metadata, true), checkOwnerReferences(metadata))
+}
+
+// checkOwnerReferences returns the first problem of the owner references.
+func checkOwnerReferences(metadata map[string]any) string {
+	const path = ".metadata.ownerReferences"
+	references, ok := metadata["ownerReferences"].([]any)
+	if !ok && metadata["ownerReferences"] != nil {
+		return path + ": must be a list, but is " + KindOf(metadata["ownerReferences"])
+	}
+	for i, reference := range references {
+		if _, ok := reference.(map[string]any); !ok {
+			return fmt.Sprintf("%s[%d]: must be an object, but is %s", path, i, KindOf(reference))
+		}
+	}
+	return ""
+}
+
+// checkController returns the owner reference that makes another object than the parent the
+// controller. A child that a hook returns as observed has the parent as its controller.
+func checkController(object, parent *unstructured.Unstructured) string {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	references, _ := metadata["ownerReferences"].([]any)
+	for i, item := range references {
+		reference, _ := item.(map[string]any)
+		if reference["controller"] == true && reference["uid"] != string(parent.GetUID()) {
+			return fmt.Sprintf(".metadata.ownerReferences[%d]: makes %v %v the controller, which the parent %s is: leave the reference or its controller: true out",
+				i, reference["kind"], reference["name"], parent.GetName())
+		}
+	}
+	return ""
+}
+
+// checkStringMap returns the first entry, by key, that is not a string.
+func checkStringMap(field string, metadata map[string]any, nullable bool) string {
+	entries, ok := metadata[field].(map[string]any)
+	if !ok && metadata[field] != nil {
+		return ".metadata." + field + ": must be an object, but is " + KindOf(metadata[field])
+	}
+	wrong, found := "", false
+	for key, value := range entries {
+		_, ok := value.(string)
+		if ok || value == nil && nullable || found && key > wrong {
+			continue
+		}
+		wrong, found = key, true
+	}
+	if !found {
+		return ""
+	}
+	return fmt.Sprintf(".metadata.%s[%q]: must be a string, but is %s", field, wrong, KindOf(entries[wrong]))
+}

@@ -1,0 +1,64 @@
+package informer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// TestHandled checks that a change counts as handled only after every event handler has returned.
+func TestHandled(t *testing.T) {
+	boxes := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{boxes: "BoxList"})
+	events := watch.NewFake()
+	client.PrependWatchReactor("*", clienttesting.DefaultWatchReactor(events, nil))
+	pool := NewPool(t.Context(), client, logr.Discard())
+	cache := pool.Open(boxes)
+	defer cache.Close()
+	other := pool.Open(boxes)
+	defer other.Close()
+	release := make(chan struct{})
+	for handle, f := range map[*Handle]func(Event){cache: func(Event) {}, other: func(Event) { <-release }} {
+		if err := handle.Watch(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !cache.WaitForSync(t.Context()) {
+		t.Fatal("the cache does not sync")
+	}
+	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Box"}}
+	box.SetName("a")
+	box.SetResourceVersion("7")
+	events.Add(box)
+	await(t, func() bool { return cache.Get("", "a") != nil && cache.handled(7) })
+	if pool.Handled(boxes, 7) {
+		t.Error("version 7 is handled while a handler runs")
+	}
+	close(release)
+	await(t, func() bool { return pool.Handled(boxes, 7) })
+	if pool.Handled(boxes, 8) {
+		t.Error("version 8 is handled before it has come")
+	}
+	late := pool.Open(boxes)
+	defer late.Close()
+	if err := late.Watch(func(Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return pool.Handled(boxes, 7) })
+}
+
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the change is not handled")
+		}
+	}
+}

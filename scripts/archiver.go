@@ -1,0 +1,85 @@
+package scripts
+
+import (
+	"context"
+	"time"
+
+	"github.com/libretto-k8s/libretto/scripts/archive"
+)
+
+const (
+	// keepPause is the least time between two revisions of a tree that are kept, so
+	// that a burst of edits is no burst of writes.
+	minArchiveInterval = 100 * time.Millisecond
+	// keepAgain is the time after which keeping is tried again, at first and at last.
+	archiveRetry    = time.Second
+	maxArchiveRetry = time.Minute
+)
+
+// archiver keeps the revisions of one tree, the newest first: keeping never holds up
+// serving, and of several that wait only the newest is kept.
+type archiver struct {
+	history *archive.History
+	next    chan loadedFiles // has room for one
+	report  func(error)
+	offered string // belongs to the tree
+}
+
+// loadedFiles are those of a revision that loaded.
+type loadedFiles struct {
+	id    string
+	files map[string]string
+}
+
+func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
+	return &archiver{
+		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata},
+		next:    make(chan loadedFiles, 1), report: tell,
+	}
+}
+
+// offer asks for a revision to be kept, in place of one that still waits for it.
+func (a *archiver) offer(id string, files map[string]string) {
+	if a.offered == id {
+		return
+	}
+	a.offered = id
+	select {
+	case <-a.next:
+	default:
+	}
+	a.next <- loadedFiles{id, files}
+}
+
+// run keeps what is offered until ctx ends.
+func (a *archiver) run(ctx context.Context) {
+	var pause <-chan time.Time
+	var waiting loadedFiles
+	again := archiveRetry
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case waiting = <-a.next:
+			again = archiveRetry
+			if pause != nil {
+				continue // It is kept when the pause is over.
+			}
+		case <-pause:
+		}
+		pause = nil
+		if waiting.id == "" {
+			continue
+		}
+		err := a.history.Keep(ctx, waiting.id, waiting.files)
+		if ctx.Err() != nil {
+			return
+		}
+		a.report(err)
+		if err != nil {
+			pause, again = time.After(again), min(2*again, maxArchiveRetry)
+			continue
+		}
+		pause, waiting = time.After(minArchiveInterval), loadedFiles{}
+	}
+}

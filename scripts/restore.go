@@ -1,0 +1,65 @@
+package scripts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/libretto-k8s/libretto/scripts/archive"
+)
+
+// restored is what became of the attempt to read back the revision that served when
+// the process before this one ended.
+type restored struct {
+	final     bool   // there is no use in another attempt
+	transient bool   // there may be
+	from      string // the ControllerRevision that serves
+	reason    string // why none does
+}
+
+// lastGood returns what serves while the sources don't load: what loaded last in this
+// process or, at its start, what served before it.
+func (t *Tree) lastGood(ctx context.Context) *Revision {
+	last := t.Current()
+	if last != nil || t.archiver == nil || t.spec.Serving == "" || t.restored.final {
+		return last
+	}
+	r, err := t.restore(ctx)
+	switch {
+	case err == nil:
+		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(r.ID)}
+	case errors.Is(err, archive.ErrNone):
+		t.restored = restored{final: true, reason: err.Error()}
+	default:
+		t.restored = restored{transient: true, reason: fmt.Sprintf("%s: it is tried again every %s", err, retryAfter)}
+	}
+	return r
+}
+
+// restore returns the kept revision that served. Somebody who may write
+// ControllerRevisions must not thereby become the author of scripts: the files must
+// be those whose hash the definition's status has.
+func (t *Tree) restore(ctx context.Context) (*Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	files, err := t.archiver.history.Load(ctx, t.spec.Serving)
+	if err != nil {
+		return nil, err
+	}
+	d := newModuleTree()
+	maps.Copy(d.files, files)
+	d.addInline(t.spec, t.library.Engines)
+	content := fingerprintOf(d.files, t.hooks)
+	if content.id() != t.spec.Serving {
+		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then", archive.ErrNone, t.spec.Serving)
+	}
+	r, problems := t.build(ctx, d, content)
+	switch {
+	case problems == nil:
+		return r, nil
+	case isTransient(problems):
+		return nil, problems[0].Err
+	}
+	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving, problems[0].Err)
+}
