@@ -73,26 +73,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
-	h := r.stateFor(key)
-	h.object = object
+	s := r.stateFor(key)
+	s.object = object
 	// 2. Resolve what it asks for. What is refused changes nothing that runs.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build what is new and run the newest that is ready.
 	if refusal == nil {
-		refusal = r.prepare(h, plan)
+		refusal = r.prepare(s, plan)
 	} else {
-		r.onRefused(key, h)
+		r.onRefused(key, s)
 	}
-	r.advance(key, object, h)
-	if h.running != nil {
-		h.running.reconciler.ResourcesChanged()
+	r.advance(key, object, s)
+	if s.running != nil {
+		s.running.reconciler.ResourcesChanged()
 	}
-	retired := r.closeRetiring(ctx, h)
+	retired := r.closeRetiring(ctx, s)
 	// 4. Tell, in the status and by events.
-	view := r.newStatusView(h, refusal)
-	r.sendEvents(object, h, view)
-	if wait := h.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+	view := r.newStatusView(s, refusal)
+	r.sendEvents(object, s, view)
+	if wait := s.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
-	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
+	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
 }

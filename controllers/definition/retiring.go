@@ -32,10 +32,10 @@ func newRetiring(previous, next *instance) []retiring {
 
 // retire lets go of the parents of former instances. What could not be done stays
 // to be done by the next pass.
-func (r *Reconciler) closeRetiring(ctx context.Context, h *runtimeState) error {
+func (r *Reconciler) closeRetiring(ctx context.Context, s *runtimeState) error {
 	var errs []error
 	var left []retiring
-	for _, f := range h.retiring {
+	for _, f := range s.retiring {
 		if err := f.instance.reconciler.Release(ctx, f.released); err != nil {
 			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
 			left = append(left, f)
@@ -43,14 +43,14 @@ func (r *Reconciler) closeRetiring(ctx context.Context, h *runtimeState) error {
 		}
 		f.instance.close()
 	}
-	h.retiring = left
+	s.retiring = left
 	return errors.Join(errs...)
 }
 
 // dismiss closes former instances, whatever they hold.
-func (h *runtimeState) abandonRetiring() {
-	for _, f := range h.retiring {
+func (s *runtimeState) abandonRetiring() {
+	for _, f := range s.retiring {
 		f.instance.close()
 	}
-	h.retiring = nil
+	s.retiring = nil
 }

@@ -37,77 +37,77 @@ type runtimeState struct {
 func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.states[key]
-	if h == nil {
-		h = &runtimeState{}
-		r.states[key] = h
+	s := r.states[key]
+	if s == nil {
+		s = &runtimeState{}
+		r.states[key] = s
 	}
-	return h
+	return s
 }
 
 // refused drops what was being prepared for a spec that is now refused, and
 // stops what runs if its own resources are no longer there.
-func (r *Reconciler) onRefused(key controller.Key, h *runtimeState) {
-	h.next.close()
-	h.next = nil
-	if h.running == nil {
+func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
+	s.next.close()
+	s.next = nil
+	if s.running == nil {
 		return
 	}
-	for _, resource := range h.running.plan.resources() {
+	for _, resource := range s.running.plan.resources() {
 		if _, err := r.planner.Find(resource.GroupVersion().String(), resource.GroupVersionResource.Resource); err != nil {
-			r.stop(key, h)
+			r.stop(key, s)
 			return
 		}
 	}
 }
 
 // prepare builds the plan unless it is built already.
-func (r *Reconciler) prepare(h *runtimeState, p *Plan) *Refusal {
+func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	switch {
-	case h.next != nil && h.next.plan.equal(p):
+	case s.next != nil && s.next.plan.equal(p):
 		return nil
-	case h.next == nil && h.running != nil && h.running.plan.equal(p):
+	case s.next == nil && s.running != nil && s.running.plan.equal(p):
 		return nil
 	}
-	h.next.close()
-	h.next = nil
+	s.next.close()
+	s.next = nil
 	served := ""
-	if h.running == nil {
-		served = storedStatus(h.object).ScriptRevision // Else the earlier spec goes on.
+	if s.running == nil {
+		served = storedStatus(s.object).ScriptRevision // Else the earlier spec goes on.
 	}
 	next, err := r.build(p, served)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
-	h.next = next
+	s.next = next
 	return nil
 }
 
 // advance lets the next instance take over once its scripts have loaded and its
 // credentials are there, and syncs all parents again when those of the one that
 // runs, or its schemas, have changed.
-func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *runtimeState) {
-	if h.next.ready() {
-		h.setRemovedWarnings()
-		h.retiring = append(h.retiring, newRetiring(h.running, h.next)...)
-		h.running, h.next = h.next, nil
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
+	if s.next.ready() {
+		s.setRemovedWarnings()
+		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
+		s.running, s.next = s.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		h.running.lastInputs = h.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), h.running.lastInputs.revision)
-		r.config.Host.Start(key.String(), h.running.run)
+		s.running.lastInputs = s.running.inputs()
+		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
+		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
-		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
+		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", s.running.plan.generation)
 	}
-	if h.running == nil {
+	if s.running == nil {
 		return
 	}
-	now := h.running.inputs()
-	if now == h.running.lastInputs {
+	now := s.running.inputs()
+	if now == s.running.lastInputs {
 		return
 	}
-	h.running.lastInputs = now
+	s.running.lastInputs = now
 	r.config.ScriptMetrics.Serves(key.String(), now.revision)
-	h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
+	s.running.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 }
 
 // remove stops what runs for a definition that is gone, if object is nil, or is no
@@ -115,23 +115,23 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 // as nobody else would take them off.
 func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *unstructured.Unstructured) error {
 	r.mu.Lock()
-	h := r.states[key]
+	s := r.states[key]
 	r.mu.Unlock()
-	if h == nil {
+	if s == nil {
 		return nil
 	}
-	h.next.close()
-	h.next = nil
+	s.next.close()
+	s.next = nil
 	r.config.Host.Stop(key.String())
 	if object == nil {
-		if err := errors.Join(r.closeRetiring(ctx, h), r.release(ctx, h)); err != nil {
+		if err := errors.Join(r.closeRetiring(ctx, s), r.release(ctx, s)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
-	h.abandonRetiring()
-	r.stop(key, h)
+	s.abandonRetiring()
+	r.stop(key, s)
 	if object != nil {
-		if err := r.writeNotHosted(ctx, object, h); err != nil {
+		if err := r.writeNotHosted(ctx, object, s); err != nil {
 			return err
 		}
 	}
@@ -147,15 +147,15 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 }
 
 // stop ends the instance that runs.
-func (r *Reconciler) stop(key controller.Key, h *runtimeState) {
-	if h.running == nil {
+func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
+	if s.running == nil {
 		return
 	}
-	r.event(h.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
+	r.event(s.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
 	r.config.Host.Stop(key.String())
-	h.running.close()
-	h.running = nil
+	s.running.close()
+	s.running = nil
 	r.config.ScriptMetrics.Serves(key.String(), "")
-	r.event(h.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
+	r.event(s.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
 }

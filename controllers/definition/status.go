@@ -36,11 +36,11 @@ type lastEvents struct {
 }
 
 // view looks at what runs and what waits.
-func (r *Reconciler) newStatusView(h *runtimeState, refusal *Refusal) statusView {
-	v := statusView{idle: h.running == nil}
-	newest := h.next
+func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView {
+	v := statusView{idle: s.running == nil}
+	newest := s.next
 	if newest == nil {
-		newest = h.running
+		newest = s.running
 	}
 	if newest != nil && newest.hooks.tree != nil {
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
@@ -48,15 +48,15 @@ func (r *Reconciler) newStatusView(h *runtimeState, refusal *Refusal) statusView
 	if newest != nil {
 		v.credentials = newest.hooks.credentialProblems()
 	}
-	if h.running != nil {
-		v.revision, v.resting = h.running.hooks.revision(), h.running.hooks.resting()
-		v.warnings = h.warnings()
-		if h.running.synced.Load() {
-			count := int32(h.running.reconciler.Parents())
+	if s.running != nil {
+		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
+		v.warnings = s.warnings()
+		if s.running.synced.Load() {
+			count := int32(s.running.reconciler.Parents())
 			v.parents = &count
 		}
 	}
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(h, refusal, v)}
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(s, refusal, v)}
 	return v
 }
 
@@ -114,24 +114,24 @@ const reasonCredentialsNotReady = "CredentialsNotReady"
 const reasonScriptResting = "ScriptResting"
 
 // readyCondition says whether parents are synced as the spec says.
-func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
+func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
-	case h.running == nil && refusal != nil:
+	case s.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: see the condition Accepted"
-	case h.running == nil && h.next != nil && !h.next.hooks.credentialsReady():
+	case s.running == nil && s.next != nil && !s.next.hooks.credentialsReady():
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
-	case h.running == nil:
+	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
-	case refusal != nil || h.next != nil:
+	case refusal != nil || s.next != nil:
 		c.Reason = "EarlierSpecServes"
-		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", h.running.plan.generation)
+		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", s.running.plan.generation)
 		if v.credentials != "" {
 			c.Message += "\n" + v.credentials
 		}
-	case h.running.readError() != nil:
-		c.Reason, c.Message = "ResourceUnreadable", h.running.readError().Error()
-	case !h.running.synced.Load():
+	case s.running.readError() != nil:
+		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
+	case !s.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
 	case v.resting != "":
 		c.Reason, c.Message = reasonScriptResting, v.resting
@@ -149,8 +149,8 @@ func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 }
 
 // tell sends an event for everything that is new since the last ones.
-func (r *Reconciler) sendEvents(object *unstructured.Unstructured, h *runtimeState, v statusView) {
-	before := h.lastEvents
+func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
+	before := s.lastEvents
 	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
@@ -161,7 +161,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, h *runtimeSta
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
-	h.lastEvents = now
+	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.event(object, corev1.EventTypeWarning, reasonCredentialsNotReady, now.credentials)
 	}

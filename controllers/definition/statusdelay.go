@@ -26,15 +26,15 @@ type specVersion struct {
 
 // untold returns for how long nothing is to be written to a definition, which it is, as
 // far as this host knows, at once, or zero.
-func (h *runtimeState) statusDelay(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
-	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); h.specVersion != seen {
-		h.specVersion, h.specSeenAt = seen, now
+func (s *runtimeState) statusDelay(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
+	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); s.specVersion != seen {
+		s.specVersion, s.specSeenAt = seen, now
 	}
 	wait := startupDelay
 	if settled {
 		wait = newSpecDelay
 	}
-	return max(0, h.specSeenAt.Add(wait).Sub(now))
+	return max(0, s.specSeenAt.Add(wait).Sub(now))
 }
 
 // settled reports whether what there is to tell is no mere stage of a start.

@@ -27,12 +27,12 @@ const (
 type warning struct{ reason, message string }
 
 // warnings are those of the instance that runs, the most urgent first.
-func (h *runtimeState) warnings() []warning {
+func (s *runtimeState) warnings() []warning {
 	var held []controller.Key
-	if h.running.reconciler != nil {
-		held = h.running.reconciler.Unfinalized()
+	if s.running.reconciler != nil {
+		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), h.removedWarnings, h.running.plan.warnings())
+	return slices.Concat(unfinalized(held), s.removedWarnings, s.running.plan.warnings())
 }
 
 // warnings are those that the spec and its resources give reason for.
@@ -139,12 +139,12 @@ var (
 // noteRemoved keeps what the next instance, which is about to take over, leaves behind
 // of what runs. It is told until another spec takes over: how much of it is left later,
 // nobody watches.
-func (h *runtimeState) setRemovedWarnings() {
+func (s *runtimeState) setRemovedWarnings() {
 	switch {
-	case h.running == nil:
-		h.removedWarnings = nil
-	case h.running.plan.uid != h.next.plan.uid || h.running.plan.generation != h.next.plan.generation:
-		h.removedWarnings = removedResources(h.running.plan, h.next.plan, h.running.reconciler)
+	case s.running == nil:
+		s.removedWarnings = nil
+	case s.running.plan.uid != s.next.plan.uid || s.running.plan.generation != s.next.plan.generation:
+		s.removedWarnings = removedResources(s.running.plan, s.next.plan, s.running.reconciler)
 	}
 }
 

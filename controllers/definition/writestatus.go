@@ -16,18 +16,18 @@ import (
 const reasonNotHosted = "NotHosted"
 
 // writeStatus writes what has changed of the definition's status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, h *runtimeState, v statusView) error {
-	status := h.statusOf(object, v)
-	h.status = &status
+func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, v statusView) error {
+	status := s.statusOf(object, v)
+	s.status = &status
 	return r.sendStatus(ctx, object, status)
 }
 
 // statusOf returns the status that says what the view does. Conditions that were told
 // before keep their time, also where the schema has no room for them.
-func (h *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
+func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
 	status := storedStatus(object)
-	if len(status.Conditions) == 0 && h.status != nil {
-		status = *h.status.DeepCopy()
+	if len(status.Conditions) == 0 && s.status != nil {
+		status = *s.status.DeepCopy()
 	}
 	status.ObservedGeneration = object.GetGeneration()
 	status.Parents = v.parents
@@ -58,8 +58,8 @@ func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstru
 
 // writeNotHosted tells on a definition that this host has let go of it, unless another
 // has told something since. What that one tells later replaces it.
-func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, h *runtimeState) error {
-	status, told := h.notHostedStatus(object, r.config.Target.String())
+func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, s *runtimeState) error {
+	status, told := s.notHostedStatus(object, r.config.Target.String())
 	if !told {
 		return nil
 	}
@@ -68,9 +68,9 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 
 // statusWhenLetGo returns the status of a definition whose labels the selector no longer
 // matches, and reports whether it is to be written: the last condition Ready is this host's.
-func (h *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
+func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
 	status := storedStatus(object)
-	if h.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(h.status.Conditions, v1alpha1.ConditionReady)) {
+	if s.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
 	}
 	status.Parents = nil
