@@ -13,27 +13,28 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// hosted is what runs for one definition. It belongs to the one pass over the
-// definition that can be under way.
+// runtimeState is the state of one definition in this process. Only the reconcile of that
+// definition uses it, and there is one at a time.
 type runtimeState struct {
 	running *instance // syncs parents
-	next    *instance // is of a newer spec, and waits for its scripts
-	// former have been replaced and still hold parents that are to be let go.
+	next    *instance // is of a newer spec and waits for its scripts
+	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
-	// removed warns of resources that the spec before the running one had.
+	// removedWarnings are about resources that the spec before the running one had.
 	removedWarnings []warning
-	// told is what the last events said, so that each thing is said once.
+	// lastEvents is the content of the last events, so that none is sent twice.
 	lastEvents lastEvents
-	// seen is the spec that was seen last, and since when it was first seen.
+	// specVersion is the last spec, first seen at specSeenAt.
 	specVersion specVersion
 	specSeenAt  time.Time
-	// status is what this host last had to tell, or nil. It is on the object, unless the
-	// schema has no room for it.
+	// status is the last status of this host, or nil. The API server may have dropped fields
+	// that the schema does not have.
 	status *v1alpha1.DefinitionStatus
-	// object is the definition as it was last seen, for events about its end.
+	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
 }
 
+// stateFor returns the state of a definition, which it creates if there is none.
 func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,8 +46,8 @@ func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	return s
 }
 
-// refused drops what was being prepared for a spec that is now refused, and
-// stops what runs if its own resources are no longer there.
+// onRefused closes the next instance of a spec that is now refused. It stops the running
+// instance if one of its resources is no longer served.
 func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 	s.next.close()
 	s.next = nil
@@ -61,7 +62,7 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 	}
 }
 
-// prepare builds the plan unless it is built already.
+// prepare builds an instance of the plan, unless there is one already.
 func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	switch {
 	case s.next != nil && s.next.plan.equal(p):
@@ -73,7 +74,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	s.next = nil
 	served := ""
 	if s.running == nil {
-		served = storedStatus(s.object).ScriptRevision // Else the earlier spec goes on.
+		served = storedStatus(s.object).ScriptRevision // Otherwise the earlier spec keeps running.
 	}
 	next, err := r.build(p, served)
 	if err != nil {
@@ -83,9 +84,8 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	return nil
 }
 
-// advance lets the next instance take over once its scripts have loaded and its
-// credentials are there, and syncs all parents again when those of the one that
-// runs, or its schemas, have changed.
+// advance starts the next instance once its scripts and credentials are loaded. It resyncs all
+// parents when the scripts, credentials or schemas of the running instance have changed.
 func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
 	if s.next.ready() {
 		s.setRemovedWarnings()
@@ -110,9 +110,9 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 	s.running.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 }
 
-// remove stops what runs for a definition that is gone, if object is nil, or is no
-// longer this host's, which it tells. With a definition that is gone its finalizers go too,
-// as nobody else would take them off.
+// remove stops the instance of a definition that is deleted (then object is nil) or whose
+// labels no longer match, which it reports in the status. It removes the finalizers of a deleted
+// definition from its parents.
 func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *unstructured.Unstructured) error {
 	r.mu.Lock()
 	s := r.states[key]
@@ -146,7 +146,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	return nil
 }
 
-// stop ends the instance that runs.
+// stop stops the running instance.
 func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
 	if s.running == nil {
 		return

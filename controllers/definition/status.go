@@ -12,30 +12,30 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// view is what there is to tell about a definition.
+// statusView is what the status and the events of a definition report.
 type statusView struct {
 	conditions []metav1.Condition
 	revision   string
-	idle       bool // nothing runs, so that the revision that served last is left in the status
+	idle       bool // nothing runs, so that the status keeps the last revision
 	parents    *int32
 	warnings   []warning
 	problems   scripts.State
-	// credentials says what is wrong with those of the newest spec, or is empty.
+	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	resting     string           // why hooks are not called for a while, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
-// told is what the last events said.
+// lastEvents is the content of the last events.
 type lastEvents struct {
 	accepted, problems, revision, credentials, resting string
 	warnings                                           []warning
-	// versions are those of the scripts' ConfigMaps, so that only those are told
-	// of a new revision that were changed.
+	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
+	// about a new revision.
 	versions map[types.UID]string
 }
 
-// view looks at what runs and what waits.
+// newStatusView collects the state of the running and the next instance.
 func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView {
 	v := statusView{idle: s.running == nil}
 	newest := s.next
@@ -67,7 +67,7 @@ func acceptedCondition(refusal *Refusal) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "the spec is valid and its resources are served"}
 }
 
-// scriptsCondition says whether the newest scripts serve.
+// scriptsCondition reports whether the newest scripts serve.
 func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScriptsReady, Status: metav1.ConditionTrue}
 	switch {
@@ -92,7 +92,7 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	return c
 }
 
-// inPlace says what serves in place of scripts that don't load.
+// fallbackMessage returns which scripts serve instead of scripts that don't load.
 func fallbackMessage(state scripts.State) string {
 	switch {
 	case state.From != "":
@@ -105,15 +105,15 @@ func fallbackMessage(state scripts.State) string {
 	return ""
 }
 
-// credentialsNotReady is the reason of the condition Ready, and of an event, if
-// credentials of webhooks are not there.
+// reasonCredentialsNotReady is the reason of the condition Ready, and of an event, if
+// credentials of webhooks are missing.
 const reasonCredentialsNotReady = "CredentialsNotReady"
 
-// scriptResting is the reason of the condition Ready, and of an event, while a script is
-// not called for what it did to its workers.
+// reasonScriptResting is the reason of the condition Ready, and of an event, while a script is
+// not called because it made its workers fail.
 const reasonScriptResting = "ScriptResting"
 
-// readyCondition says whether parents are synced as the spec says.
+// readyCondition reports whether parents are synced by the present spec.
 func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
@@ -148,7 +148,7 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	return c
 }
 
-// tell sends an event for everything that is new since the last ones.
+// sendEvents sends an event for each change since the last ones.
 func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
 	before := s.lastEvents
 	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
