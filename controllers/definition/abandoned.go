@@ -18,35 +18,35 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// abandoned looks for the finalizers of definitions that were deleted while no host ran,
-// which nobody else would take off. A definition that exists keeps its finalizers,
-// whichever host it is for and whether or not it can run.
+// finalizerSearch removes the finalizers of definitions that were deleted while no host was
+// running. A definition that exists keeps its finalizers, even if it can't run or is for
+// another host.
 type finalizerSearch struct {
-	// find gives the resource of a kind of definition.
+	// find returns the resource of a kind of definition.
 	find       func(apiVersion, resource string) (discovery.Resource, error)
 	finalizers parent.Finalizers
 	log        logr.Logger
-	// defined are the finalizers of the definitions that are known to exist.
+	// defined are the finalizers of existing definitions.
 	defined map[string]bool
 	removed int
 }
 
 const (
-	// searchPause is between two pages of objects that are looked through.
+	// pageInterval is the pause between two pages of objects.
 	pageInterval = 100 * time.Millisecond
-	// searches is how often what could not be looked through is tried, searchAgain apart.
+	// maxSearches is how often a failing resource is tried, every searchRetryDelay.
 	maxSearches      = 3
 	searchRetryDelay = time.Minute
 )
 
-// searchable reports whether objects of a resource may be parents for long. Events are
-// many, and gone in an hour.
+// searchable reports whether to search a resource. Events are numerous and expire within an
+// hour.
 func searchable(resource schema.GroupVersionResource) bool {
 	return resource.Resource != "events"
 }
 
-// releaseAbandoned looks through all objects of the cluster once, slowly, and returns when
-// that is done or ctx ends.
+// releaseAbandoned searches all objects of the cluster once, slowly. It returns when that is
+// done or ctx ends.
 func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 	if r.config.Environment.Metadata == nil {
 		return
@@ -82,56 +82,56 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 		"forbidden", forbidden)
 }
 
-// search looks through resources, and gives those that could not be looked through, and
-// the names of those that may not be.
+// search searches resources. It returns those that failed and the names of those that are
+// forbidden.
 func (a *finalizerSearch) search(
 	ctx context.Context, resources []schema.GroupVersionResource,
-) (left []schema.GroupVersionResource, forbidden []string) {
+) (failed []schema.GroupVersionResource, forbidden []string) {
 	for _, resource := range resources {
 		err := a.searchOne(ctx, resource)
 		switch {
 		case err == nil, apierrors.IsMethodNotSupported(err):
 		case ctx.Err() != nil:
-			return append(left, resource), forbidden
+			return append(failed, resource), forbidden
 		case apierrors.IsForbidden(err):
 			forbidden = append(forbidden, resource.GroupResource().String())
 		default:
 			a.log.Error(err, "finalizers of definitions that are gone could not be looked for", "resource", resource.GroupResource().String())
-			left = append(left, resource)
+			failed = append(failed, resource)
 		}
 	}
-	return left, forbidden
+	return failed, forbidden
 }
 
-// searchOne looks through one resource.
+// searchOne searches one resource.
 func (a *finalizerSearch) searchOne(ctx context.Context, resource schema.GroupVersionResource) error {
 	names, err := a.finalizers.Names(ctx, resource)
 	if err != nil {
 		return err
 	}
-	doubtful := map[string]string{} // kinds of definition by finalizer
+	candidates := map[string]string{} // kinds of definition by finalizer
 	for name := range names {
 		if kind := v1alpha1.FinalizerKind(name); kind != "" && !a.defined[name] {
-			doubtful[name] = kind
+			candidates[name] = kind
 		}
 	}
-	if len(doubtful) == 0 {
+	if len(candidates) == 0 {
 		return nil
 	}
-	// A definition may be made again meanwhile, so that they are asked for before each page.
+	// Definitions are listed before each page, as one may have been created again.
 	finalizers := a.finalizers
 	finalizers.Pause = func(ctx context.Context) error {
-		return errors.Join(a.finalizers.Pause(ctx), a.listDefinitions(ctx, doubtful))
+		return errors.Join(a.finalizers.Pause(ctx), a.listDefinitions(ctx, candidates))
 	}
-	taken, err := finalizers.Remove(ctx, resource, func(name string) bool { return doubtful[name] != "" && !a.defined[name] })
+	taken, err := finalizers.Remove(ctx, resource, func(name string) bool { return candidates[name] != "" && !a.defined[name] })
 	if a.removed += taken; taken > 0 {
 		a.log.Info("finalizers of definitions that are gone were taken off", "resource", resource.GroupResource().String(), "objects", taken)
 	}
 	return err
 }
 
-// lookAll asks the API server which definitions there are of the kinds of finalizers. If a
-// kind is not served, nothing is known of them.
+// listDefinitions lists the definitions of the kinds of finalizers. It returns an error if a
+// kind is not served.
 func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[string]string) error {
 	for _, kind := range slices.Compact(slices.Sorted(maps.Values(finalizers))) {
 		found, err := a.find(v1alpha1.GroupVersion.String(), definitionKinds[kind])
@@ -155,7 +155,7 @@ func (a *finalizerSearch) listDefinitions(ctx context.Context, finalizers map[st
 	return nil
 }
 
-// sleep waits, unless ctx ends before.
+// sleep waits for d or until ctx ends.
 func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	timer := r.config.Environment.Clock.NewTimer(d)
 	defer timer.Stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// archiveOf says where the scripts of a plan are kept across restarts. They are the
-// definition's, not the ConfigMaps': those may be deleted, and the scripts go on.
+// archiveOf returns where the scripts of a plan are kept across restarts. The definition owns
+// them, so that they outlive their ConfigMaps.
 func (r *Reconciler) archiveOf(p *Plan, spec scripts.Spec) *archive.Location {
 	return &archive.Location{
 		Namespace: archiveNamespace(spec.Sources, r.config.Namespace),
@@ -20,9 +20,9 @@ func (r *Reconciler) archiveOf(p *Plan, spec scripts.Spec) *archive.Location {
 	}
 }
 
-// archiveNamespace is the one namespace that all sources are of. Text of several, or of
-// a directory, is kept where the host keeps its own things: whoever may read or write
-// in one namespace need not be allowed to in another.
+// archiveNamespace returns the namespace of all sources. If there are several namespaces or
+// a directory, it returns the host's own: text must not be copied into a namespace with other
+// readers.
 func archiveNamespace(sources []scripts.Source, own string) string {
 	namespace := ""
 	for _, source := range sources {

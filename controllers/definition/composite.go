@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/composite"
@@ -18,53 +17,46 @@ import (
 
 // composite resolves a CompositeController.
 func (p Planner) composite(object *unstructured.Unstructured) (*Plan, error) {
-	definition := &v1alpha1.CompositeController{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+	definition, err := decode[v1alpha1.CompositeController](object)
+	if err != nil {
 		return nil, err
 	}
 	spec := &definition.Spec
 	if spec.Hooks == nil || spec.Hooks.Sync == nil {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
-	hooks := spec.Hooks.Defined()
 	parents, err := p.parentRule(spec.ParentResource.ParentRule)
 	if err != nil {
 		return nil, fmt.Errorf("spec.parentResource: %w", err)
 	}
-	children, err := p.children("childResources", spec.DefinitionSettings, len(spec.ChildResources), func(i int) childRule {
-		rule := spec.ChildResources[i]
-		return childRule{rule.ResourceRule, rule.ApplySettings, rule.UpdateMethod()}
-	})
+	children, err := childRules(p, "childResources", spec.ChildResources, spec.DefinitionSettings)
 	if err != nil {
 		return nil, err
 	}
-	shown := withEmptyStatus(object)
-	behaviour := composite.New(composite.Config{
-		Definition: shown, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
+	composites := composite.New(composite.Config{
+		Definition: object.Object, Spec: *spec, Parent: parents.Resource, Children: children, RevisionNamespace: p.RevisionNamespace,
 	})
-	revisions, err := p.revisions(behaviour, parents.Resource)
+	revisions, err := p.revisions(composites, parents.Resource)
 	if err != nil {
 		return nil, err
 	}
 	return &Plan{
-		Hooks: hooks, Settings: spec.DefinitionSettings, unchecked: behaviour.Unchecked(),
+		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings, unchecked: composites.Unchecked(),
 		Config: parent.Config{
-			Variant: behaviour, Parents: []variant.ParentRule{parents}, Children: children, Revisions: revisions, OwnRevisions: behaviour.OwnRevisions,
-			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil},
-			Customize:  p.customize(hooks, shown),
+			Variant: composites, Parents: []variant.ParentRule{parents}, Children: children,
+			Revisions: revisions, OwnRevisions: composites.OwnRevisions,
 			Selector: func(o *unstructured.Unstructured) (labels.Selector, error) {
-				claim, err := behaviour.Claim(o)
+				claim, err := composites.Claim(o)
 				return claim.Selector, err
 			},
-			SelectorIndex: behaviour.SelectorIndex(),
+			SelectorIndex: composites.SelectorIndex(),
 		},
 	}, nil
 }
 
-// revisions gives the resource that holds how far rollouts are, or nil if the
-// definition has none.
-func (p Planner) revisions(behaviour *composite.Variant, parents discovery.Resource) (*discovery.Resource, error) {
-	if !behaviour.Rolling() {
+// revisions returns the resource of ControllerRevisions, or nil if the definition needs none.
+func (p Planner) revisions(composites *composite.Variant, parents discovery.Resource) (*discovery.Resource, error) {
+	if !composites.Rolling() {
 		return nil, nil
 	}
 	if !parents.Namespaced && p.RevisionNamespace == "" {
@@ -77,7 +69,7 @@ func (p Planner) revisions(behaviour *composite.Variant, parents discovery.Resou
 	return &found, nil
 }
 
-// parentRule resolves the rule that composites and maps have for parents.
+// parentRule resolves the rule for parents of a composite or a map.
 func (p Planner) parentRule(rule v1alpha1.ParentRule) (variant.ParentRule, error) {
 	resource, err := p.Find(rule.APIVersion, rule.Resource)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// Config is what the definitions of a process are hosted with.
+// Config is the configuration of a Reconciler.
 type Config struct {
 	Environment parent.Environment
 	Discovery   *discovery.Discovery
 	Library     *scripts.Library
 	Engines     *engines.Registry
-	// Credentials may be nil: then webhooks have none.
+	// Credentials may be nil: then webhooks with credentials are refused.
 	Credentials *credentials.Store
 	// Failover may be nil: then shadows are not called.
 	Failover *failover.Combiner
@@ -30,22 +30,20 @@ type Config struct {
 	// ScriptMetrics may be nil.
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics
-	// Target selects the definitions to host; it is never nil.
+	// Target selects the definitions to host. It is never nil.
 	Target labels.Selector
-	// Namespace is where what belongs to cluster-scoped parents is kept.
+	// Namespace is the host's own, for objects that belong to cluster-scoped ones.
 	Namespace string
-	// ApplyStrategy is how children are written where a definition does not say. Empty
-	// means dynamic apply.
+	// ApplyStrategy is that of definitions that set none. It defaults to dynamic apply.
 	ApplyStrategy v1alpha1.ApplyStrategy
-	// FieldManager begins the names under which definitions apply on the server's side.
-	// Environment.Pool keeps the fields of these.
+	// FieldManager is the prefix of the field managers of definitions in server-side apply.
+	// Environment.Pool keeps the managed fields of these.
 	FieldManager string
 	// Workers is the number of parents of one definition that are reconciled at once.
 	Workers int
-	// ResyncPeriod is how often parents are synced at the least, though nothing
-	// changed. Zero means only as often as their definition says.
+	// ResyncPeriod is the longest time between two syncs of a parent. Zero means that only the
+	// definition's own period counts.
 	ResyncPeriod time.Duration
-	// ReloadSpread is the time between two parents that are synced again because
-	// scripts changed.
+	// ReloadSpread is the time between the syncs of two parents after a change of scripts.
 	ReloadSpread time.Duration
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/decorator"
@@ -15,44 +14,38 @@ import (
 
 // decorator resolves a DecoratorController.
 func (p Planner) decorator(object *unstructured.Unstructured) (*Plan, error) {
-	definition := &v1alpha1.DecoratorController{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+	definition, err := decode[v1alpha1.DecoratorController](object)
+	if err != nil {
 		return nil, err
 	}
 	spec := &definition.Spec
 	if spec.Hooks == nil || spec.Hooks.Sync == nil && spec.Hooks.Finalize == nil {
 		return nil, errors.New("spec.hooks.sync: is required")
 	}
-	hooks := spec.Hooks.Defined()
-	targets, err := decorator.NewTargets(spec.Resources)
+	parents, err := p.targetRules(spec.Resources)
 	if err != nil {
 		return nil, err
 	}
-	parents, err := p.targetRules(targets)
+	attachments, err := childRules(p, "attachments", spec.Attachments, spec.DefinitionSettings)
 	if err != nil {
 		return nil, err
 	}
-	attachments, err := p.children("attachments", spec.DefinitionSettings, len(spec.Attachments), func(i int) childRule {
-		rule := spec.Attachments[i]
-		return childRule{rule.ResourceRule, rule.ApplySettings, rule.UpdateMethod()}
-	})
-	if err != nil {
-		return nil, err
-	}
-	shown := withEmptyStatus(object)
 	return &Plan{
-		Hooks: hooks, Settings: spec.DefinitionSettings,
+		Hooks: spec.Hooks.Defined(), Settings: spec.DefinitionSettings,
 		Config: parent.Config{
-			Variant: decorator.New(decorator.Config{Definition: shown, Spec: *spec, Attachments: attachments}),
-			Parents: parents, Children: attachments,
-			Finalizing: parent.Finalizing{Name: definition.Finalizer(), Enabled: spec.Hooks.Finalize != nil, AppliesLast: true},
-			Customize:  p.customize(hooks, shown), StatusWithObject: true,
+			Variant: decorator.New(decorator.Config{Definition: object.Object, Spec: *spec, Attachments: attachments}),
+			Parents: parents, Children: attachments, StatusWithObject: true,
+			Finalizing: parent.Finalizing{AppliesLast: true},
 		},
 	}, nil
 }
 
 // targetRules resolves the resources that are decorated.
-func (p Planner) targetRules(targets []*decorator.Targets) ([]variant.ParentRule, error) {
+func (p Planner) targetRules(given []v1alpha1.DecoratorTargetRule) ([]variant.ParentRule, error) {
+	targets, err := decorator.NewTargets(given)
+	if err != nil {
+		return nil, err
+	}
 	rules := make([]variant.ParentRule, len(targets))
 	for i, t := range targets {
 		resource, err := p.Find(t.APIVersion, t.Resource)

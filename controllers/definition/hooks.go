@@ -15,31 +15,30 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// webhookEngine is the engine's name in the registry.
+// webhookEngine is the name of the engine in the registry.
 const webhookEngine = "webhook"
 
-// hooks are the programs of one definition: webhooks, which stay, and scripts,
-// which are swapped together.
+// hooks are the programs of one definition: webhooks, which never change, and scripts, which
+// change together.
 type hooks struct {
 	webhooks map[string]engines.Program
 	tree     *scripts.Tree // nil without scripts
 	timeouts map[string]time.Duration
-	// waits says that some hook has nothing but a script to answer it.
+	// needsScripts is true if some hook has no webhook that could answer.
 	needsScripts   bool
 	failovers      failovers
 	credentials    []*boundCredentials
 	cachedPrograms atomic.Pointer[revisionPrograms]
 }
 
-// merged is both for one revision of the scripts.
+// revisionPrograms are the programs for one revision of the scripts.
 type revisionPrograms struct {
 	revision *scripts.Revision
 	programs parent.Programs
 }
 
-// openHooks compiles the webhooks and begins to load the scripts; changed is
-// called whenever there is something new to say of them. served is the revision that
-// is to be read back if they don't load, or empty.
+// openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
+// their state changes. served is the revision to restore if they don't load, or empty.
 func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, error) {
 	h := &hooks{
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
@@ -77,7 +76,7 @@ func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, 
 	return h, err
 }
 
-// programs gives the programs in force, all of one revision.
+// programs returns the present programs, all of one revision.
 func (h *hooks) programs() parent.Programs {
 	if h.tree == nil {
 		return parent.Programs{ByHook: h.webhooks}
@@ -96,8 +95,8 @@ func (h *hooks) programs() parent.Programs {
 	return all
 }
 
-// resting says of each hook whose script is not called for a while why that is, if no
-// webhook answers in its place.
+// resting returns why scripts are not called for a while, without those with a webhook that
+// answers in their place.
 func (h *hooks) resting() string {
 	if h.tree == nil || h.tree.Current() == nil {
 		return ""
@@ -105,11 +104,11 @@ func (h *hooks) resting() string {
 	return restingOf(h.tree.Current().Programs, h.failovers.hooks)
 }
 
-// restingOf is resting for the scripts of a revision and the hooks that have a webhook too.
-func restingOf(scripts map[string]engines.Program, both map[string]*v1alpha1.Hook) string {
+// restingOf is resting for the scripts of a revision and the hooks that also have a webhook.
+func restingOf(scripts map[string]engines.Program, withWebhook map[string]*v1alpha1.Hook) string {
 	var problems []string
 	for name, program := range scripts {
-		if hook := both[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
+		if hook := withWebhook[name]; hook != nil && (hook.Fallback != "" || hook.Serving() != v1alpha1.ScriptBackend) {
 			continue
 		}
 		if why := program.CircuitOpen(); why != nil {
@@ -120,7 +119,7 @@ func restingOf(scripts map[string]engines.Program, both map[string]*v1alpha1.Hoo
 	return strings.Join(problems, "\n")
 }
 
-// revision is the ID of the scripts that serve, or "" if there are none.
+// revision returns the ID of the scripts that serve, or "" if there are none.
 func (h *hooks) revision() string {
 	if h.tree == nil {
 		return ""
@@ -128,16 +127,16 @@ func (h *hooks) revision() string {
 	return h.tree.State().Loaded
 }
 
-// loaded says whether every hook can be called. Scripts that need not serve are
-// waited for until it is known whether they load.
+// loaded reports whether every hook can be called. It also waits for scripts that need not
+// serve, until they load or fail to.
 func (h *hooks) loaded() bool {
 	scripts := h.tree == nil || h.tree.Current() != nil || !h.needsScripts && len(h.tree.State().Problems) > 0
 	return scripts && h.credentialsReady()
 }
 
 func (h *hooks) close() {
-	for _, kept := range h.credentials {
-		kept.Close()
+	for _, bound := range h.credentials {
+		bound.Close()
 	}
 	if h.tree != nil {
 		h.tree.Close()

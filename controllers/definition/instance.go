@@ -12,40 +12,40 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// tellAfter is how long after a parent came or went, or a script began to rest, the
-// definition's status is brought up to date, so that a thousand of them cost one write.
+// statusDebounce delays the update of a definition's status after a change of the number of
+// parents or of resting scripts, so that a burst of changes costs one write.
 const statusDebounce = time.Second
 
-// instance is one plan, built: caches open, hooks loading, ready to run.
+// instance is a plan with open caches and hooks that load or have loaded.
 type instance struct {
 	plan       *Plan
 	hooks      *hooks
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
-	lastInputs inputs // that all parents were last synced with
+	lastInputs inputs // of the last sync of all parents
 	synced     atomic.Bool
 	changed    func()
 	log        logr.Logger
 }
 
-// inputs are what is not an object and, if it changes, has all parents synced again.
+// inputs are values other than objects whose change makes all parents sync again.
 type inputs struct {
 	revision string // of the scripts
 	rotation int    // of the credentials
-	schemas  uint64 // how often those of parents and children have changed
+	schemas  uint64 // the number of changes of schemas of parents and children
 }
 
-// inputs returns what there is at present.
+// inputs returns the present values.
 func (i *instance) inputs() inputs {
 	return inputs{i.hooks.revision(), i.hooks.rotation(), i.reconciler.SchemaChanges()}
 }
 
-// loopName names the control loop of a definition in metrics, as metacontroller
-// does (section 3.1 of the specification).
+// loopName returns the name of a definition's control loop in metrics, as in metacontroller
+// (section 3.1 of the specification).
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
-// build makes an instance of a plan, which does nothing until it runs. served is the
-// revision of its scripts that is to be read back if they don't load, or empty.
+// build returns an instance of a plan, which is idle until run is called. served is the
+// revision of its scripts to restore if they don't load, or empty.
 func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
@@ -73,7 +73,7 @@ func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
 	}, nil
 }
 
-// ready says whether the instance can take over.
+// ready reports whether the instance can start.
 func (i *instance) ready() bool { return i != nil && i.hooks.loaded() }
 
 // run syncs parents until ctx ends.
@@ -90,7 +90,7 @@ func (i *instance) run(ctx context.Context) {
 	i.queue.Run(ctx)
 }
 
-// unreadable says which of the instance's resources can't be read, or nil.
+// readError returns why a resource of the instance can't be read, or nil.
 func (i *instance) readError() error {
 	if i.reconciler == nil {
 		return nil
@@ -98,7 +98,7 @@ func (i *instance) readError() error {
 	return i.reconciler.Err()
 }
 
-// close lets go of everything. The instance must not run, and may be nil.
+// close releases all resources. The instance must not be running; it may be nil.
 func (i *instance) close() {
 	if i == nil {
 		return

@@ -22,7 +22,7 @@ func keyOf(kind string, object *unstructured.Unstructured) controller.Key {
 	return controller.Key{Kind: v1alpha1.GroupVersion.WithKind(kind), Name: object.GetName()}
 }
 
-// Synced says whether the definitions that the API server has are known.
+// Synced returns an error until all definitions are listed.
 func (r *Reconciler) Synced() error {
 	if err := r.config.Discovery.Synced(); err != nil {
 		return err
@@ -40,8 +40,7 @@ func (r *Reconciler) Synced() error {
 	return nil
 }
 
-// resourcesChanged watches the kinds of definition that are new to the API
-// server, and looks at every definition again.
+// resourcesChanged watches new kinds of definition and enqueues all definitions.
 func (r *Reconciler) resourcesChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,8 +50,8 @@ func (r *Reconciler) resourcesChanged() {
 	r.enqueueAll()
 }
 
-// schemasChanged looks at every definition again: at those of parents and children, and at
-// its own, by which its status is stored.
+// schemasChanged enqueues all definitions, as schemas of parents, of children or of definitions
+// themselves have changed.
 func (r *Reconciler) schemasChanged() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +67,7 @@ func (r *Reconciler) enqueueAll() {
 	}
 }
 
-// follow opens or closes the cache of one kind of definition.
+// syncCache opens or closes the cache of one kind of definition.
 func (r *Reconciler) syncCache(kind, resource string) {
 	found, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), resource)
 	cache := r.kinds[kind]

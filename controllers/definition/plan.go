@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -17,27 +18,26 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// Planner turns definitions into plans. It asks nobody but Find.
+// Planner resolves definitions. It has no dependency but Find.
 type Planner struct {
-	// Find gives a resource by apiVersion and plural, or a *discovery.NotFoundError.
+	// Find returns a resource by apiVersion and plural, or a *discovery.NotFoundError.
 	Find func(apiVersion, resource string) (discovery.Resource, error)
-	// RevisionNamespace is where cluster-scoped parents have their ControllerRevisions.
+	// RevisionNamespace is the namespace of the ControllerRevisions of cluster-scoped parents.
 	RevisionNamespace string
-	// Strategy is how children are written where a definition does not say. Empty
-	// means dynamic apply.
+	// Strategy is the apply strategy of definitions that set none. It defaults to dynamic apply.
 	Strategy v1alpha1.ApplyStrategy
-	// FieldManager begins the names under which definitions apply on the server's side.
+	// FieldManager is the prefix of the field managers of definitions in server-side apply.
 	FieldManager string
 }
 
-// Plan is what a definition asks for, with its resources found. Its Config lacks
-// what only a running definition has: programs, timeouts, and who counts parents.
+// Plan is a resolved definition. Its Config lacks what only a running definition has:
+// programs, timeouts and the function to call when the number of parents changes.
 type Plan struct {
 	Config   parent.Config
 	Hooks    []v1alpha1.NamedHook
 	Settings v1alpha1.DefinitionSettings
 
-	// unchecked are the rules for children that are rolled out whether healthy or not.
+	// unchecked are the rules with a rolling update but without status checks.
 	unchecked []variant.ChildRule
 
 	uid        types.UID
@@ -47,7 +47,7 @@ type Plan struct {
 
 // Refusal is why a definition is not accepted.
 type Refusal struct {
-	// Reason is that of the condition Accepted.
+	// Reason is the reason of the condition Accepted.
 	Reason string
 	Err    error
 }
@@ -61,6 +61,7 @@ const (
 
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
+	object = withEmptyStatus(object)
 	var plan *Plan
 	var err error
 	switch object.GetKind() {
@@ -73,21 +74,64 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	default:
 		err = fmt.Errorf("%s is no kind of definition", object.GetKind())
 	}
+	if err == nil {
+		err = plan.checkBackends()
+	}
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	if err := plan.checkBackends(); err != nil {
-		return nil, refusalOf(err)
-	}
-	plan.uid = object.GetUID()
-	plan.generation, plan.kind, plan.name = object.GetGeneration(), object.GetKind(), object.GetName()
-	plan.Config.Definition = plan.kind + " " + plan.name
-	plan.Config.Managers = p.managers(plan)
-	plan.Config.ResyncPeriod = plan.Settings.ResyncPeriod()
+	p.complete(plan, object)
 	return plan, nil
 }
 
-// managers are the names under which a definition's children are applied.
+// complete sets what is the same for all kinds of definition.
+func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) {
+	plan.uid, plan.generation = object.GetUID(), object.GetGeneration()
+	plan.kind, plan.name = object.GetKind(), object.GetName()
+	config := &plan.Config
+	config.Definition = plan.kind + " " + plan.name
+	config.Managers = p.managers(plan)
+	config.ResyncPeriod = plan.Settings.ResyncPeriod()
+	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
+	config.Finalizing.Enabled = hookNamed(plan.Hooks, v1alpha1.FinalizeHook) != nil
+	if hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook); hook != nil {
+		config.Customize = &parent.Customize{
+			Definition: object.Object, Find: p.Find,
+			OwnNamespace:  hook.WireVersion() == v1alpha1.HookV1,
+			RefuseUnknown: hook.ResponseMode() == v1alpha1.ResponseStrict,
+			Unwrap:        variant.UnwrapFor(hook),
+		}
+	}
+}
+
+// hookNamed returns the hook of a name, or nil.
+func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hook {
+	for _, named := range hooks {
+		if named.Name == name {
+			return named.Hook
+		}
+	}
+	return nil
+}
+
+// withEmptyStatus returns the definition in the form of requests. Its status is empty, so that
+// what the host reports there is not an input of the hooks.
+func withEmptyStatus(object *unstructured.Unstructured) *unstructured.Unstructured {
+	fields := maps.Clone(object.Object)
+	fields["status"] = map[string]any{}
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// decode converts an object to a kind of definition.
+func decode[T any](object *unstructured.Unstructured) (*T, error) {
+	definition := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+		return new(T), err
+	}
+	return definition, nil
+}
+
+// managers returns the field managers of a definition.
 func (p Planner) managers(plan *Plan) apply.Managers {
 	kind := strings.ToLower(strings.TrimSuffix(plan.kind, "Controller"))
 	return apply.Managers{Own: apply.ManagerName(p.FieldManager, kind, plan.name), Former: append(parent.FormerManagers(), p.FieldManager)}
@@ -103,8 +147,8 @@ func refusalOf(err error) *Refusal {
 	}
 }
 
-// equal says whether both would run the same. The spec is the same for one
-// generation of one object, so that only the resources are left to compare.
+// equal reports whether both plans would run in the same way. A generation of an object has one
+// spec, so that only the resources need to be compared.
 func (p *Plan) equal(other *Plan) bool {
 	return p.uid == other.uid && p.generation == other.generation && slices.Equal(p.resources(), other.resources())
 }
@@ -126,8 +170,8 @@ func (p *Plan) resources() []discovery.Resource {
 	return all
 }
 
-// backed says which hook has nothing that could answer it. The CRD refuses such
-// a definition; it may have been stored before.
+// checkBackends returns an error for a hook without webhook and script. The CRD rejects such a
+// definition, but it may have been stored earlier.
 func (p *Plan) checkBackends() error {
 	for _, named := range p.Hooks {
 		if named.Hook.Webhook == nil && named.Hook.Script == nil {
@@ -137,29 +181,32 @@ func (p *Plan) checkBackends() error {
 	return nil
 }
 
-// childRule is a rule for children, of whatever kind of definition.
-type childRule struct {
-	v1alpha1.ResourceRule
-	v1alpha1.ApplySettings
-	method v1alpha1.ChildUpdateMethod
+// childRule is a rule for children of any kind of definition.
+type childRule[R any] interface {
+	*R
+	Names() (apiVersion, resource string)
+	UpdateMethod() v1alpha1.ChildUpdateMethod
+	Strategy(definition, host v1alpha1.ApplyStrategy) v1alpha1.ApplyStrategy
+	Force() bool
 }
 
-// children resolves rules for children, of which the last for a kind counts.
-func (p Planner) children(field string, settings v1alpha1.DefinitionSettings, count int, rule func(int) childRule) ([]variant.ChildRule, error) {
+// childRules resolves rules for children. The last rule for a resource counts.
+func childRules[R any, P childRule[R]](p Planner, field string, given []R, settings v1alpha1.DefinitionSettings) ([]variant.ChildRule, error) {
 	var rules []variant.ChildRule
-	for i := range count {
-		given := rule(i)
-		resource, err := p.Find(given.APIVersion, given.Resource)
+	for i := range given {
+		rule := P(&given[i])
+		resource, err := p.Find(rule.Names())
 		if err != nil {
 			return nil, fmt.Errorf("spec.%s[%d]: %w", field, i, err)
 		}
 		next := variant.ChildRule{
-			Resource: resource, Method: apply.Method(given.method.AtOnce()),
-			Strategy: apply.Strategy(given.Strategy(settings.ApplyStrategy, p.Strategy)), Force: given.Force(),
+			Resource: resource, Method: apply.Method(rule.UpdateMethod().AtOnce()),
+			Strategy: apply.Strategy(rule.Strategy(settings.ApplyStrategy, p.Strategy)), Force: rule.Force(),
 		}
 		at := slices.IndexFunc(rules, func(r variant.ChildRule) bool { return r.GroupResource() == next.GroupResource() })
 		if at >= 0 && rules[at].Kind != next.Kind {
-			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them", field, i, resource.GroupResource())
+			return nil, fmt.Errorf("spec.%s[%d]: %s is declared in another version too: one object would be two children: keep one of them",
+				field, i, resource.GroupResource())
 		}
 		if at < 0 {
 			rules = append(rules, next)
@@ -168,27 +215,4 @@ func (p Planner) children(field string, settings v1alpha1.DefinitionSettings, co
 		}
 	}
 	return rules, nil
-}
-
-// customize gives how the customize hook is asked, or nil without one.
-func (p Planner) customize(hooks []v1alpha1.NamedHook, shown map[string]any) *parent.Customize {
-	for _, named := range hooks {
-		if named.Name == v1alpha1.CustomizeHook {
-			return &parent.Customize{
-				Definition: shown, Find: p.Find,
-				OwnNamespace:  named.Hook.WireVersion() == v1alpha1.HookV1,
-				RefuseUnknown: named.Hook.ResponseMode() == v1alpha1.ResponseStrict,
-				Unwrap:        variant.UnwrapFor(named.Hook),
-			}
-		}
-	}
-	return nil
-}
-
-// shownToHooks is the definition as requests carry it: with an empty status, so
-// that what the host tells about a definition is not an input of its hooks.
-func withEmptyStatus(object *unstructured.Unstructured) map[string]any {
-	shown := maps.Clone(object.Object)
-	shown["status"] = map[string]any{}
-	return shown
 }

@@ -1,7 +1,7 @@
 // Package definition turns definitions (CompositeController, DecoratorController,
 // MapController) into running controllers: it resolves their resources, loads
-// their hooks, starts, replaces and stops them, and says on each definition how
-// it fares.
+// their hooks, starts, replaces and stops them, and reports their state in the status
+// of each definition.
 package definition
 
 import (
@@ -25,15 +25,15 @@ type Reconciler struct {
 	queue   *controller.Controller
 
 	mu     sync.Mutex
-	kinds  map[string]*informer.Handle // by kind, those that the API server has
+	kinds  map[string]*informer.Handle // by kind; those that the API server serves
 	states map[controller.Key]*runtimeState
 }
 
-// lookAgain is how often a definition is looked at though nothing happened: that
-// a resource can no longer be read, say, is told by no event.
+// recheckInterval is the time between two reconciles of an unchanged definition. There is no
+// event when a resource becomes unreadable, for example.
 const recheckInterval = 15 * time.Second
 
-// New makes the reconciler and the control loop that it works in.
+// New returns a Reconciler with its control loop.
 func New(config Config) *Reconciler {
 	config.Environment.Registry = parent.NewRegistry()
 	r := &Reconciler{
@@ -56,7 +56,7 @@ func New(config Config) *Reconciler {
 	return r
 }
 
-// Run hosts definitions until ctx ends, and returns when all of them have stopped.
+// Run hosts definitions until ctx ends. It returns when all of them have stopped.
 func (r *Reconciler) Run(ctx context.Context) {
 	r.resourcesChanged()
 	var search sync.WaitGroup
@@ -66,34 +66,34 @@ func (r *Reconciler) Run(ctx context.Context) {
 	search.Wait()
 }
 
-// Reconcile makes one pass over one definition.
+// Reconcile reconciles one definition.
 func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (controller.Result, error) {
-	// 1. Observe the definition and what runs for it.
+	// 1. Observe the definition and its state.
 	object := r.find(key)
 	if object == nil || !r.config.Target.Matches(labels.Set(object.GetLabels())) {
 		return controller.Result{}, r.remove(ctx, key, object)
 	}
-	h := r.stateFor(key)
-	h.object = object
-	// 2. Resolve what it asks for. What is refused changes nothing that runs.
+	s := r.stateFor(key)
+	s.object = object
+	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
-	// 3. Build what is new and run the newest that is ready.
+	// 3. Build the next instance and start it once it is ready.
 	if refusal == nil {
-		refusal = r.prepare(h, plan)
+		refusal = r.prepare(s, plan)
 	} else {
-		r.onRefused(key, h)
+		r.onRefused(key, s)
 	}
-	r.advance(key, object, h)
-	if h.running != nil {
-		h.running.reconciler.ResourcesChanged()
-		h.running.reconciler.Expire()
+	r.advance(key, object, s)
+	if s.running != nil {
+		s.running.reconciler.ResourcesChanged()
+		s.running.reconciler.Expire()
 	}
-	retired := r.closeRetiring(ctx, h)
-	// 4. Tell, in the status and by events.
-	view := r.newStatusView(h, refusal)
-	r.sendEvents(object, h, view)
-	if wait := h.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+	retired := r.closeRetiring(ctx, s)
+	// 4. Report in the status and by events.
+	view := r.newStatusView(s, refusal)
+	r.sendEvents(object, s, view)
+	if wait := s.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
-	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, h, view))
+	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
 }

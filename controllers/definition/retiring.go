@@ -11,15 +11,15 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// former is an instance that has been replaced. It is closed once those of its
-// parents that the next one does not look after have lost their finalizer.
+// retiring is an instance that has been replaced. It is closed once the finalizer is removed
+// from the parents that the next one does not manage.
 type retiring struct {
 	instance *instance
-	// left says of which kinds they are.
+	// released reports whether the next instance does not manage parents of a kind.
 	released func(schema.GroupKind) bool
 }
 
-// replaced gives what is left to do of an instance that next replaces. It may be nil.
+// newRetiring returns the instance that next replaces, if there is one.
 func newRetiring(previous, next *instance) []retiring {
 	if previous == nil {
 		return nil
@@ -30,27 +30,27 @@ func newRetiring(previous, next *instance) []retiring {
 	}}}
 }
 
-// retire lets go of the parents of former instances. What could not be done stays
-// to be done by the next pass.
-func (r *Reconciler) closeRetiring(ctx context.Context, h *runtimeState) error {
+// closeRetiring removes finalizers and closes the retiring instances. The next reconcile
+// retries those that fail.
+func (r *Reconciler) closeRetiring(ctx context.Context, s *runtimeState) error {
 	var errs []error
-	var left []retiring
-	for _, f := range h.retiring {
+	var failed []retiring
+	for _, f := range s.retiring {
 		if err := f.instance.reconciler.Release(ctx, f.released); err != nil {
 			errs = append(errs, fmt.Errorf("taking finalizers off former parents: %w", err))
-			left = append(left, f)
+			failed = append(failed, f)
 			continue
 		}
 		f.instance.close()
 	}
-	h.retiring = left
+	s.retiring = failed
 	return errors.Join(errs...)
 }
 
-// dismiss closes former instances, whatever they hold.
-func (h *runtimeState) abandonRetiring() {
-	for _, f := range h.retiring {
+// abandonRetiring closes the retiring instances without removing finalizers.
+func (s *runtimeState) abandonRetiring() {
+	for _, f := range s.retiring {
 		f.instance.close()
 	}
-	h.retiring = nil
+	s.retiring = nil
 }

@@ -13,125 +13,125 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// hosted is what runs for one definition. It belongs to the one pass over the
-// definition that can be under way.
+// runtimeState is the state of one definition in this process. Only the reconcile of that
+// definition uses it, and there is one at a time.
 type runtimeState struct {
 	running *instance // syncs parents
-	next    *instance // is of a newer spec, and waits for its scripts
-	// former have been replaced and still hold parents that are to be let go.
+	next    *instance // is of a newer spec and waits for its scripts
+	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
-	// removed warns of resources that the spec before the running one had.
+	// removedWarnings are about resources that the spec before the running one had.
 	removedWarnings []warning
-	// told is what the last events said, so that each thing is said once.
+	// lastEvents is the content of the last events, so that none is sent twice.
 	lastEvents lastEvents
-	// seen is the spec that was seen last, and since when it was first seen.
+	// specVersion is the last spec, first seen at specSeenAt.
 	specVersion specVersion
 	specSeenAt  time.Time
-	// status is what this host last had to tell, or nil. It is on the object, unless the
-	// schema has no room for it.
+	// status is the last status of this host, or nil. The API server may have dropped fields
+	// that the schema does not have.
 	status *v1alpha1.DefinitionStatus
-	// object is the definition as it was last seen, for events about its end.
+	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
 }
 
+// stateFor returns the state of a definition, which it creates if there is none.
 func (r *Reconciler) stateFor(key controller.Key) *runtimeState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.states[key]
-	if h == nil {
-		h = &runtimeState{}
-		r.states[key] = h
+	s := r.states[key]
+	if s == nil {
+		s = &runtimeState{}
+		r.states[key] = s
 	}
-	return h
+	return s
 }
 
-// refused drops what was being prepared for a spec that is now refused, and
-// stops what runs if its own resources are no longer there.
-func (r *Reconciler) onRefused(key controller.Key, h *runtimeState) {
-	h.next.close()
-	h.next = nil
-	if h.running == nil {
+// onRefused closes the next instance of a spec that is now refused. It stops the running
+// instance if one of its resources is no longer served.
+func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
+	s.next.close()
+	s.next = nil
+	if s.running == nil {
 		return
 	}
-	for _, resource := range h.running.plan.resources() {
+	for _, resource := range s.running.plan.resources() {
 		if _, err := r.planner.Find(resource.GroupVersion().String(), resource.GroupVersionResource.Resource); err != nil {
-			r.stop(key, h)
+			r.stop(key, s)
 			return
 		}
 	}
 }
 
-// prepare builds the plan unless it is built already.
-func (r *Reconciler) prepare(h *runtimeState, p *Plan) *Refusal {
+// prepare builds an instance of the plan, unless there is one already.
+func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	switch {
-	case h.next != nil && h.next.plan.equal(p):
+	case s.next != nil && s.next.plan.equal(p):
 		return nil
-	case h.next == nil && h.running != nil && h.running.plan.equal(p):
+	case s.next == nil && s.running != nil && s.running.plan.equal(p):
 		return nil
 	}
-	h.next.close()
-	h.next = nil
+	s.next.close()
+	s.next = nil
 	served := ""
-	if h.running == nil {
-		served = storedStatus(h.object).ScriptRevision // Else the earlier spec goes on.
+	if s.running == nil {
+		served = storedStatus(s.object).ScriptRevision // Otherwise the earlier spec keeps running.
 	}
 	next, err := r.build(p, served)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
-	h.next = next
+	s.next = next
 	return nil
 }
 
-// advance lets the next instance take over once its scripts have loaded and its
-// credentials are there, and syncs all parents again when those of the one that
-// runs, or its schemas, have changed.
-func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, h *runtimeState) {
-	if h.next.ready() {
-		h.setRemovedWarnings()
-		h.retiring = append(h.retiring, newRetiring(h.running, h.next)...)
-		h.running, h.next = h.next, nil
+// advance starts the next instance once its scripts and credentials are loaded. It resyncs all
+// parents when the scripts, credentials or schemas of the running instance have changed.
+func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructured, s *runtimeState) {
+	if s.next.ready() {
+		s.setRemovedWarnings()
+		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
+		s.running, s.next = s.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		h.running.lastInputs = h.running.inputs()
-		r.config.ScriptMetrics.Serves(key.String(), h.running.lastInputs.revision)
-		r.config.Host.Start(key.String(), h.running.run)
+		s.running.lastInputs = s.running.inputs()
+		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
+		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
-		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", h.running.plan.generation)
+		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", s.running.plan.generation)
 	}
-	if h.running == nil {
+	if s.running == nil {
 		return
 	}
-	now := h.running.inputs()
-	if now == h.running.lastInputs {
+	now := s.running.inputs()
+	if now == s.running.lastInputs {
 		return
 	}
-	h.running.lastInputs = now
+	s.running.lastInputs = now
 	r.config.ScriptMetrics.Serves(key.String(), now.revision)
-	h.running.reconciler.Resync(h.running.queue, r.config.ReloadSpread)
+	s.running.reconciler.Resync(s.running.queue, r.config.ReloadSpread)
 }
 
-// remove stops what runs for a definition that is gone, if object is nil, or is no
-// longer this host's, which it tells. With a definition that is gone its finalizers go too,
-// as nobody else would take them off.
+// remove stops the instance of a definition that is deleted (then object is nil) or whose
+// labels no longer match, which it reports in the status. It removes the finalizers of a deleted
+// definition from its parents.
 func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *unstructured.Unstructured) error {
 	r.mu.Lock()
-	h := r.states[key]
+	s := r.states[key]
 	r.mu.Unlock()
-	if h == nil {
+	if s == nil {
 		return nil
 	}
-	h.next.close()
-	h.next = nil
+	s.next.close()
+	s.next = nil
 	r.config.Host.Stop(key.String())
 	if object == nil {
-		if err := errors.Join(r.closeRetiring(ctx, h), r.release(ctx, h)); err != nil {
+		if err := errors.Join(r.closeRetiring(ctx, s), r.release(ctx, s)); err != nil {
 			return fmt.Errorf("%s: taking its finalizers off: %w", key, err)
 		}
 	}
-	h.abandonRetiring()
-	r.stop(key, h)
+	s.abandonRetiring()
+	r.stop(key, s)
 	if object != nil {
-		if err := r.writeNotHosted(ctx, object, h); err != nil {
+		if err := r.writeNotHosted(ctx, object, s); err != nil {
 			return err
 		}
 	}
@@ -146,16 +146,16 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	return nil
 }
 
-// stop ends the instance that runs.
-func (r *Reconciler) stop(key controller.Key, h *runtimeState) {
-	if h.running == nil {
+// stop stops the running instance.
+func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
+	if s.running == nil {
 		return
 	}
-	r.event(h.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
+	r.event(s.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
 	r.config.Host.Stop(key.String())
-	h.running.close()
-	h.running = nil
+	s.running.close()
+	s.running = nil
 	r.config.ScriptMetrics.Serves(key.String(), "")
-	r.event(h.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
+	r.event(s.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
 	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
 }

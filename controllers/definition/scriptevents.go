@@ -10,35 +10,36 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// tellOfScripts sends what is new of the scripts to the definition, and to those of
-// their ConfigMaps that it is about: whoever edits one need not see definitions. It gives whether there was anything to tell.
-func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statusView, before, now lastEvents) (news bool) {
-	who := object.GetKind() + " " + object.GetName() + ": "
+// sendScriptEvents sends events about scripts to the definition and to the ConfigMaps
+// concerned, as users who may edit these need not have access to definitions. It reports
+// whether there was an event.
+func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statusView, before, now lastEvents) (sent bool) {
+	prefix := object.GetKind() + " " + object.GetName() + ": "
 	if now.problems != "" && now.problems != before.problems {
-		news = true
+		sent = true
 		reason := v.problems.Problems[0].Reason()
 		r.event(object, corev1.EventTypeWarning, reason, now.problems)
 		for _, source := range v.objects {
 			if about := problemsOf(v.problems.Problems, source.NamespacedName); about != "" {
-				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, who+about)
+				r.config.Environment.Events.Event(reference(source), corev1.EventTypeWarning, reason, prefix+about)
 			}
 		}
 	}
-	mended := now.problems == "" && before.problems != "" && now.revision != ""
-	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || mended {
-		news = true
+	recovered := now.problems == "" && before.problems != "" && now.revision != ""
+	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
+		sent = true
 		text := "revision " + now.revision + " serves"
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.objects {
 			if before.versions[source.UID] != source.Version {
-				r.config.Environment.Events.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", who+text)
+				r.config.Environment.Events.Event(reference(source), corev1.EventTypeNormal, "ScriptReloaded", prefix+text)
 			}
 		}
 	}
-	return news
+	return sent
 }
 
-// concerning gives the problems of one ConfigMap and those that may be any source's.
+// problemsOf returns the problems of one ConfigMap and those without a known source.
 func problemsOf(problems []scripts.Problem, source types.NamespacedName) string {
 	var lines []string
 	for _, p := range problems {
@@ -57,7 +58,7 @@ func reference(source scripts.Object) *corev1.ObjectReference {
 	}
 }
 
-// versionsOf are what ScriptReloaded goes by.
+// versionsOf returns the resourceVersion of each ConfigMap.
 func versionsOf(objects []scripts.Object) map[types.UID]string {
 	versions := map[types.UID]string{}
 	for _, source := range objects {

@@ -12,35 +12,35 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// view is what there is to tell about a definition.
+// statusView is what the status and the events of a definition report.
 type statusView struct {
 	conditions []metav1.Condition
 	revision   string
-	idle       bool // nothing runs, so that the revision that served last is left in the status
+	idle       bool // nothing runs, so that the status keeps the last revision
 	parents    *int32
 	warnings   []warning
 	problems   scripts.State
-	// credentials says what is wrong with those of the newest spec, or is empty.
+	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	resting     string           // why hooks are not called for a while, or ""
 	objects     []scripts.Object // the ConfigMaps of the newest scripts
 }
 
-// told is what the last events said.
+// lastEvents is the content of the last events.
 type lastEvents struct {
 	accepted, problems, revision, credentials, resting string
 	warnings                                           []warning
-	// versions are those of the scripts' ConfigMaps, so that only those are told
-	// of a new revision that were changed.
+	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
+	// about a new revision.
 	versions map[types.UID]string
 }
 
-// view looks at what runs and what waits.
-func (r *Reconciler) newStatusView(h *runtimeState, refusal *Refusal) statusView {
-	v := statusView{idle: h.running == nil}
-	newest := h.next
+// newStatusView collects the state of the running and the next instance.
+func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView {
+	v := statusView{idle: s.running == nil}
+	newest := s.next
 	if newest == nil {
-		newest = h.running
+		newest = s.running
 	}
 	if newest != nil && newest.hooks.tree != nil {
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
@@ -48,15 +48,15 @@ func (r *Reconciler) newStatusView(h *runtimeState, refusal *Refusal) statusView
 	if newest != nil {
 		v.credentials = newest.hooks.credentialProblems()
 	}
-	if h.running != nil {
-		v.revision, v.resting = h.running.hooks.revision(), h.running.hooks.resting()
-		v.warnings = h.warnings()
-		if h.running.synced.Load() {
-			count := int32(h.running.reconciler.Parents())
+	if s.running != nil {
+		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
+		v.warnings = s.warnings()
+		if s.running.synced.Load() {
+			count := int32(s.running.reconciler.Parents())
 			v.parents = &count
 		}
 	}
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(h, refusal, v)}
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(s, refusal, v)}
 	return v
 }
 
@@ -67,7 +67,7 @@ func acceptedCondition(refusal *Refusal) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "the spec is valid and its resources are served"}
 }
 
-// scriptsCondition says whether the newest scripts serve.
+// scriptsCondition reports whether the newest scripts serve.
 func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScriptsReady, Status: metav1.ConditionTrue}
 	switch {
@@ -92,7 +92,7 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	return c
 }
 
-// inPlace says what serves in place of scripts that don't load.
+// fallbackMessage returns which scripts serve instead of scripts that don't load.
 func fallbackMessage(state scripts.State) string {
 	switch {
 	case state.RestoredFrom != "":
@@ -105,33 +105,33 @@ func fallbackMessage(state scripts.State) string {
 	return ""
 }
 
-// credentialsNotReady is the reason of the condition Ready, and of an event, if
-// credentials of webhooks are not there.
+// reasonCredentialsNotReady is the reason of the condition Ready, and of an event, if
+// credentials of webhooks are missing.
 const reasonCredentialsNotReady = "CredentialsNotReady"
 
-// scriptResting is the reason of the condition Ready, and of an event, while a script is
-// not called for what it did to its workers.
+// reasonScriptResting is the reason of the condition Ready, and of an event, while a script is
+// not called because it made its workers fail.
 const reasonScriptResting = "ScriptResting"
 
-// readyCondition says whether parents are synced as the spec says.
-func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
+// readyCondition reports whether parents are synced by the present spec.
+func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
-	case h.running == nil && refusal != nil:
+	case s.running == nil && refusal != nil:
 		c.Reason, c.Message = "NotAccepted", "no parent is synced: see the condition Accepted"
-	case h.running == nil && h.next != nil && !h.next.hooks.credentialsReady():
+	case s.running == nil && s.next != nil && !s.next.hooks.credentialsReady():
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
-	case h.running == nil:
+	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
-	case refusal != nil || h.next != nil:
+	case refusal != nil || s.next != nil:
 		c.Reason = "EarlierSpecServes"
-		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", h.running.plan.generation)
+		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", s.running.plan.generation)
 		if v.credentials != "" {
 			c.Message += "\n" + v.credentials
 		}
-	case h.running.readError() != nil:
-		c.Reason, c.Message = "ResourceUnreadable", h.running.readError().Error()
-	case !h.running.synced.Load():
+	case s.running.readError() != nil:
+		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
+	case !s.running.synced.Load():
 		c.Reason, c.Message = "Starting", "the objects of the definition's resources are being listed"
 	case v.resting != "":
 		c.Reason, c.Message = reasonScriptResting, v.resting
@@ -148,9 +148,9 @@ func readyCondition(h *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	return c
 }
 
-// tell sends an event for everything that is new since the last ones.
-func (r *Reconciler) sendEvents(object *unstructured.Unstructured, h *runtimeState, v statusView) {
-	before := h.lastEvents
+// sendEvents sends an event for each change since the last ones.
+func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
+	before := s.lastEvents
 	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
@@ -161,7 +161,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, h *runtimeSta
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
-	h.lastEvents = now
+	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
 		r.event(object, corev1.EventTypeWarning, reasonCredentialsNotReady, now.credentials)
 	}

@@ -93,7 +93,7 @@ func TestReadyCondition(t *testing.T) {
 	refused := &Refusal{reasonNotFound, errors.New("no things")}
 	cases := map[string]struct {
 		reason      string
-		hosted      *runtimeState
+		state       *runtimeState
 		refusal     *Refusal
 		warnings    []warning
 		credentials string
@@ -113,7 +113,7 @@ func TestReadyCondition(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := readyCondition(tc.hosted, tc.refusal, statusView{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
+			c := readyCondition(tc.state, tc.refusal, statusView{warnings: tc.warnings, credentials: tc.credentials, resting: tc.resting})
 			if got := string(c.Status) + " " + c.Reason; got != tc.want {
 				t.Errorf("%s\n%s, want %s (%s)", tc.reason, got, tc.want, c.Message)
 			}

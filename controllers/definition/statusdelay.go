@@ -9,38 +9,37 @@ import (
 )
 
 const (
-	// untouchedFor is how long after it was first seen nothing is written to a definition, or
-	// to a new spec of it: whoever creates one may replace it at once, with the version that
+	// newSpecDelay is the time after a new spec is first seen in which no status is written: a
+	// client that has created a definition may replace it at once, with the resourceVersion that
 	// the creation returned.
 	newSpecDelay = 300 * time.Millisecond
-	// startWithin is how long a definition may take to start before that is told. Sooner, the
-	// start is one write: that it runs.
+	// startupDelay is the time in which a starting definition gets no status, so that a fast
+	// start costs one write.
 	startupDelay = time.Second
 )
 
-// spec names one spec of one definition.
+// specVersion identifies one spec of one definition.
 type specVersion struct {
 	uid        types.UID
 	generation int64
 }
 
-// untold returns for how long nothing is to be written to a definition, which it is, as
-// far as this host knows, at once, or zero.
-func (h *runtimeState) statusDelay(object *unstructured.Unstructured, settled bool, now time.Time) time.Duration {
-	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); h.specVersion != seen {
-		if h.specVersion.uid != seen.uid {
-			h.status = nil // That of an earlier definition of the name.
+// statusDelay returns how long to wait before the status is written, or zero.
+func (s *runtimeState) statusDelay(object *unstructured.Unstructured, final bool, now time.Time) time.Duration {
+	if seen := (specVersion{object.GetUID(), object.GetGeneration()}); s.specVersion != seen {
+		if s.specVersion.uid != seen.uid {
+			s.status = nil // It belongs to an earlier definition of the same name.
 		}
-		h.specVersion, h.specSeenAt = seen, now
+		s.specVersion, s.specSeenAt = seen, now
 	}
 	wait := startupDelay
-	if settled {
+	if final {
 		wait = newSpecDelay
 	}
-	return max(0, h.specSeenAt.Add(wait).Sub(now))
+	return max(0, s.specSeenAt.Add(wait).Sub(now))
 }
 
-// settled reports whether what there is to tell is no mere stage of a start.
+// isFinal reports whether the status is more than a stage of the start.
 func (v statusView) isFinal(refusal *Refusal) bool {
 	ready := v.conditions[len(v.conditions)-1]
 	return refusal != nil || ready.Status == metav1.ConditionTrue || len(v.problems.Problems) > 0

@@ -65,7 +65,7 @@ func TestSettled(t *testing.T) {
 func TestUntold(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first, edited, other := definitionWith(t, "a", 1, nil), definitionWith(t, "a", 2, nil), definitionWith(t, "b", 1, nil)
-	h := &runtimeState{}
+	s := &runtimeState{}
 	for _, step := range []struct {
 		what    string
 		object  *unstructured.Unstructured
@@ -82,7 +82,7 @@ func TestUntold(t *testing.T) {
 		{"that is told", edited, false, time.Hour + startupDelay, 0},
 		{"another of its name", other, true, 2 * time.Hour, newSpecDelay},
 	} {
-		if got := h.statusDelay(step.object, step.settled, start.Add(step.at)); got != step.want {
+		if got := s.statusDelay(step.object, step.settled, start.Add(step.at)); got != step.want {
 			t.Errorf("%s: it waits %s, want %s", step.what, got, step.want)
 		}
 	}
@@ -95,20 +95,20 @@ func TestUntold(t *testing.T) {
 func TestStatusThatIsPruned(t *testing.T) {
 	bare := definitionWith(t, "a", 1, nil)
 	long := metav1.NewTime(time.Unix(1000, 0))
-	h := &runtimeState{}
+	s := &runtimeState{}
 	v := ready(metav1.ConditionTrue, "Running")
-	status := h.statusOf(bare, v)
+	status := s.statusOf(bare, v)
 	for i := range status.Conditions {
 		status.Conditions[i].LastTransitionTime = long
 	}
-	h.status = &status
-	if diff := cmp.Diff(status, h.statusOf(bare, v)); diff != "" {
+	s.status = &status
+	if diff := cmp.Diff(status, s.statusOf(bare, v)); diff != "" {
 		t.Errorf("a second look wants another status: -first +second\n%s", diff)
 	}
-	if h.statusOf(bare, ready(metav1.ConditionFalse, "Starting")).Conditions[1].LastTransitionTime == long {
+	if s.statusOf(bare, ready(metav1.ConditionFalse, "Starting")).Conditions[1].LastTransitionTime == long {
 		t.Error("a condition that has changed keeps its time")
 	}
-	stored := h.statusOf(definitionWith(t, "a", 1, &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Theirs"}}}), v)
+	stored := s.statusOf(definitionWith(t, "a", 1, &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Theirs"}}}), v)
 	if stored.Conditions[0].Type != "Theirs" {
 		t.Error("a status that is stored is not gone by")
 	}
@@ -138,8 +138,8 @@ func TestStatusWhenLetGo(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := &runtimeState{status: tc.ours}
-			status, write := h.notHostedStatus(definitionWith(t, "a", 1, tc.stored), "team=blue")
+			s := &runtimeState{status: tc.ours}
+			status, write := s.notHostedStatus(definitionWith(t, "a", 1, tc.stored), "team=blue")
 			if write != tc.want {
 				t.Fatalf("%s: written %v, want %v", tc.reason, write, tc.want)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// Reasons of warnings: of the condition Ready, which is True all the same, and of events.
+// Reasons of warnings, for events and for the condition Ready, which stays True.
 const (
 	reasonChildResourceRemoved  = "ChildResourceRemoved"
 	reasonParentResourceRemoved = "ParentResourceRemoved"
@@ -22,20 +22,20 @@ const (
 	reasonNoStatusChecks        = "NoStatusChecks"
 )
 
-// warning is what a user should know of a definition that runs as it should. It holds
-// no times, so that it is the same until there is something else to know.
+// warning is what a user should know about a running definition. It contains no times, so that
+// it changes only with its cause.
 type warning struct{ reason, message string }
 
-// warnings are those of the instance that runs, the most urgent first.
-func (h *runtimeState) warnings() []warning {
+// warnings returns those of the running instance, the most urgent first.
+func (s *runtimeState) warnings() []warning {
 	var held []controller.Key
-	if h.running.reconciler != nil {
-		held = h.running.reconciler.Unfinalized()
+	if s.running.reconciler != nil {
+		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), h.removedWarnings, h.running.plan.warnings())
+	return slices.Concat(unfinalized(held), s.removedWarnings, s.running.plan.warnings())
 }
 
-// warnings are those that the spec and its resources give reason for.
+// warnings returns those about the spec and its resources.
 func (p *Plan) warnings() []warning {
 	var all []warning
 	if text := p.missingStatusSubresource(); text != "" {
@@ -49,9 +49,9 @@ func (p *Plan) warnings() []warning {
 	return all
 }
 
-// withoutStatus names the parent resource whose status can't be written, in the
-// words that metacontroller's users look for (section 3.2 of the specification).
-// A decorator need not have anything to say there.
+// missingStatusSubresource returns a warning about a parent resource without status
+// subresource, in metacontroller's words (section 3.2 of the specification), or "".
+// Decorators need no status.
 func (p *Plan) missingStatusSubresource() string {
 	if p.kind == v1alpha1.DecoratorControllerKind {
 		return ""
@@ -64,10 +64,10 @@ func (p *Plan) missingStatusSubresource() string {
 	return ""
 }
 
-// mostNamed is how many objects a warning names.
+// maxNamed is the number of objects that a warning names.
 const maxNamed = 3
 
-// unfinalized warns of parents that the finalize hook has held for long.
+// unfinalized returns the warning about parents that the finalize hook has held for long.
 func unfinalized(held []controller.Key) []warning {
 	if len(held) == 0 {
 		return nil
@@ -84,14 +84,14 @@ func unfinalized(held []controller.Key) []warning {
 		"the finalize hook has answered without finalized for more than a minute, and holds " + strings.Join(names, ", ") + more}}
 }
 
-// counts tells how many objects an instance looks after.
+// objectCounts returns the number of objects that an instance manages.
 type objectCounts interface {
 	ParentsOf(kind schema.GroupKind) int
 	ChildrenOf(kind schema.GroupKind) int
 }
 
-// removedResources warns of what next no longer looks after, though there are objects
-// that previous did: nobody will update or delete them.
+// removedResources returns warnings about resources that previous manages and next does not, if
+// there are objects of them: they will be neither updated nor deleted.
 func removedResources(previous, next *Plan, left objectCounts) []warning {
 	var all []warning
 	for _, rule := range previous.Config.Parents {
@@ -122,7 +122,7 @@ func removedResources(previous, next *Plan, left objectCounts) []warning {
 	return all
 }
 
-// The fields that name the resources of parents and of children, by kind of definition.
+// The fields with the resources of parents and of children, by kind of definition.
 var (
 	parentField = map[string]string{
 		v1alpha1.CompositeControllerKind: "parentResource",
@@ -136,20 +136,19 @@ var (
 	}
 )
 
-// noteRemoved keeps what the next instance, which is about to take over, leaves behind
-// of what runs. It is told until another spec takes over: how much of it is left later,
-// nobody watches.
-func (h *runtimeState) setRemovedWarnings() {
+// setRemovedWarnings records what the next instance, which is about to start, no longer manages.
+// The warnings stay until the next spec starts, as the objects are no longer watched.
+func (s *runtimeState) setRemovedWarnings() {
 	switch {
-	case h.running == nil:
-		h.removedWarnings = nil
-	case h.running.plan.uid != h.next.plan.uid || h.running.plan.generation != h.next.plan.generation:
-		h.removedWarnings = removedResources(h.running.plan, h.next.plan, h.running.reconciler)
+	case s.running == nil:
+		s.removedWarnings = nil
+	case s.running.plan.uid != s.next.plan.uid || s.running.plan.generation != s.next.plan.generation:
+		s.removedWarnings = removedResources(s.running.plan, s.next.plan, s.running.reconciler)
 	}
 }
 
-// tellWarnings sends an event for each warning that is new. What is told on parents is
-// not told here too.
+// sendWarningEvents sends an event for each new warning, except for those with an event on the
+// parent.
 func (r *Reconciler) sendWarningEvents(object *unstructured.Unstructured, before, now []warning) {
 	for _, w := range now {
 		if w.reason != variant.ReasonNotFinalized && !slices.Contains(before, w) {
@@ -158,7 +157,7 @@ func (r *Reconciler) sendWarningEvents(object *unstructured.Unstructured, before
 	}
 }
 
-// linesOf are the messages of warnings, one in a line.
+// messagesOf returns the messages of warnings, one per line.
 func messagesOf(warnings []warning) string {
 	var lines []string
 	for _, w := range warnings {

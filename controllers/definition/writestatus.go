@@ -12,22 +12,22 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// notHosted is the reason of the condition Ready after the host has let go of a definition.
+// reasonNotHosted is the reason of the condition Ready after the host has released a definition.
 const reasonNotHosted = "NotHosted"
 
-// writeStatus writes what has changed of the definition's status.
-func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, h *runtimeState, v statusView) error {
-	status := h.statusOf(object, v)
-	h.status = &status
+// writeStatus writes the definition's status if it has changed.
+func (r *Reconciler) writeStatus(ctx context.Context, object *unstructured.Unstructured, s *runtimeState, v statusView) error {
+	status := s.statusOf(object, v)
+	s.status = &status
 	return r.sendStatus(ctx, object, status)
 }
 
-// statusOf returns the status that says what the view does. Conditions that were told
-// before keep their time, also where the schema has no room for them.
-func (h *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
+// statusOf returns the status with the content of a view. Unchanged conditions keep their
+// transition times, even if the schema does not have them.
+func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView) v1alpha1.DefinitionStatus {
 	status := storedStatus(object)
-	if len(status.Conditions) == 0 && h.status != nil {
-		status = *h.status.DeepCopy()
+	if len(status.Conditions) == 0 && s.status != nil {
+		status = *s.status.DeepCopy()
 	}
 	status.ObservedGeneration = object.GetGeneration()
 	status.Parents = v.parents
@@ -41,12 +41,12 @@ func (h *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	return status
 }
 
-// sendStatus writes a status, if the kind of definition has one: metacontroller's
-// CustomResourceDefinitions, say, need not.
+// sendStatus writes a status if the kind of definition has a status subresource, which is
+// optional in metacontroller's CustomResourceDefinitions.
 func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstructured, status v1alpha1.DefinitionStatus) error {
 	resource, err := r.config.Discovery.Find(v1alpha1.GroupVersion.String(), definitionKinds[object.GetKind()])
 	if err != nil || !resource.HasStatus {
-		return nil // follow has told so.
+		return nil // syncCache has logged it.
 	}
 	desired, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
@@ -56,21 +56,21 @@ func (r *Reconciler) sendStatus(ctx context.Context, object *unstructured.Unstru
 	return err
 }
 
-// writeNotHosted tells on a definition that this host has let go of it, unless another
-// has told something since. What that one tells later replaces it.
-func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, h *runtimeState) error {
-	status, told := h.notHostedStatus(object, r.config.Target.String())
-	if !told {
+// writeNotHosted reports in a definition's status that this host has released it, unless
+// another host has changed the status since.
+func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Unstructured, s *runtimeState) error {
+	status, write := s.notHostedStatus(object, r.config.Target.String())
+	if !write {
 		return nil
 	}
 	return r.sendStatus(ctx, object, status)
 }
 
-// statusWhenLetGo returns the status of a definition whose labels the selector no longer
-// matches, and reports whether it is to be written: the last condition Ready is this host's.
-func (h *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
+// notHostedStatus returns the status of a definition whose labels the selector no longer
+// matches, and whether to write it: only if this host wrote the last condition Ready.
+func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
 	status := storedStatus(object)
-	if h.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(h.status.Conditions, v1alpha1.ConditionReady)) {
+	if s.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
 	}
 	status.Parents = nil
@@ -90,7 +90,7 @@ func sameCondition(a, b *metav1.Condition) bool {
 		a.LastTransitionTime.Unix() == b.LastTransitionTime.Unix()
 }
 
-// storedStatus is the status that an object has, or an empty one for what is none.
+// storedStatus returns the status of an object, or an empty one if it is invalid.
 func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
 	current := struct {
 		Status v1alpha1.DefinitionStatus `json:"status"`

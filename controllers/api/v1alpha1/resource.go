@@ -14,6 +14,9 @@ type ResourceRule struct {
 	Resource string `json:"resource"`
 }
 
+// Names returns what identifies the resource in discovery.
+func (r ResourceRule) Names() (apiVersion, resource string) { return r.APIVersion, r.Resource }
+
 // ParentRule names the resource whose objects a definition looks after.
 type ParentRule struct {
 	ResourceRule `json:",inline"`
