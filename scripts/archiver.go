@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// keepPause is the least time between two revisions of a tree that are kept, so
+	// minArchiveInterval is the minimum time between two writes for one tree, so
 	// that a burst of edits is no burst of writes.
 	minArchiveInterval = 100 * time.Millisecond
-	// keepAgain is the time after which keeping is tried again, at first and at last.
+	// archiveRetry and maxArchiveRetry are the first and the last delay before a retry.
 	archiveRetry    = time.Second
 	maxArchiveRetry = time.Minute
 )
 
-// archiver keeps the revisions of one tree, the newest first: keeping never holds up
-// serving, and of several that wait only the newest is kept.
+// archiver archives the revisions of one tree in the background. If several wait, it archives
+// only the newest.
 type archiver struct {
 	history *archive.History
 	next    chan loadedFiles // has room for one
@@ -25,7 +25,7 @@ type archiver struct {
 	offered string // belongs to the tree
 }
 
-// loadedFiles are those of a revision that loaded.
+// loadedFiles are the files of a revision that loaded.
 type loadedFiles struct {
 	id    string
 	files map[string]string
@@ -38,7 +38,7 @@ func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
 	}
 }
 
-// offer asks for a revision to be kept, in place of one that still waits for it.
+// offer queues a revision. It replaces one that still waits.
 func (a *archiver) offer(id string, files map[string]string) {
 	if a.offered == id {
 		return
@@ -51,7 +51,7 @@ func (a *archiver) offer(id string, files map[string]string) {
 	a.next <- loadedFiles{id, files}
 }
 
-// run keeps what is offered until ctx ends.
+// run archives offered revisions until ctx ends.
 func (a *archiver) run(ctx context.Context) {
 	var pause <-chan time.Time
 	var waiting loadedFiles

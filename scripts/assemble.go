@@ -14,7 +14,7 @@ import (
 // ErrMissing means that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
 
-// moduleTree is a module tree as its sources have it at one moment.
+// moduleTree holds the files of all sources at one moment.
 type moduleTree struct {
 	files    map[string]string
 	origins  map[string]Origin // of each file
@@ -24,7 +24,7 @@ type moduleTree struct {
 	pending bool
 }
 
-// assemble puts the files of all sources into one tree, and finds all that is wrong with them.
+// assemble puts the files of all sources into one tree, and collects all problems.
 func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
 	d := newModuleTree()
 	for _, source := range spec.Sources {
@@ -113,7 +113,7 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 	d.files[path], d.origins[path] = text, origin
 }
 
-// hint returns the advice for a ConfigMap, or that for any other origin.
+// hint returns ofConfigMap if the origin is a ConfigMap, and other otherwise.
 func (o Origin) hint(ofConfigMap, other string) string {
 	if o.ConfigMap.Name != "" {
 		return ofConfigMap

@@ -69,8 +69,8 @@ func engineFor(registry *engines.Registry, name, path string) (engines.Engine, e
 	return registry.ByName(name)
 }
 
-// compileWithDeadline compiles for as long as ctx lasts. An engine that does not stop by
-// then is left to itself, so that the next edit gets its turn.
+// compileWithDeadline compiles for as long as ctx lasts. The result of an engine that does
+// not stop by then is ignored, so that the next edit is not delayed.
 func compileWithDeadline(ctx context.Context, engine engines.Engine, source engines.Source) (engines.Program, error) {
 	type outcome struct {
 		program engines.Program
@@ -104,7 +104,7 @@ func compileRecovering(ctx context.Context, engine engines.Engine, source engine
 	return engine.Compile(ctx, source)
 }
 
-// warnings returns what the programs of a revision warn of, each with whose file it is about.
+// warnings returns the warnings of a revision's programs, each with the origin of its file.
 func (d *moduleTree) warnings(r *Revision) string {
 	var all []Problem
 	for name, program := range r.Programs {
@@ -115,7 +115,7 @@ func (d *moduleTree) warnings(r *Revision) string {
 	return State{}.withProblems(all).Message()
 }
 
-// originOf returns whose problem an error is: that of the file it points to or, failing that, of the hook.
+// originOf returns the origin of the file that an error points to or, failing that, the hook.
 func (d *moduleTree) originOf(err error, hook string) Origin {
 	var e *engines.Error
 	if errors.As(err, &e) {

@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
-// restored is what became of the attempt to read back the revision that served when
-// the process before this one ended.
+// restored is the result of restoring the revision that served when the previous process
+// ended.
 type restored struct {
 	final     bool   // there is no use in another attempt
 	transient bool   // there may be
@@ -37,9 +37,9 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	return r
 }
 
-// restore returns the kept revision that served. Somebody who may write
-// ControllerRevisions must not thereby become the author of scripts: the files must
-// be those whose hash the definition's status has.
+// restore returns the archived revision that served. A user who may write ControllerRevisions
+// must not thereby become the author of scripts, so the hash of the files must be the one in
+// the definition's status.
 func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()

@@ -6,8 +6,8 @@ import "github.com/dop251/goja"
 type array struct {
 	node
 	source []any
-	// values holds the objects made for parts of from, and is as long. Once the
-	// script has written to the array it holds all elements, and from none.
+	// values holds the objects made for parts of source, and has its length. If copied
+	// is true, because the script has written to the array, it holds all elements.
 	values []goja.Value
 	copied bool
 }
@@ -61,7 +61,7 @@ func (a *array) SetLen(length int) bool {
 	return true
 }
 
-// copyElements makes the elements the script's own, before it writes to any.
+// copyElements copies the elements before the script writes to one.
 func (a *array) copyElements() {
 	a.markChanged()
 	if a.copied {

@@ -20,8 +20,8 @@ type bundledTree struct {
 	warnings  []*engines.Error
 }
 
-// supported lists what goja lacks, so that esbuild rewrites it. Everything else is
-// left alone: lowered code is slower, and its errors are harder to read.
+// supported has false for features that goja lacks, so that esbuild lowers them. Other features
+// are not lowered: lowered code is slower, and its errors are harder to read.
 var supported = map[string]bool{
 	"async-generator": false,
 	"decorators":      false,
@@ -65,11 +65,11 @@ func bundle(script *engines.Script) (*bundledTree, error) {
 }
 
 // exportsLine is how esbuild ends the exports of an ES module: by copying them to
-// another object, which takes longer than many a hook. They do as they are.
+// another object, which takes longer than many hooks. The copy is not needed.
 var exportsLine = regexp.MustCompile(`(?m)^module\.exports = __toCommonJS\((\w+)\);$`)
 
-// finishCode returns the bundle as it is run. ES modules are strict, which esbuild
-// leaves to the runtime. No line moves, so that the source map still fits.
+// finishCode makes the bundle strict if it is of ES modules, which esbuild leaves to the
+// runtime. Line numbers stay the same for the source map.
 func finishCode(code string) string {
 	if !exportsLine.MatchString(code) {
 		return code
@@ -112,8 +112,8 @@ func (t tree) invalid(m api.Message) *engines.Error {
 	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(m.Text))
 }
 
-// location returns a place in the author's file. What is behind its end, in the line
-// that load adds, is at its end.
+// location returns a location in the author's file. The line that load adds counts as the end
+// of the file.
 func (t tree) location(l *api.Location) engines.Location {
 	if l == nil {
 		return engines.Location{}
@@ -129,7 +129,7 @@ func (t tree) location(l *api.Location) engines.Location {
 	return place
 }
 
-// stripNamespaces takes esbuild's namespaces from the paths in a text.
+// stripNamespaces removes esbuild's namespaces from the paths in a text.
 func stripNamespaces(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
 }

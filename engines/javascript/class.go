@@ -15,8 +15,8 @@ var (
 	setType     = reflect.TypeFor[[]any]()
 )
 
-// classOf returns what an object is, in a way that its script can't influence. goja
-// calls several classes just Object, and they differ in their export types.
+// classOf returns the class of an object, which its script can't influence. goja has
+// the class name Object for several classes, whose export types differ.
 func classOf(o *goja.Object) string {
 	class := o.ClassName()
 	switch t := o.ExportType(); {

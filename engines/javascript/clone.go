@@ -2,8 +2,8 @@ package javascript
 
 import "github.com/dop251/goja"
 
-// cloner makes the copies of structuredClone. It remembers what it copied, so
-// that parts which are one object stay one, and cycles end.
+// cloner makes the copies of structuredClone. It remembers the copies, so
+// that shared parts stay shared, and cycles end.
 type cloner struct {
 	i     *isolate
 	made  map[*goja.Object]*goja.Object
@@ -66,7 +66,7 @@ func (c *cloner) object(o *goja.Object) goja.Value {
 	}
 }
 
-// view returns a new view of the same Go value if o is one that the script left as it was.
+// view returns a new view of the same Go value if o is an unchanged view, or nil.
 func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
@@ -125,7 +125,7 @@ func (c *cloner) call(o *goja.Object, method string, args ...goja.Value) goja.Va
 	return v
 }
 
-// throw hands an error of script code on to the script that called.
+// throw passes an error of script code to the script that called.
 func (c *cloner) throw(err error) {
 	if err != nil {
 		panic(err)

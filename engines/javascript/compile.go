@@ -11,17 +11,17 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// bundleName is the name of the bundle in positions that no module's are.
+// bundleName is the file name of positions that are in no module.
 const bundleName = "bundle"
 
-// compile turns the bundle into goja's code. What esbuild accepts, goja may
-// still refuse: regular expressions above all.
+// compile turns the bundle into goja's code. goja may refuse what esbuild
+// accepts, mostly regular expressions.
 func (b *bundledTree) compile() (*goja.Program, error) {
 	positions, err := adaptSourceMap(b.sourceMap)
 	if err != nil {
 		return nil, engines.InvalidError(engines.Location{File: b.entry}, "reading the bundle's source map: %v", err)
 	}
-	// The map is handed over as data: by default goja opens what the comment names.
+	// The loader passes the map as data. By default goja opens the file that the comment names.
 	handOver := parser.WithSourceMapLoader(func(string) ([]byte, error) { return positions, nil })
 	parsed, err := parser.ParseFile(nil, bundleName, b.code+"\n//# sourceMappingURL=map", 0, handOver)
 	if err != nil {
@@ -47,8 +47,8 @@ func (b *bundledTree) generate(parsed *ast.Program) (*goja.Program, error) {
 	return nil, engines.InvalidError(at, "%v", err)
 }
 
-// parseError places the first of the parser's errors. They are in the bundle's
-// lines, because the parser reads the map last.
+// parseError returns the first of the parser's errors with its location. Their positions are
+// in the bundle, because the parser reads the map last.
 func (b *bundledTree) parseError(err error, positions []byte) *engines.Error {
 	var list parser.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {

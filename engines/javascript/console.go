@@ -10,11 +10,11 @@ import (
 // console keeps the lines that a script writes, up to a limit on their bytes.
 type console struct {
 	engines.Log
-	// object is what the script knows as console, once it asked for it.
+	// object is the script's console. It is nil until it is used.
 	object *goja.Object
 }
 
-// lazyConsole makes the console when a script first uses it, which most never do.
+// lazyConsole makes the console on first use.
 func (i *isolate) lazyConsole(goja.FunctionCall) goja.Value {
 	if i.console.object == nil {
 		i.console.object = i.rt.NewObject()

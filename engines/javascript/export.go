@@ -34,8 +34,8 @@ func (i *isolate) export(v goja.Value) (any, error) {
 	return answer, nil
 }
 
-// value returns the Go value, and whether JSON has it at all: undefined, functions
-// and symbols it leaves out.
+// value returns the Go value, and false for what JSON leaves out: undefined, functions
+// and symbols.
 func (x *exporter) value(v goja.Value) (any, bool, error) {
 	switch v := v.(type) {
 	case nil:
@@ -97,7 +97,7 @@ func (x *exporter) replacement(v goja.Value, err error) (any, bool, error) {
 	return x.value(v)
 }
 
-// toJSON returns what an object wants to be written as, such as a Date.
+// toJSON returns the result of an object's method toJSON, if it has one.
 func (x *exporter) toJSON(o *goja.Object) (goja.Value, bool, error) {
 	call, ok := goja.AssertFunction(o.Get("toJSON"))
 	if !ok {
@@ -151,7 +151,7 @@ func (x *exporter) array(o *goja.Object) (any, error) {
 	return elements, nil
 }
 
-// element converts one of an array: what JSON does not have is null there.
+// element converts an element of an array. What JSON leaves out becomes null.
 func (x *exporter) element(index int, v goja.Value) (any, error) {
 	x.path = append(x.path, index)
 	defer x.up()

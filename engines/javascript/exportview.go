@@ -1,7 +1,7 @@
 package javascript
 
-// What the script left as it was goes back as the Go value that it is, so that a
-// large request costs nothing on its way through. Its size counts all the same.
+// Views that the script has not changed are returned as their Go values, so that a large
+// request is not copied. Their size counts all the same.
 
 func (x *exporter) objectView(o *object) (any, error) {
 	if !o.changed {
@@ -52,11 +52,11 @@ func (x *exporter) viewElement(out []any, n int, a *array) (err error) {
 	return x.measure(a.source[n], 0)
 }
 
-// measurement is what a view counted for that the script left as it was, and at what depth.
+// measurement is the size of an unchanged view, and the depth at which it was measured.
 type measurement struct{ bytes, depth int }
 
-// unchanged counts the Go value of a view as part of the answer. Pods made of one
-// template have the same views in them: each is walked through once.
+// unchanged counts the Go value of a view as part of the answer. Pods of one
+// template share views: each is measured once.
 func (x *exporter) unchanged(n *node, v any) error {
 	if known, ok := x.measurements[n]; ok && len(x.ancestors) <= known.depth {
 		return x.Spend(known.bytes)

@@ -15,8 +15,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure returns what an error of a call means. Writing an exception down may run
-// script code again, which the interrupt still bounds.
+// failure converts an error of a call. Formatting an exception may run script code, which
+// the interrupt still bounds.
 func (i *isolate) failure(ctx context.Context, err error) *engines.Error {
 	if thrown, ok := err.(*goja.Exception); ok { // To unwrap one runs script code.
 		return i.exception(ctx, thrown)
@@ -86,8 +86,8 @@ func (i *isolate) message(v goja.Value) string {
 	}
 }
 
-// ownStack reads an Error's stack, which goja writes at that moment, with name and
-// message in it. It never ends doing so if one of these is the error itself.
+// ownStack returns an Error's stack, which goja formats on access, with name and message.
+// Formatting would not end if one of these were the error itself.
 func ownStack(o *goja.Object) string {
 	for _, name := range []string{"name", "message"} {
 		if _, nested := o.Get(name).(*goja.Object); nested {
@@ -97,8 +97,8 @@ func ownStack(o *goja.Object) string {
 	return errorField(o, "stack")
 }
 
-// errorField reads what an Error says of itself, if that is no object: writing down an
-// error that is its own message would not end.
+// errorField returns a field of an Error as text, unless it is an object: formatting an error
+// that is its own message would not end.
 func errorField(o *goja.Object, name string) string {
 	v := o.Get(name)
 	if _, nested := v.(*goja.Object); nested || v == nil || goja.IsUndefined(v) {
@@ -131,8 +131,8 @@ func withStack(e *engines.Error, stack []frame) *engines.Error {
 	return e
 }
 
-// frames returns those of the author's own code: neither goja's functions nor the
-// helpers that esbuild adds, nor the host's own module.
+// frames returns the frames in the author's code, without goja's functions, the helpers that
+// esbuild adds and the host's own module.
 func frames(stack []goja.StackFrame) []frame {
 	var kept []frame
 	for _, f := range stack {
@@ -143,7 +143,7 @@ func frames(stack []goja.StackFrame) []frame {
 	return kept
 }
 
-// functionName returns the name of a function, or "" for what esbuild puts around a module.
+// functionName returns the name of a function, or "" for the wrapper of a module.
 func functionName(function string) string {
 	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, missingNamespace+":") {
 		return ""
@@ -151,7 +151,7 @@ func functionName(function string) string {
 	return function
 }
 
-// stackLine is how goja writes a frame, with its program counter in the last brackets.
+// stackLine matches how goja formats a frame, with its program counter in the last brackets.
 var stackLine = regexp.MustCompile(`(?m)^\s*at (?:(\S+) \()?(.+):(\d+):(\d+)\(\d+\)\)?$`)
 
 func parsedFrames(text string) []frame {
@@ -172,7 +172,7 @@ func isAuthored(at engines.Location) bool {
 	return at.File != "" && at.File != bundleName && at.File != hostPath && !strings.Contains(at.File, missingPath)
 }
 
-// location undoes goja's reading of paths as URLs.
+// location converts a position. It undoes goja's parsing of paths as URLs.
 func location(p file.Position) engines.Location {
 	name := p.Filename
 	if plain, err := url.PathUnescape(name); err == nil {

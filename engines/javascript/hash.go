@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-// hash implements the hash function of the host's own module: in the script's language the same would take
-// a thousand times as long.
+// hash implements the hash function of the host's own module: JavaScript in goja would take a
+// thousand times as long.
 func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	x := &exporter{i: i, Budget: engines.MaxResponseBytes}
 	value, kept, err := x.value(call.Argument(0))
@@ -27,8 +27,8 @@ func (i *isolate) hash(call goja.FunctionCall) goja.Value {
 	return i.rt.ToValue(sum)
 }
 
-// hashError returns what hash throws for an error of the exporter: an exception for what is
-// wrong with the value, and otherwise what ended the script's own code that it ran.
+// hashError returns what hash throws for an error of the exporter: an exception if the
+// value is wrong, and otherwise the error of script code that the exporter ran.
 func (i *isolate) hashError(err error) any {
 	var wrong *engines.Error
 	if errors.As(err, &wrong) {

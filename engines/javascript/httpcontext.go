@@ -57,7 +57,7 @@ func header(reply map[string]any, name string) string {
 	return ""
 }
 
-// replyBody returns the response. That server sent a string as it is, so it is JSON.
+// replyBody returns the response. A string is parsed as JSON, because that server sent it unchanged.
 func replyBody(reply map[string]any) (any, error) {
 	body, written := reply["body"].(string)
 	if !written {

@@ -20,7 +20,7 @@ type isolate struct {
 	rt        *goja.Runtime
 	console   console
 	readClock bool
-	request   *object // what showRequest made
+	request   *object // made by requestView
 }
 
 func newIsolate(now time.Time, seed string) *isolate {
@@ -36,9 +36,9 @@ func newIsolate(now time.Time, seed string) *isolate {
 	return i
 }
 
-// optionThatCalls makes a parser option, of which only an example can be named, that runs
-// instead of being applied. Options come before parsing, and eval and all
-// constructors of functions parse with those of the runtime: none gets by.
+// optionThatCalls returns a parser option that calls instead. The type of options is unexported, so
+// it is inferred from an example. Options are applied before parsing, and eval and all
+// constructors of functions parse with those of the runtime.
 func optionThatCalls[T any](_ func(T), instead func()) func(T) {
 	return func(T) { instead() }
 }
@@ -61,14 +61,14 @@ func randomFrom(seed string) goja.RandSource {
 	}
 }
 
-// install adds the two globals that a host has to give.
+// install adds the two globals that the host provides.
 func (i *isolate) install() {
 	global := i.rt.GlobalObject()
 	must(global.DefineAccessorProperty("console", i.rt.ToValue(i.lazyConsole), nil, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	must(global.DefineDataProperty("structuredClone", i.rt.ToValue(i.structuredClone), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
-// must is for definitions on objects that no script has touched yet.
+// must panics on errors of definitions on new objects, which no script has changed yet.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -3,16 +3,15 @@
 //
 // At load the module tree is bundled in memory by esbuild, which also lowers what
 // goja does not know, and compiled once. Each call gets a goja runtime of its
-// own, so that no call can see what another one left behind: making one costs
+// own, so that no call can see the state of another one; making one costs
 // less than a microsecond. The request is not copied into the runtime. The
-// script sees it through views that convert what is looked at and keep what is
-// written to themselves (see view.go).
+// script sees it through views, which convert only the values that are read and keep what
+// the script writes (see view.go).
 //
 // A script can neither read files nor reach a network, and has no timers and no
-// environment. What this package can't do is bound the memory of a script, or
-// stop one inside a single long built-in function: that takes a process to kill.
-// It keeps no state outside of the values that it returns, so that it runs in
-// such a process as well as in the host.
+// environment. This package can't bound the memory of a script, or stop one within a
+// single long built-in function: only killing a process does. It keeps no state outside
+// of the values that it returns, so that it can run in such a process.
 package javascript
 
 import (

@@ -31,7 +31,7 @@ func (t tree) manifest(folder string) (*manifest, error) {
 	return m, nil
 }
 
-// mains returns the files that a package without exports may begin at, best first.
+// mains returns the possible entry files of a package without exports, best first.
 func (m *manifest) mains(r importRequest) []string {
 	main, _ := m.Main.(string)
 	module, _ := m.Module.(string)
@@ -41,8 +41,8 @@ func (m *manifest) mains(r importRequest) []string {
 	return []string{module, main}
 }
 
-// targets are where a package's exports lead: a path, several of which the first that
-// leads anywhere counts, or targets by key, in the order in which they are written.
+// targets are the targets of a package's exports: a path, a list of which the first that
+// resolves counts, or targets by key, in the order of the file.
 type targets struct {
 	path   string
 	list   []*targets
@@ -82,7 +82,7 @@ func (t *targets) readObject(text []byte) error {
 	return nil
 }
 
-// exported returns the path of what has that name ("." for the package itself), for the
+// exported returns the path of the export of that name ("." for the package itself), for the
 // conditions that hold.
 func (t *targets) exported(name string, conditions []string) (string, bool) {
 	if t == nil {

@@ -11,15 +11,15 @@ import (
 type object struct {
 	node
 	source map[string]any
-	// overrides holds what differs from from, and the objects made for its parts. A
-	// nil value is a property that was deleted.
+	// overrides holds what differs from source, and the objects made for its parts. A
+	// nil value is a deleted property.
 	overrides map[string]goja.Value
-	// added are the keys that from does not have, in the order of their writing.
+	// added are the keys that source does not have, in the order in which they were written.
 	added []string
 	// sorted are the keys of source. They are nil until needed.
 	sorted []string
 	// read are the keys whose values the script has seen. Only the view of a
-	// request keeps them, see isolate.showRequest; elsewhere it is nil.
+	// request keeps them, see isolate.requestView; elsewhere it is nil.
 	read map[string]bool
 }
 
@@ -67,8 +67,8 @@ func (o *object) Delete(key string) bool {
 	return true
 }
 
-// Keys returns the map's keys in their order, then those that the script added.
-// The order of a Go map must not show, or no two calls would be the same.
+// Keys returns the map's keys in sorted order, then those that the script added.
+// The random order of a Go map would make equal calls differ.
 func (o *object) Keys() []string {
 	if o.sorted == nil {
 		o.sorted = slices.Sorted(maps.Keys(o.source))

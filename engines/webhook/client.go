@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// leastIdle is how many connections to one server are kept at least: Go's
+	// minIdleConnections is how many connections to one server are kept at least: Go's
 	// default of two makes other workers dial for each call.
 	minIdleConnections = 32
 	// maxRedirects is more than any sane server needs.
 	maxRedirects = 5
-	// silence is how long a connection of HTTP/2 may say nothing before it is asked
+	// pingAfter is how long a connection of HTTP/2 may say nothing before it is asked
 	// whether it lives, and deaf how long it may take to answer.
 	pingAfter, pingTimeout = 15 * time.Second, 5 * time.Second
 )

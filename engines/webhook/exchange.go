@@ -75,7 +75,7 @@ func (x *exchange) run(ctx context.Context) (any, error) {
 	}
 }
 
-// isConnectionLost reports whether a connection was gone before the server could answer.
+// isConnectionLost reports whether the connection was lost before the server could answer.
 func isConnectionLost(err error) bool {
 	return isReset(err) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF)
 }
@@ -85,7 +85,7 @@ func isReset(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// accessReplaced reports whether the endpoint is called with something else by now.
+// accessReplaced reports whether the credentials have changed since.
 func (x *exchange) accessReplaced(used *engines.Access) bool {
 	now, err := x.access()
 	return err == nil && now != used

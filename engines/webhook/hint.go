@@ -22,7 +22,8 @@ func hint(scheme string, err error) string {
 		return ": call it by a name that its certificate has, or give it another certificate"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
 		scheme == "https" && isReset(err):
-		// A server that lacks a certificate says so after the handshake and closes the connection. A client that is still writing may see only that.
+		// A server that requires a certificate reports its absence after the handshake and closes
+		// the connection. A client that is still writing may see only that.
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return ": does the Service exist, and is its namespace right?"

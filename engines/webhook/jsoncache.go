@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// jsonCache keeps the JSON of objects that are sent again and again, up to a number
-// of bytes. Of each object it has one version, with the object itself: the same
-// map means the same content, by the contract of engines.Call, as long as it is
-// not given up and its memory used for another.
+// jsonCache keeps the JSON of objects that are sent repeatedly, up to a number of bytes. It
+// has one version of each object, and the object itself: by the contract of engines.Call the
+// same map has the same content, and the reference keeps its address from being reused.
 type jsonCache struct {
 	half int // of the bytes that there is room for
 
 	mu sync.Mutex
-	// recent are those used since the last time that it was half full; the others
-	// go the next time.
+	// recent are the entries used since recent was last full. Then the older ones are
+	// evicted, and recent become older.
 	recent, older map[string]cachedJSON
 	bytes         int // of recent
 }

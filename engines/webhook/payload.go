@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// payload is an encoded request. Its memory is used again once the call is over
+// payload is an encoded request. Its memory is reused when the call is over
 // and its readers are closed: net/http may read for a while after it has returned.
 type payload struct {
 	text  []byte
 	users atomic.Int32
 }
 
-// payloads are not in use.
+// payloads is the pool of payloads that are not in use.
 var payloads = sync.Pool{New: func() any { return &payload{} }}
 
 // maxPooledBytes is the largest payload that is kept for later.
@@ -34,7 +34,7 @@ func (p *payload) release() {
 	}
 }
 
-// open returns a reader of the whole, which has to be closed.
+// open returns a reader of the payload, which has to be closed.
 func (p *payload) open() io.ReadCloser {
 	p.users.Add(1)
 	return &payloadReader{payload: p, rest: p.text}
@@ -64,7 +64,7 @@ func (r *payloadReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close lets go of the payload.
+// Close releases the payload.
 func (r *payloadReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -51,7 +51,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	return response, p.describe(ctx, x.id, err)
 }
 
-// describe completes an error by where the call went and how it is found there.
+// describe adds the URL and the ID of the request to an error.
 func (p *program) describe(ctx context.Context, id string, err error) *engines.Error {
 	told := engines.Error{Kind: engines.Failed, Message: err.Error()}
 	var e *engines.Error
@@ -75,12 +75,11 @@ func (p *program) access() (*engines.Access, error) {
 	return p.endpoint.Access()
 }
 
-// noAccess is that of endpoints without credentials. It is never changed.
+// noAccess is the access to endpoints without credentials. It never changes.
 var noAccess engines.Access
 
-// client returns the client for a TLS configuration. When that is another one than
-// before, calls under way end on the connections that they have, and no later one
-// uses these.
+// client returns the client for a TLS configuration. If it has changed, calls
+// under way end on their connections, and later calls use new ones.
 func (p *program) client(config *tls.Config) *http.Client {
 	for {
 		current := p.tlsClient.Load()

@@ -17,9 +17,9 @@ import (
 const (
 	// defaultMaxResponseBytes bounds a response if its endpoint does not.
 	defaultMaxResponseBytes = 8 << 20
-	// encodedBytes bounds the JSON that is kept of objects, for all endpoints together.
+	// jsonCacheBytes bounds the JSON that is kept of objects, for all endpoints together.
 	jsonCacheBytes = 64 << 20
-	// rememberedBytes bounds the answers that one endpoint remembers by their ETag.
+	// etagCacheBytes bounds the answers that one endpoint remembers by their ETag.
 	etagCacheBytes = 32 << 20
 )
 

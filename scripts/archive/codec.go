@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// plainBytes is up to where files are kept so that people can read and compare them.
+	// plainBytes is the size up to which files are not compressed, so that they can be read and compared.
 	plainBytes = 256 << 10
 	// mostBytes leaves room for the rest of an object: etcd takes 1.5 MiB.
 	mostBytes = 5 << 18
-	// mostUnpacked bounds what a small object can unfold to.
+	// mostUnpacked bounds the decompressed size of a small object.
 	mostUnpacked = 8 << 20
 )
 

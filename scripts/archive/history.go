@@ -21,26 +21,26 @@ import (
 // ErrNone means that no revision is archived under an ID, or none that can be trusted.
 var ErrNone = errors.New("no such revision is kept")
 
-// History is what is kept of one definition. Load may be called at any time, Keep by
+// History is the archive of one definition. Load may be called at any time, Keep by
 // one goroutine at a time.
 type History struct {
 	Location
-	// Client reads and writes, and Metadata lists: to know what there is, the files
-	// need not travel.
+	// Client reads and writes, and Metadata lists: a list
+	// does not need the files.
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
 
 	entries map[string]entry // by name; nil until it was listed
 }
 
-// entry is a ControllerRevision that is kept, and its number in the history.
+// entry is an archived ControllerRevision, and its number in the history.
 type entry struct {
 	uid    types.UID
 	number int64
 }
 
-// Load returns the files that are kept under an ID. With ErrNone there are none, which
-// a retry does not change; any other error may be transient.
+// Load returns the files that are archived under an ID. A retry does not help with ErrNone;
+// any other error may be transient.
 func (h *History) Load(ctx context.Context, id string) (map[string]string, error) {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -59,8 +59,8 @@ func (h *History) Load(ctx context.Context, id string) (map[string]string, error
 	return files, nil
 }
 
-// Keep stores files under an ID unless they are, and deletes the oldest of more than
-// Limit. Once the history is known, files that are kept cost no request.
+// Keep archives files under an ID unless they are archived, and deletes the oldest of more than
+// Limit. When the history has been listed, archived files cost no request.
 func (h *History) Keep(ctx context.Context, id string, files map[string]string) error {
 	if err := h.list(ctx); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (h *History) create(ctx context.Context, name string, files map[string]stri
 	return nil
 }
 
-// adopt takes note of what is there already, and was made for this definition meanwhile.
+// adopt adds an existing object to the entries if it was made for this definition.
 func (h *History) adopt(ctx context.Context, name string) error {
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -163,7 +163,7 @@ const numberAnnotation = "metacontroller.k8s.io/script-revision-number"
 func numberOf(object metav1.Object) int64 {
 	number, err := strconv.ParseInt(object.GetAnnotations()[numberAnnotation], 10, 64)
 	if err != nil {
-		return 0 // Somebody took it off: it is as old as can be.
+		return 0 // The annotation was removed: the object counts as the oldest.
 	}
 	return number
 }

@@ -1,9 +1,8 @@
-// Package archive keeps the script files of definitions in ControllerRevisions of the
+// Package archive stores the script files of definitions in ControllerRevisions of the
 // group apps, so that the last ones that loaded outlive the host's process.
 //
-// What is read back is believed only if it belongs to the very definition, by owner
-// and label. That its files are those that served is the reader's to check: the name
-// ends in the hash that they must have.
+// It trusts only objects that belong to the definition, by owner and label. Callers check
+// that the files are those that served: the object's name ends in their hash.
 package archive
 
 import (
@@ -18,15 +17,15 @@ import (
 const (
 	// OwnerLabel holds the UID of the definition whose files a ControllerRevision has.
 	OwnerLabel = "metacontroller.k8s.io/scripts-of"
-	// Limit is how many ControllerRevisions of one definition are kept.
+	// Limit is how many ControllerRevisions of one definition remain.
 	Limit = 10
 )
 
-// Location is where the files of one definition are kept.
+// Location is where the files of one definition are archived.
 type Location struct {
 	// Namespace holds the ControllerRevisions.
 	Namespace string
-	// Owner is the definition. They go when it goes, by the garbage collector.
+	// Owner is the definition. The garbage collector deletes them with it.
 	Owner metav1.OwnerReference
 }
 
@@ -47,7 +46,7 @@ func (p Location) Name(id string) string {
 func (p Location) labels() labels.Set { return labels.Set{OwnerLabel: string(p.Owner.UID)} }
 
 // owns reports whether an object was made for this definition, not for an earlier one
-// of its name, and not another object with that name.
+// of its name, and not by another author.
 func (p Location) owns(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	return owner != nil && owner.UID == p.Owner.UID && p.labels().AsSelector().Matches(labels.Set(object.GetLabels()))

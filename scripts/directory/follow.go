@@ -33,7 +33,7 @@ type Follower struct {
 	Changed func(Contents)
 }
 
-// Run follows the directory until ctx ends, be it there or not.
+// Run follows the directory until ctx ends, even if the directory does not exist.
 func (f *Follower) Run(ctx context.Context) {
 	w, err := newWatches()
 	if err != nil {
@@ -60,8 +60,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// read reads the directory once all of its folders are watched, so that nothing can
-// happen unseen between the two.
+// read reads the directory once all of its folders are watched, so that no
+// change in between is missed.
 func (f *Follower) read(w *watches) Contents {
 	now := Read(f.Root, f.Folder)
 	for range maxReads {
@@ -73,8 +73,8 @@ func (f *Follower) read(w *watches) Contents {
 	return now
 }
 
-// ancestors returns the directories from the root down to the folder, whose coming and going
-// is news, too. Without a root it is the one that the root is expected in.
+// ancestors returns the directories from the root down to the folder, whose creation and deletion
+// matter too. Without a root it is the one that the root is expected in.
 func (f *Follower) ancestors() []string {
 	if _, err := os.Stat(f.Root); err != nil {
 		return []string{filepath.Dir(f.Root)}
@@ -94,7 +94,7 @@ func (f *Follower) diskPaths(folders []string) []string {
 	return dirs
 }
 
-// debounce waits until no events come any more.
+// debounce waits until there are no events for debounceTime.
 func debounce(ctx context.Context, events <-chan fsnotify.Event) {
 	limit := time.After(debounceLimit)
 	for {

@@ -1,6 +1,5 @@
-// Package directory reads script files from below one directory of the host's,
-// and follows how they change. It reads nothing outside of that directory, wherever
-// links may lead.
+// Package directory reads script files below one directory of the host and watches them
+// for changes. It does not follow links out of that directory.
 package directory
 
 import (
@@ -20,7 +19,7 @@ const (
 	// maxFiles and maxDepth bound what is looked at for them.
 	maxFiles = 1000
 	maxDepth = 16
-	// tries is how often a directory is read whose files are swapped meanwhile.
+	// maxReads is how often a directory is read whose files are swapped meanwhile.
 	maxReads = 5
 )
 
@@ -43,7 +42,7 @@ type Problem struct{ Path, Message string }
 
 // Read returns the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
-// has mounted, the files of one and the same moment are given.
+// has mounted, it returns the files of one moment.
 func Read(root, folder string) Contents {
 	r, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +146,7 @@ func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInf
 	case err != nil && entry.Type()&fs.ModeSymlink != 0:
 		w.addProblem(shown, "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one")
 	case errors.Is(err, fs.ErrNotExist):
-		// It was taken away meanwhile, and that is news of its own.
+		// It was deleted meanwhile, and there is an event for that.
 	case err != nil:
 		return err
 	case info.IsDir() && len(chain) >= maxDepth:
