@@ -14,13 +14,9 @@ import (
 func TestDiscovery(t *testing.T) {
 	c := withDefinitions(t)
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	listed, err := client.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	found := map[string]int{}
 	for i, resource := range listed.APIResources {
 		found[resource.Name] = i

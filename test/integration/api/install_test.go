@@ -24,16 +24,12 @@ func TestInstall(t *testing.T) {
 			kubectl := func(args ...string) string {
 				t.Helper()
 				out, err := c.Kubectl(t.Context(), args...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				env.NoError(t, err)
 				return out
 			}
 			kubectl("apply", "--server-side", "-k", filepath.Join("..", "..", "..", "manifests", folder))
 			deployment := &unstructured.Unstructured{}
-			if err := json.Unmarshal([]byte(kubectl("-n", names.namespace, "get", "deployment", "libretto", "-o", "json")), &deployment.Object); err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, json.Unmarshal([]byte(kubectl("-n", names.namespace, "get", "deployment", "libretto", "-o", "json")), &deployment.Object))
 			spec, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
 			if spec["serviceAccountName"] != names.account {
 				t.Errorf("the Deployment runs as %v, want %s", spec["serviceAccountName"], names.account)

@@ -151,9 +151,7 @@ func manifests(t *testing.T, folder string, least int) map[string]manifest {
 	all := map[string]manifest{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = manifest(text)
 	}
 	return all
@@ -183,13 +181,9 @@ func (m manifest) object(t *testing.T) *unstructured.Unstructured {
 func parse(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal(data, &value))
 	return value
 }
 

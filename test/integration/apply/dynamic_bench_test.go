@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // soon is how long anything may take that is expected to happen at once.
@@ -38,15 +39,11 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	c := cluster.Get(t)
-	if err := c.ApplyFiles(t.Context(), testdata+"kinds.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.ApplyFiles(t.Context(), testdata+"kinds.yaml"))
 	quiet := rest.CopyConfig(c.Config)
 	quiet.WarningHandlerWithContext = rest.NoWarnings{} // There are many, about fields that are not known.
 	client, err := dynamic.NewForConfig(quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	b := &bench{t: t, client: client, namespace: c.Namespace(t), schemas: newSource(t, c)}
 	b.owner = b.makeOwner()
 	b.told()
@@ -56,9 +53,7 @@ func newBench(t *testing.T) *bench {
 func newSource(t *testing.T, c *cluster.Cluster) *schema.Source {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return schema.New(schema.Config{
 		API: schema.Over(client.RESTClient()), Interval: time.Hour, Timeout: soon, Clock: clock.RealClock{}, Log: testr.New(t),
 	})
@@ -72,9 +67,7 @@ func (b *bench) makeOwner() metav1.OwnerReference {
 	object.SetAPIVersion("v1")
 	object.SetKind("ConfigMap")
 	made, err := maps.Create(b.t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: made.GetUID()}
 }
 
@@ -137,9 +130,7 @@ func (b *bench) find(object *unstructured.Unstructured) *unstructured.Unstructur
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return live
 }
 
@@ -151,9 +142,7 @@ func (b *bench) diff(desired *unstructured.Unstructured) []apply.Change {
 		in.Observed = append(in.Observed, live)
 	}
 	changes, err := apply.Diff(in)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return changes
 }
 
@@ -220,9 +209,7 @@ func (b *bench) delete(object *unstructured.Unstructured) {
 	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := b.resource(object).Delete(b.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}); err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, b.resource(object).Delete(b.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}))
 	cluster.Eventually(b.t, soon, func() error {
 		if b.find(object) != nil {
 			return fmt.Errorf("%s is still there", apply.KeyOf(object))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestSchemaChanges lets a kind get a field that it did not have. What is asked for in
@@ -24,9 +25,7 @@ import (
 func TestSchemaChanges(t *testing.T) {
 	b := newBench(t)
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Get(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	// The clock stands still, so that nothing is asked for but after Changed.
 	counted := &counter{api: schema.Over(client.RESTClient())}
 	b.schemas = schema.New(schema.Config{API: counted, Interval: time.Hour, Timeout: soon, Clock: testclock.NewFakeClock(time.Now()), Log: testr.New(t)})
@@ -39,9 +38,7 @@ func TestSchemaChanges(t *testing.T) {
 
 	b.define(group, "a: {type: string}")
 	b.wait(func() bool { return b.schemas.For(t.Context(), desired.GroupVersionKind()) != nil })
-	if err := b.sync(desired); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, b.sync(desired))
 	before := counted.requests()
 	if err := b.settles(desired); err != nil {
 		t.Fatalf("a field that is dropped: %v", err)
@@ -51,9 +48,7 @@ func TestSchemaChanges(t *testing.T) {
 	}
 	b.define(group, "a: {type: string}, b: {type: string}")
 	b.wait(func() bool { return len(b.diff(desired)) > 0 })
-	if err := b.settles(desired); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, b.settles(desired))
 	if found, _, _ := unstructured.NestedString(b.find(desired).Object, "spec", "b"); found != "2" {
 		t.Errorf("the new field is %q", found)
 	}
@@ -77,12 +72,8 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%[2]s}}}}}
 `, group, properties)
 	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := cluster.Get(b.t).Apply(b.t.Context(), b.namespace, definition); err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, yaml.Unmarshal([]byte(text), &definition.Object))
+	env.NoError(b.t, cluster.Get(b.t).Apply(b.t.Context(), b.namespace, definition))
 }
 
 // wait waits until something holds, while the schemas may have changed.

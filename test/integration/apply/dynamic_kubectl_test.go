@@ -18,6 +18,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // edits is how many random edits are made of each kind. They are the same each time,
@@ -160,21 +161,15 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 		items[i] = object.Object
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	env.NoError(o.t, err)
 	file := filepath.Join(o.t.TempDir(), "objects.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		o.t.Fatal(err)
-	}
+	env.NoError(o.t, os.WriteFile(file, text, 0o600))
 	out, err := cluster.Get(o.t).Kubectl(o.t.Context(), append([]string{"apply", "-f", file, "-o", "json", "--validate=false", "--openapi-patch=false"}, flags...)...)
 	if out == "" {
 		o.t.Fatal(err)
 	}
 	list := &unstructured.UnstructuredList{}
-	if err := list.UnmarshalJSON([]byte(out)); err != nil {
-		o.t.Fatal(err)
-	}
+	env.NoError(o.t, list.UnmarshalJSON([]byte(out)))
 	applied := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
 		applied[i] = &list.Items[i]

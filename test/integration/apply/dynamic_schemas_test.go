@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // recorded are the kinds of the cases, by the document that has them.
@@ -37,9 +38,7 @@ func TestRecordSchemas(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		r.read(t, path)
 	}
-	if err := os.WriteFile(testdata+"openapi.json", r.text(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, os.WriteFile(testdata+"openapi.json", r.text(t), 0o644))
 }
 
 // recording is a document made of parts of others.
@@ -50,19 +49,13 @@ type recording struct {
 func (r *recording) read(t *testing.T, path string) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Get(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	text, err := client.RESTClient().Get().AbsPath("/openapi/v3/" + path).Do(t.Context()).Raw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var document struct {
 		Components struct{ Schemas map[string]any }
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal(text, &document))
 	maps.Copy(r.all, document.Components.Schemas)
 	for name := range document.Components.Schemas {
 		if slices.Contains(recorded[path], name[strings.LastIndexByte(name, '.')+1:]) {
@@ -114,9 +107,7 @@ func (r *recording) text(t *testing.T) []byte {
 	out.WriteString("{\"components\": {\"schemas\": {\n")
 	for i, name := range slices.Sorted(maps.Keys(r.kept)) {
 		definition, err := json.Marshal(r.kept[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		if i > 0 {
 			out.WriteString(",\n")
 		}

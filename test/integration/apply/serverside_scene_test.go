@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // scene is a namespace with an owner, in which writers write.
@@ -29,9 +30,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{t: t, cluster: cluster.Get(t)}
-	if err := s.cluster.ApplyFiles(t.Context(), "testdata/serverside/kinds.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, s.cluster.ApplyFiles(t.Context(), "testdata/serverside/kinds.yaml"))
 	s.namespace = s.cluster.Namespace(t)
 	owner := s.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}`)
 	made, err := s.in(owner).Create(t.Context(), owner, metav1.CreateOptions{})
@@ -49,9 +48,7 @@ func (s *scene) sub(t *testing.T) *scene {
 
 func (s *scene) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	env.NoError(s.t, err)
 }
 
 // parse reads one YAML document as an object of the scene's namespace.

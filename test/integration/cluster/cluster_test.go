@@ -91,9 +91,7 @@ func TestDeletedPodGoes(t *testing.T) {
 	apply(t, c, namespace, pod("gone", nil))
 	eventuallyCondition(t, c, pods, namespace, "gone", "Ready", "True")
 	client := c.Dynamic().Resource(pods).Namespace(namespace)
-	if err := client.Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, client.Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 	eventuallyGone(t, c, pods, namespace, "gone")
 }
 
@@ -101,9 +99,7 @@ func TestWorkloadsComplete(t *testing.T) {
 	c := cluster.Get(t)
 	namespace := c.Namespace(t)
 	objects, err := cluster.ReadFiles(filepath.Join("testdata", "workloads.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	apply(t, c, namespace, objects...)
 	eventuallyCondition(t, c, deployments, namespace, "three", "Available", "True")
 	eventuallyCondition(t, c, jobs, namespace, "once", "Complete", "True")
@@ -129,9 +125,7 @@ func TestDependentsOfCustomResourceAreCollected(t *testing.T) {
 	owner := create(t, c, things, namespace, thing("owner"))
 	create(t, c, configMaps, namespace, ownedConfigMap("dependent", owner))
 
-	if err := c.Dynamic().Resource(things).Namespace(namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.Dynamic().Resource(things).Namespace(namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
 	eventuallyGone(t, c, configMaps, namespace, "dependent")
 }
 
@@ -140,9 +134,7 @@ func TestWatchesAreCounted(t *testing.T) {
 	const agent = "watcher-of-things"
 	defineThings(t, c)
 	watching, err := clientNamed(t, c, agent).Resource(things).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	eventuallyWatches(t, c, agent, 1)
 	if all, err := c.Watches(t.Context(), things.Group, things.Resource); err != nil || all < 1 {
 		t.Errorf("want at least one watch in the metrics, got %d, error %v", all, err)
@@ -161,9 +153,7 @@ func TestRequestsAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark, err := c.Mark(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	if _, err := client.Create(t.Context(), configMap("after"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -171,9 +161,7 @@ func TestRequestsAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests, err := c.Requests(t.Context(), mark, agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	want := fmt.Sprintf("create configmaps %[1]s/after 201 (%[2]s)\nget configmaps %[1]s/after 200 (%[2]s)", namespace, agent)
 	if got := requests.String(); got != want {
 		t.Errorf("want:\n%s\ngot:\n%s", want, got)
@@ -183,17 +171,13 @@ func TestRequestsAreRead(t *testing.T) {
 func TestKubectl(t *testing.T) {
 	c := cluster.Get(t)
 	out, err := c.Kubectl(t.Context(), "version", "-o", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var version struct {
 		ServerVersion struct {
 			GitVersion string `json:"gitVersion"`
 		} `json:"serverVersion"`
 	}
-	if err := json.Unmarshal([]byte(out), &version); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal([]byte(out), &version))
 	if !strings.HasPrefix(version.ServerVersion.GitVersion, "v1.") {
 		t.Errorf("want a server that knows its version, got %q", version.ServerVersion.GitVersion)
 	}
@@ -209,21 +193,15 @@ func TestKilledStarterLeavesNothing(t *testing.T) {
 	starter.Env = append(os.Environ(), starterVariable+"=1")
 	starter.Stderr = os.Stderr
 	stdout, err := starter.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := starter.Start(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
+	env.NoError(t, starter.Start())
 	lines := bufio.NewScanner(stdout)
 	lines.Scan()
 	other, err := cluster.Attach(lines.Text())
 	if err != nil {
 		t.Fatal(errors.Join(err, starter.Process.Kill()))
 	}
-	if err := starter.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, starter.Process.Kill())
 	_ = starter.Wait() // says that it was killed
 	cluster.Eventually(t, patience, func() error {
 		if _, err := os.Stat(other.Dir); !errors.Is(err, fs.ErrNotExist) {
@@ -251,12 +229,8 @@ func TestStoppedControlPlaneIsGone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
 	c, err := cluster.Start(ctx, cluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
+	env.NoError(t, c.Stop())
 	if _, err := os.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("want %s removed, got %v", c.Dir, err)
 	}
@@ -272,9 +246,7 @@ func TestDirectoryIsKeptAndUsedAgain(t *testing.T) {
 	t.Parallel()
 	// Not t.TempDir, whose path may be too long for a socket.
 	dir, err := os.MkdirTemp("", "kept-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for i, verb := range []string{"create", "get"} {
 		ctx, cancel := context.WithTimeout(t.Context(), enough)
@@ -289,17 +261,13 @@ func TestDirectoryIsKeptAndUsedAgain(t *testing.T) {
 		if _, err := cluster.Start(t.Context(), cluster.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("want a second control plane in the same directory refused, got %v", err)
 		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, c.Stop())
 	}
 }
 
 func defineThings(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	if err := c.ApplyFiles(t.Context(), filepath.Join("testdata", "things.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.ApplyFiles(t.Context(), filepath.Join("testdata", "things.yaml")))
 }
 
 func clientNamed(t *testing.T, c *cluster.Cluster, userAgent string) dynamic.Interface {
@@ -307,43 +275,33 @@ func clientNamed(t *testing.T, c *cluster.Cluster, userAgent string) dynamic.Int
 	config := rest.CopyConfig(c.Config)
 	config.UserAgent = userAgent
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return client
 }
 
 func apply(t *testing.T, c *cluster.Cluster, namespace string, objects ...*unstructured.Unstructured) {
 	t.Helper()
-	if err := c.Apply(t.Context(), namespace, objects...); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.Apply(t.Context(), namespace, objects...))
 }
 
 func create(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	created, err := c.Dynamic().Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return created
 }
 
 func get(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	object, err := c.Dynamic().Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return object
 }
 
 func field(t *testing.T, object *unstructured.Unstructured, path ...string) string {
 	t.Helper()
 	value, _, err := unstructured.NestedString(object.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return value
 }
 

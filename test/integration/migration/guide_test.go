@@ -22,9 +22,7 @@ var snippet = regexp.MustCompile("(?ms)^```\\w+\n(?:#|//) (\\S+/\\S+)\n(.*?)^```
 func snippets(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "migrate.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	directory := t.TempDir()
 	found := snippet.FindAllStringSubmatch(string(text), -1)
 	if len(found) != 12 {
@@ -32,12 +30,8 @@ func snippets(t *testing.T) string {
 	}
 	for _, file := range found {
 		name := filepath.Join(directory, file[1])
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(file[2]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		env.NoError(t, os.WriteFile(name, []byte(file[2]), 0o600))
 	}
 	return directory
 }
@@ -105,21 +99,15 @@ func TestNameSuffix(t *testing.T) {
 	directory := filepath.Join(snippets(t), "greetings")
 	name := filepath.Join(directory, "kustomization.yaml")
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	const reference = "configurations: [references.yaml]\n"
 	suffixed := strings.Replace(string(text), "disableNameSuffixHash: true", "", 1) + reference
 	references := "nameReference:\n- kind: ConfigMap\n  version: v1\n  fieldSpecs:\n  - {kind: CompositeController, path: spec/scriptSources/configMap/name}\n"
 	for name, content := range map[string]string{name: suffixed, filepath.Join(directory, "references.yaml"): references} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	built, err := cluster.Get(t).Kubectl(t.Context(), "kustomize", directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	if !strings.Contains(built, "name: greetings-hooks-") || !strings.Contains(built, "      name: greetings-hooks\n") {
 		t.Errorf("kustomize has learnt to follow the reference: correct docs/migrate.md\n%s", built)
 	}

@@ -60,10 +60,10 @@ func (h *hooks) answer(path string, parent *unstructured.Unstructured, q request
 	case "/decorator/finalize":
 		return map[string]any{"attachments": []any{}, "finalized": true}
 	case "/composite/sync":
-		return map[string]any{"status": statusOf(parent), "children": h.wanted(parent, shared)}
+		return map[string]any{"status": statusOf(parent), "children": h.desired(parent, shared)}
 	default:
 		labels, annotations := decoration(parent)
-		return map[string]any{"labels": labels, "annotations": annotations, "attachments": h.wanted(parent, shared)}
+		return map[string]any{"labels": labels, "annotations": annotations, "attachments": h.desired(parent, shared)}
 	}
 }
 
@@ -84,7 +84,7 @@ func decoration(parent *unstructured.Unstructured) (labels, annotations map[stri
 }
 
 // wanted are the children of a parent. Those of one in a namespace are in it too, which goes without saying.
-func (h *hooks) wanted(parent *unstructured.Unstructured, shared string) []any {
+func (h *hooks) desired(parent *unstructured.Unstructured, shared string) []any {
 	name, text := parent.GetName(), field(parent, "spec", "text")
 	metadata := func(suffix string) map[string]any {
 		m := map[string]any{"name": name + suffix}

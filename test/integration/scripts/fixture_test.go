@@ -20,6 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/javascript"
 	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const patience = 30 * time.Second
@@ -59,9 +60,7 @@ func setUp(t *testing.T, namespace string, edit func(*rest.Config)) *fixture {
 		return f.engine, err
 	}
 	registry, err := engines.NewRegistry(engines.Config{}, definition)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	config := rest.CopyConfig(c.Config)
 	edit(config)
 	f.library = scripts.NewLibrary(scripts.Config{Client: kubernetes.NewForConfigOrDie(config), Engines: registry, Log: logr.Discard()})
@@ -77,9 +76,7 @@ func (f *fixture) open(changed func()) *scripts.Tree {
 		Sources: []scripts.Source{{ConfigMap: &scripts.ConfigMap{Namespace: f.namespace, Name: "hooks"}}},
 		Hooks:   map[string]scripts.Hook{"sync": {Path: "sync.js"}},
 	}, changed)
-	if err != nil {
-		f.Fatal(err)
-	}
+	env.NoError(f, err)
 	f.Cleanup(tree.Close)
 	return tree
 }
@@ -99,9 +96,7 @@ func (f *fixture) create(text string) {
 func (f *fixture) patch(change any) {
 	f.Helper()
 	body, err := json.Marshal(change)
-	if err != nil {
-		f.Fatal(err)
-	}
+	env.NoError(f, err)
 	api := f.client.CoreV1().ConfigMaps(f.namespace)
 	if _, err := api.Patch(f.Context(), "hooks", "application/merge-patch+json", body, metav1.PatchOptions{}); err != nil {
 		f.Fatal(err)
@@ -120,9 +115,7 @@ func (f *fixture) label(value string) {
 
 func (f *fixture) remove() {
 	f.Helper()
-	if err := f.client.CoreV1().ConfigMaps(f.namespace).Delete(f.Context(), "hooks", metav1.DeleteOptions{}); err != nil {
-		f.Fatal(err)
-	}
+	env.NoError(f, f.client.CoreV1().ConfigMaps(f.namespace).Delete(f.Context(), "hooks", metav1.DeleteOptions{}))
 }
 
 // answer is what the tree's sync hook says, or an error if none serves.
