@@ -33,7 +33,7 @@ func define(e *env.Env, name, hook, more string) string {
 }
 
 // webhook returns the hook of a URL.
-func webhook(url string) string { return webhook(url) }
+func webhook(url string) string { return fmt.Sprintf("{webhook: {url: %q}}", url) }
 
 // applyThing applies a Thing for the definition of that name.
 func applyThing(e *env.Env, set, name string) {
