@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestDiscovery holds the names that metacontroller's users type against what the API
