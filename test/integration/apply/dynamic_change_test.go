@@ -23,7 +23,7 @@ import (
 // it is dropped before, without a write, and written afterwards. The API server is asked
 // only when something may have changed.
 func TestSchemaChanges(t *testing.T) {
-	b := newBench(t)
+	b := newDynamicEnv(t)
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Get(t).Config)
 	env.NoError(t, err)
 	// The clock stands still, so that nothing is asked for but after Changed.
@@ -55,7 +55,7 @@ func TestSchemaChanges(t *testing.T) {
 }
 
 // define makes or changes a kind whose spec has some properties.
-func (b *bench) define(group, properties string) {
+func (b *dynamicEnv) define(group, properties string) {
 	b.t.Helper()
 	text := fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -77,7 +77,7 @@ spec:
 }
 
 // wait waits until something holds, while the schemas may have changed.
-func (b *bench) wait(holds func() bool) {
+func (b *dynamicEnv) wait(holds func() bool) {
 	b.t.Helper()
 	cluster.Eventually(b.t, soon, func() error {
 		b.schemas.Changed()

@@ -45,8 +45,8 @@ func TestAsKubectlApplies(t *testing.T) {
 		}
 	}
 	t.Logf("SEED=%d", seed)
-	b := newBench(t)
-	o := &oracle{bench: b, theirs: map[string]*unstructured.Unstructured{}, seen: map[string]bool{}}
+	b := newDynamicEnv(t)
+	o := &oracle{dynamicEnv: b, theirs: map[string]*unstructured.Unstructured{}, seen: map[string]bool{}}
 	for _, kind := range slices.Sorted(maps.Keys(edits)) {
 		for n := range edits[kind] {
 			o.add(kind, seed+uint64(n)*7919)
@@ -77,7 +77,7 @@ func TestAsKubectlApplies(t *testing.T) {
 
 // oracle is both sides of the comparison.
 type oracle struct {
-	*bench
+	*dynamicEnv
 	edits  []edit
 	theirs map[string]*unstructured.Unstructured
 	seen   map[string]bool // reasons

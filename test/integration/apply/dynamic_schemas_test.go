@@ -33,7 +33,7 @@ func TestRecordSchemas(t *testing.T) {
 	if !*update {
 		t.Skip("records nothing without -update")
 	}
-	newBench(t)
+	newDynamicEnv(t)
 	r := recording{all: map[string]any{}, kept: map[string]any{}}
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		r.read(t, path)

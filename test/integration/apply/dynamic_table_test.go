@@ -34,7 +34,7 @@ func TestServedCases(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	b := newBench(t)
+	b := newDynamicEnv(t)
 	limiting := b.elsewhere()
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
@@ -42,9 +42,9 @@ func TestServedCases(t *testing.T) {
 			t.Parallel()
 			archive, err := txtar.ParseFile(file)
 			env.NoError(t, err)
-			c := servedCase{bench: b.in(t), archive: archive, file: file, name: name}
+			c := servedCase{dynamicEnv: b.in(t), archive: archive, file: file, name: name}
 			if limits(c.object("desired")) {
-				c.bench = limiting.in(t)
+				c.dynamicEnv = limiting.in(t)
 			}
 			c.run()
 		})
@@ -53,7 +53,7 @@ func TestServedCases(t *testing.T) {
 
 // servedCase is a file.
 type servedCase struct {
-	*bench
+	*dynamicEnv
 	archive    *txtar.Archive
 	file, name string
 }
