@@ -84,7 +84,7 @@ func manyParents(tb testing.TB, number int) (*testEnv, queue) {
 	return w, q
 }
 
-// orphanEvent has an orphan appear that one parent might adopt, and gives that.
+// orphanEvent has an orphan appear that one parent might adopt, and returns that.
 func orphanEvent(tb testing.TB, w *testEnv, q queue) string {
 	w.server.send(pods.GroupVersionResource, watch.Modified, orphan("default", "web-7"))
 	return q.take(tb, 1)[0].Name

@@ -254,7 +254,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// answerOf gives an answer that has every field of a response's type.
+// answerOf returns an answer that has every field of a response's type.
 func answerOf(t *testing.T, response any) map[string]any {
 	t.Helper()
 	answer := map[string]any{}
@@ -293,7 +293,7 @@ func covers(t *testing.T, rules []any) {
 	}
 }
 
-// fieldsOf gives the JSON fields of a struct, with those of the structs within it.
+// fieldsOf returns the JSON fields of a struct, with those of the structs within it.
 func fieldsOf(value any) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(value)) {

@@ -33,7 +33,7 @@ var callers = map[string]struct {
 		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1]) else f(a[0], a[1], a[2]) }`},
 }
 
-// caller gives the function that calls the module in one language.
+// caller returns the function that calls the module in one language.
 func caller(t *testing.T, language string) func(name string, args []any) (any, error) {
 	t.Helper()
 	c := callers[language]

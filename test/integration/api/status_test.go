@@ -180,7 +180,7 @@ func table(t *testing.T, c *cluster.Cluster, plural, name string) *metav1.Table 
 	return &answer
 }
 
-// cells gives the only row of a table but for the age.
+// cells returns the only row of a table but for the age.
 func cells(table *metav1.Table) string {
 	var parts []string
 	for i, column := range table.ColumnDefinitions {

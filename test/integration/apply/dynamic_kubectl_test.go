@@ -112,7 +112,7 @@ func (e edit) name(whose string) string {
 	return strings.ToLower(fmt.Sprintf("%s-%s-%d", whose, e.kind, e.seed))
 }
 
-// named gives an object the name of a side.
+// named returns a copy of an object with the name of a side.
 func (o *oracle) named(object *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	object.SetName(name)
@@ -153,7 +153,7 @@ func (o *oracle) finish() {
 	}
 }
 
-// kubectl applies objects with kubectl, and gives those that were not refused.
+// kubectl applies objects with kubectl, and returns those that were not refused.
 func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) []*unstructured.Unstructured {
 	o.t.Helper()
 	items := make([]any, len(objects))
@@ -177,7 +177,7 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 	return applied
 }
 
-// ours gives what would become of an object of ours.
+// ours returns what would become of an object of ours.
 func (o *oracle) ours(e edit) (*unstructured.Unstructured, error) {
 	o.t.Helper()
 	desired := o.named(e.after, e.name("ours"))

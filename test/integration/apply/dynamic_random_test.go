@@ -14,7 +14,7 @@ import (
 // parts in common: those for which both dice have the same seed.
 type dice struct{ seed, other uint64 }
 
-// of gives what decides about a part.
+// of returns what decides about a part.
 func (d dice) of(part string) *rand.Rand {
 	sum := uint64(14695981039346656037)
 	for _, c := range []byte(part) {
@@ -26,12 +26,12 @@ func (d dice) of(part string) *rand.Rand {
 	return rand.New(rand.NewPCG(min(d.seed, d.other), sum))
 }
 
-// pick gives one of the texts.
+// pick returns one of the texts.
 func (d dice) pick(part string, texts ...string) string {
 	return texts[d.of(part).IntN(len(texts))]
 }
 
-// some gives some of the texts, in their order, as the items of a list or an object.
+// some returns some of the texts, in their order, as the items of a list or an object.
 func (d dice) some(part string, texts ...string) string {
 	r := d.of(part)
 	var some []string

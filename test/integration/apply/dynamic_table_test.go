@@ -153,7 +153,7 @@ func (c servedCase) record(section string, object *unstructured.Unstructured) {
 	c.archive.Files[i].Data = text
 }
 
-// live gives the object that is there.
+// live returns the object that is there.
 func (c servedCase) live(object *unstructured.Unstructured) *unstructured.Unstructured {
 	c.t.Helper()
 	live := c.find(object)

@@ -102,7 +102,7 @@ func (s *serverSideEnv) live(object *unstructured.Unstructured) *unstructured.Un
 	return found
 }
 
-// entryOf gives the entry of live's managedFields of a manager and an operation, or nil.
+// entryOf returns the entry of live's managedFields of a manager and an operation, or nil.
 func entryOf(live *unstructured.Unstructured, manager string, operation metav1.ManagedFieldsOperationType) *metav1.ManagedFieldsEntry {
 	for _, e := range live.GetManagedFields() {
 		if e.Manager == manager && e.Operation == operation && e.Subresource == "" {
@@ -120,14 +120,14 @@ type writer struct {
 
 const prefix = "libretto"
 
-// applies gives a writer by server-side apply.
+// applies returns a writer by server-side apply.
 func (s *serverSideEnv) applies(definition string) writer {
 	return writer{s, apply.Rule{
 		Namespaced: true, Method: apply.InPlace, Strategy: apply.ServerSideApply, Force: true, Managers: managersOf(definition),
 	}}
 }
 
-// merges gives a writer by dynamic apply.
+// merges returns a writer by dynamic apply.
 func (s *serverSideEnv) merges(definition string) writer {
 	return writer{s, apply.Rule{Namespaced: true, Method: apply.InPlace, Managers: managersOf(definition)}}
 }
@@ -203,7 +203,7 @@ func (w writer) settle(desired *unstructured.Unstructured) {
 	}
 }
 
-// value gives what is at a path, as text.
+// value returns what is at a path, as text.
 func value(object *unstructured.Unstructured, path ...string) string {
 	v, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 	return fmt.Sprint(v)

@@ -41,7 +41,7 @@ func (s *serverSideEnv) witness(object *unstructured.Unstructured) *witness {
 	return w
 }
 
-// until waits until a version was seen, and gives all versions of its object.
+// until waits until a version was seen, and returns all versions of its object.
 func (w *witness) until(s *serverSideEnv, last *unstructured.Unstructured) []*unstructured.Unstructured {
 	s.t.Helper()
 	var versions []*unstructured.Unstructured

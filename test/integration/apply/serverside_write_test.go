@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// configMap gives a ConfigMap with some data, in YAML's flow style.
+// configMap returns a ConfigMap with some data, in YAML's flow style.
 func (s *serverSideEnv) configMap(name, data string) *unstructured.Unstructured {
 	s.t.Helper()
 	return s.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}, data: {` + data + `}}`)

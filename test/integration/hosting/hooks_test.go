@@ -16,7 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// answering gives what the Thing says in spec.answer, as JSON.
+// answering returns what the Thing says in spec.answer, as JSON.
 const answering = `export const sync = ({parent}) => JSON.parse(parent.spec.answer);`
 
 func TestBadResponsesLoseNothing(t *testing.T) {

@@ -126,7 +126,7 @@ func TestDecoratorSelectors(t *testing.T) {
 	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "4")
 }
 
-// answering gives what the object says in spec.answer, as JSON.
+// answering returns what the object says in spec.answer, as JSON.
 const answering = `export const sync = ({object}) => JSON.parse(object.spec.answer);`
 
 // decorated applies a Thing whose decorator answers that.

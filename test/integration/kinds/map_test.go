@@ -131,7 +131,7 @@ func (s *mapServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, `{"outputs": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "out-%s"}, "data": {"text": %q}}]}`, name, text)
 }
 
-// take gives the calls since the last time.
+// take returns the calls since the last time.
 func (s *mapServer) take() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
