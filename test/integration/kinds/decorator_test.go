@@ -168,12 +168,7 @@ func TestDecoratorStatus(t *testing.T) {
 	e.Patch(things, "a", `{"status": {"count": 7, "said": "theirs"}}`, "status")
 	for n, answer := range []string{`{"labels": {"n": "0"}}`, `{"labels": {"n": "1"}, "status": null}`} {
 		decorated(e, "a", answer)
-		e.WaitFor(things, "a", func(o *unstructured.Unstructured) error {
-			if o.GetLabels()["n"] != fmt.Sprint(n) {
-				return fmt.Errorf("the answer %s has not been heeded", answer)
-			}
-			return nil
-		})
+		e.WaitFor(things, "a", env.HasField(n, "metadata", "labels", "n"))
 		e.WaitForQuiet()
 		if err := env.HasField("map[count:7 said:theirs]", "status")(e.Get(things, "a")); err != nil {
 			t.Error(err)
@@ -248,11 +243,6 @@ export const sync = ({object, related}) => ({labels: {tier: related["Namespace.v
 	e.ApplyThing("a", "", "")
 	for _, tier := range []string{"front", "back"} {
 		label(e, e.Namespace, `{"tier": "`+tier+`"}`)
-		e.WaitFor(e.Things(), "a", func(o *unstructured.Unstructured) error {
-			if got := o.GetLabels()["tier"]; got != tier {
-				return fmt.Errorf("label tier is %q, want %q", got, tier)
-			}
-			return nil
-		})
+		e.WaitFor(e.Things(), "a", env.HasField(tier, "metadata", "labels", "tier"))
 	}
 }

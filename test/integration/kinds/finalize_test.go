@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -188,10 +187,7 @@ func optOut(f *finalizing) {
 func hookRemoved(f *finalizing) {
 	f.parent(f.set, 1, "")
 	mark := f.Mark()
-	if _, err := f.Cluster.Dynamic().Resource(env.Definitions(f.kind)).Patch(f.T.Context(), f.name, "application/merge-patch+json",
-		[]byte(`{"spec": {"hooks": {"finalize": null}}}`), metav1.PatchOptions{}); err != nil {
-		f.T.Fatal(err)
-	}
+	f.PatchDefinition(f.kind, f.name, `{"spec": {"hooks": {"finalize": null}}}`)
 	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), false))
 	f.Patch(f.Things(), f.set, `{"spec": {"count": 2}}`)
 	f.WaitFor(env.ConfigMaps, f.set+"-1", nil)
@@ -253,13 +249,7 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 	}
 	mark := e.Mark()
 	e.Delete(env.CRDs, "", "things."+e.Group)
-	e.Eventually(func() error {
-		_, err := e.Cluster.Dynamic().Resource(env.CRDs).Get(t.Context(), "things."+e.Group, metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the CRD is still being deleted (%v)", err)
-		}
-		return nil
-	})
+	e.ClusterScope().WaitForDeletion(env.CRDs, "things."+e.Group, "")
 	got := (&finalizing{Env: e}).deletions(mark)
 	slices.Sort(got)
 	if want := []string{"c-0", "c-1", "d-0", "d-1"}; !slices.Equal(got, want) {

@@ -48,12 +48,7 @@ export const sync = ({parent: {metadata}}) => ({
 			}
 			e.Patch(tc.resource, name, `{"metadata": {"labels": {"say": "something"}}}`)
 			e.WaitFor(env.ConfigMaps, name, env.HasText("something"))
-			parent := e.WaitFor(tc.resource, name, func(o *unstructured.Unstructured) error {
-				if c := e.ConditionOf(o, "Ours"); c.Status != "True" {
-					return fmt.Errorf("the hook's condition is not there: %v", o.Object["status"])
-				}
-				return nil
-			})
+			parent := e.WaitFor(tc.resource, name, func(o *unstructured.Unstructured) error { return env.CheckCondition(e.ConditionOf(o, "Ours"), "True") })
 			if err := tc.want(parent); err != nil {
 				t.Errorf("the hook names another field: %v", err)
 			}

@@ -113,12 +113,7 @@ func TestBusyParent(t *testing.T) {
 		e.keepPatching(e.Things(), "busy", less, `{"status": {"beat": %d}}`, "status")
 		e.define("", texts, []string{"sync", "finalize"}, children("DynamicApply", "InPlace"))
 		finalizer := finalizerOf(e.Namespace)
-		e.eventually(e.Things(), "busy", func(o *unstructured.Unstructured) error {
-			if len(e.held(finalizer)) == 0 {
-				return fmt.Errorf("%s has no finalizer", o.GetName())
-			}
-			return nil
-		})
+		e.eventually(e.Things(), "busy", env.HasFinalizer(finalizer, true))
 		e.Delete(e.Things(), e.Namespace, "busy")
 		e.eventually(e.Things(), "busy", absent)
 	})

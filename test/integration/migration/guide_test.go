@@ -76,21 +76,11 @@ func TestGuide(t *testing.T) {
 {apiVersion: ctl.example.com/v1, kind: Team, metadata: {name: red}, spec: {}}
 ---
 {apiVersion: ctl.example.com/v1, kind: Office, metadata: {name: all}, spec: {selector: {}}}`)
-	holds := func(w *env.Env, resource schema.GroupVersionResource, name, want string, path ...string) {
-		t.Helper()
-		w.WaitFor(resource, name, func(o *unstructured.Unstructured) error {
-			if got, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...); fmt.Sprint(got) != want {
-				return fmt.Errorf("%s of %s is %v, want %s", strings.Join(path, "."), name, got, want)
-			}
-			return nil
-		})
-	}
-	holds(w, env.ConfigMaps, "hello", "Hello, world!", "data", "text")
-	holds(w, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "greetings"}, "hello", "1", "status", "texts")
-	holds(w, env.ConfigMaps, "home", "<title>Home</title>", "data", "index.html")
-	holds(w, env.ConfigMaps, "home", "made with care", "data", "footer")
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	holds(w.ClusterScope(), namespaces, w.Namespace+"-red", "red", "metadata", "labels", "team")
+	w.WaitFor(env.ConfigMaps, "hello", env.HasField("Hello, world!", "data", "text"))
+	w.WaitFor(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "greetings"}, "hello", env.HasField("1", "status", "texts"))
+	w.WaitFor(env.ConfigMaps, "home", env.HasField("<title>Home</title>", "data", "index.html"))
+	w.WaitFor(env.ConfigMaps, "home", env.HasField("made with care", "data", "footer"))
+	w.ClusterScope().WaitFor(env.Namespaces, w.Namespace+"-red", env.HasField("red", "metadata", "labels", "team"))
 }
 
 // TestNameSuffix shows what docs/migrate.md says of kustomize: with a suffix on its name, a

@@ -76,12 +76,7 @@ func (s *testEnv) expectFollows(name string, f family) {
 	w, resource := s.of(f)
 	before, service := s.Get(env.ConfigMaps, full), s.Get(env.Services, full)
 	w.Patch(resource, full, `{"spec": {"text": "two", "extra": null}}`)
-	after := s.WaitFor(env.ConfigMaps, full, func(o *unstructured.Unstructured) error {
-		if got := field(o, "data", "text"); got != "two" {
-			return fmt.Errorf("ConfigMap %s has text %q", full, got)
-		}
-		return nil
-	})
+	after := s.WaitFor(env.ConfigMaps, full, env.HasText("two"))
 	data := map[string]any{"text": "two", "shared": "shared"}
 	if f.method == "InPlace" {
 		data["theirs"] = "yes"
@@ -104,16 +99,11 @@ func (s *testEnv) expectFollows(name string, f family) {
 	if again := s.Get(env.Services, full); again.GetResourceVersion() != service.GetResourceVersion() {
 		s.T.Errorf("the Service was written, of which nothing has changed")
 	}
-	w.WaitFor(resource, full, func(o *unstructured.Unstructured) error {
-		said := field(o, "status", "text")
-		if f.kind == env.Decorator {
-			said = o.GetLabels()["decorated"]
-		}
-		if said != "two" {
-			return fmt.Errorf("the parent says %q", said)
-		}
-		return nil
-	})
+	path := []string{"status", "text"}
+	if f.kind == env.Decorator {
+		path = []string{"metadata", "labels", "decorated"}
+	}
+	w.WaitFor(resource, full, env.HasField("two", path...))
 }
 
 // expectLastApplied checks that metacontroller would know what was applied.

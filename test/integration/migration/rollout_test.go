@@ -20,12 +20,7 @@ func TestRolloutGoesOn(t *testing.T) {
 	mark := s.Mark()
 	s.Start(manifest...)
 	for n := range 3 {
-		s.WaitFor(env.ConfigMaps, fmt.Sprint("middle-", n), func(o *unstructured.Unstructured) error {
-			if got := field(o, "data", "text"); got != "two" {
-				return fmt.Errorf("%s has text %q", o.GetName(), got)
-			}
-			return nil
-		})
+		s.WaitFor(env.ConfigMaps, fmt.Sprint("middle-", n), env.HasText("two"))
 	}
 	_, things := s.of(f)
 	middle := s.WaitFor(things, "middle", func(o *unstructured.Unstructured) error {
