@@ -35,7 +35,8 @@ func TestInstall(t *testing.T) {
 			if spec["serviceAccountName"] != names.account {
 				t.Errorf("the Deployment runs as %v, want %s", spec["serviceAccountName"], names.account)
 			}
-			pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "probe"}, "spec": spec}}
+			pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "probe"},
+				"spec": spec}}
 			pods := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(names.namespace)
 			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Errorf("the Deployment's pod is refused: %v", err)

@@ -62,7 +62,8 @@ func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", Parents: &parents}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1, LastTransitionTime: metav1.Now(),
+			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1,
+			LastTransitionTime: metav1.Now(),
 		})
 	}
 	return status
@@ -170,7 +171,8 @@ func table(t *testing.T, c *cluster.Cluster, plural, name string) *metav1.Table 
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", scheme.Codecs.WithoutConversion()
 	restClient, err := rest.RESTClientFor(config)
 	env.NoError(t, err)
-	data, err := restClient.Get().Resource(plural).Name(name).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	data, err := restClient.Get().Resource(plural).Name(name).SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	env.NoError(t, err)
 	var answer metav1.Table
 	env.NoError(t, json.Unmarshal(data, &answer))

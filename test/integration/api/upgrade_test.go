@@ -53,7 +53,8 @@ func TestUpgrade(t *testing.T) {
 		object.SetName(name)
 		return object
 	}
-	names := []string{"hook-without-backend", "resync-zero", "composite-no-hooks", "webhook-service-without-path", "webhook-service-port", "ca-bundle-two-sources"}
+	names := []string{"hook-without-backend", "resync-zero", "composite-no-hooks", "webhook-service-without-path", "webhook-service-port",
+		"ca-bundle-two-sources"}
 	for _, name := range names {
 		if _, err := objects.Create(t.Context(), refused(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,8 @@ func TestSchemaChanges(t *testing.T) {
 	env.NoError(t, err)
 	// The clock stands still, so that nothing is asked for but after Changed.
 	counted := &counter{api: schema.Over(client.RESTClient())}
-	b.schemas = schema.New(schema.Config{API: counted, Interval: time.Hour, Timeout: soon, Clock: testclock.NewFakeClock(time.Now()), Log: testr.New(t)})
+	b.schemas = schema.New(schema.Config{API: counted, Interval: time.Hour, Timeout: soon, Clock: testclock.NewFakeClock(time.Now()),
+		Log: testr.New(t)})
 	group := b.namespace + ".example.com"
 	desired := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"a": "1", "b": "2"}}}
 	desired.SetAPIVersion(group + "/v1")

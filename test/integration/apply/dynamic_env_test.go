@@ -196,7 +196,8 @@ func (b *dynamicEnv) settles(desired *unstructured.Unstructured) error {
 func (b *dynamicEnv) touch(object *unstructured.Unstructured, n int) {
 	b.t.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"labels": {"touched": "%d"}}}`, n)
-	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -209,7 +210,8 @@ func (b *dynamicEnv) delete(object *unstructured.Unstructured) {
 	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
-	env.NoError(b.t, b.resource(object).Delete(b.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}))
+	env.NoError(b.t, b.resource(object).Delete(b.t.Context(), object.GetName(),
+		metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}))
 	cluster.Eventually(b.t, soon, func() error {
 		if b.find(object) != nil {
 			return fmt.Errorf("%s is still there", apply.KeyOf(object))

@@ -31,8 +31,10 @@ var different = []struct {
 }{
 	{"ConfigMap", `data(\.d)?$`, "a null is no wish here; the API server makes an empty text of it in a new object, and kubectl deletes that with the next edit"},
 	{"Service", `spec\.selector`, "the schema says that a selector is one value, so that what others add goes; kubectl merges it"},
-	{"Deployment", `spec\.template\.spec\.nodeSelector`, "the schema says that a node selector is one value, so that what others add goes with the next change; kubectl merges it"},
-	{"Deployment", `spec\.template\.spec\.tolerations`, "admission may append tolerations, so that they stay if nothing else is asked for; kubectl replaces the list"},
+	{"Deployment", `spec\.template\.spec\.nodeSelector`,
+		"the schema says that a node selector is one value, so that what others add goes with the next change; kubectl merges it"},
+	{"Deployment", `spec\.template\.spec\.tolerations`,
+		"admission may append tolerations, so that they stay if nothing else is asked for; kubectl replaces the list"},
 }
 
 // TestAsKubectlApplies makes random objects, lets another writer meddle with them, and
@@ -133,7 +135,8 @@ func (o *oracle) begin() {
 	o.kubectl(all)
 	for _, e := range o.edits {
 		for _, whose := range []string{"ours", "kubectl"} {
-			_, err := o.resource(e.before).Patch(o.t.Context(), e.name(whose), types.StrategicMergePatchType, e.meddling, metav1.PatchOptions{FieldManager: "somebody"})
+			_, err := o.resource(e.before).Patch(o.t.Context(), e.name(whose), types.StrategicMergePatchType, e.meddling,
+				metav1.PatchOptions{FieldManager: "somebody"})
 			if err != nil {
 				o.t.Fatalf("SEED=%d: %v", e.seed, err)
 			}
@@ -164,7 +167,8 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 	env.NoError(o.t, err)
 	file := filepath.Join(o.t.TempDir(), "objects.json")
 	env.NoError(o.t, os.WriteFile(file, text, 0o600))
-	out, err := cluster.Get(o.t).Kubectl(o.t.Context(), append([]string{"apply", "-f", file, "-o", "json", "--validate=false", "--openapi-patch=false"}, flags...)...)
+	out, err := cluster.Get(o.t).Kubectl(o.t.Context(),
+		append([]string{"apply", "-f", file, "-o", "json", "--validate=false", "--openapi-patch=false"}, flags...)...)
 	if out == "" {
 		o.t.Fatal(err)
 	}

@@ -17,8 +17,9 @@ import (
 
 // recorded are the kinds of the cases, by the document that has them.
 var recorded = map[string][]string{
-	"apis/apply.example.com/v1":         {"Bare", "Plain", "Typed"},
-	"api/v1":                            {"Pod", "Service", "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "ResourceQuota", "LimitRange"},
+	"apis/apply.example.com/v1": {"Bare", "Plain", "Typed"},
+	"api/v1": {"Pod", "Service", "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "ResourceQuota",
+		"LimitRange"},
 	"apis/apps/v1":                      {"DaemonSet", "Deployment", "StatefulSet"},
 	"apis/batch/v1":                     {"CronJob", "Job"},
 	"apis/networking.k8s.io/v1":         {"Ingress", "NetworkPolicy"},

@@ -96,7 +96,8 @@ func (c servedCase) begin() {
 		patch, err := yaml.YAMLToJSON(foreign)
 		env.NoError(c.t, err)
 		target := c.object("desired")
-		if _, err := c.resource(target).Patch(c.t.Context(), c.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		if _, err := c.resource(target).Patch(c.t.Context(), c.name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -166,7 +167,8 @@ func (c servedCase) live(object *unstructured.Unstructured) *unstructured.Unstru
 // scrubbed leaves out what is different each time, or is not the case's.
 func scrubbed(object *unstructured.Unstructured) *unstructured.Unstructured {
 	out := object.DeepCopy()
-	for _, field := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "namespace", "ownerReferences", "deletionTimestamp"} {
+	for _, field := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "namespace",
+		"ownerReferences", "deletionTimestamp"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	for _, field := range []string{"clusterIP", "clusterIPs", "nodeName"} {

@@ -91,10 +91,14 @@ func TestServerSideTakesOver(t *testing.T) {
 		reason string
 		before func(s *serverSideEnv, desired *unstructured.Unstructured)
 	}{
-		"dynamic":               {"this host has merged", func(s *serverSideEnv, desired *unstructured.Unstructured) { s.merges("over").settle(desired) }},
-		"metacontroller":        {"metacontroller has merged", func(s *serverSideEnv, desired *unstructured.Unstructured) { s.asMetacontroller(desired) }},
-		"metacontroller-server": {"metacontroller has applied", func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("metacontroller", desired) }},
-		"prefix":                {"this host has applied under another prefix", func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("other/composite/over", desired) }},
+		"dynamic": {"this host has merged",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.merges("over").settle(desired) }},
+		"metacontroller": {"metacontroller has merged",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.asMetacontroller(desired) }},
+		"metacontroller-server": {"metacontroller has applied",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("metacontroller", desired) }},
+		"prefix": {"this host has applied under another prefix",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("other/composite/over", desired) }},
 	}
 	for name, tc := range cases {
 		for kind, desired := range s.read("settle.yaml") {
@@ -127,7 +131,8 @@ func TestServerSideTakesOver(t *testing.T) {
 				seen = s.witness(desired)
 				s.merges("over").settle(desired)
 				back := s.live(desired)
-				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[apply.LastApplied] == "" || len(back.GetAnnotations()) > 3 {
+				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[apply.LastApplied] == "" ||
+					len(back.GetAnnotations()) > 3 {
 					t.Errorf("%s: after going back: %v", tc.reason, back.Object["metadata"])
 				}
 				if entryOf(back, "somebody", metav1.ManagedFieldsOperationUpdate) == nil {
@@ -148,7 +153,8 @@ func (s *serverSideEnv) mustBeHeld(desired *unstructured.Unstructured, managers 
 		s.t.Errorf("it is not taken over: %v", live.Object["metadata"])
 	}
 	for _, e := range live.GetManagedFields() {
-		if e.Manager != managers.Own && e.Manager != "somebody" && e.Subresource == "" && e.Manager != "controlplane" && e.Manager != "kube-controller-manager" {
+		if e.Manager != managers.Own && e.Manager != "somebody" && e.Subresource == "" && e.Manager != "controlplane" &&
+			e.Manager != "kube-controller-manager" {
 			s.t.Errorf("%s %s still holds %s", e.Manager, e.Operation, e.FieldsV1)
 		}
 	}
@@ -211,6 +217,7 @@ func (s *serverSideEnv) applyAs(manager string, desired *unstructured.Unstructur
 	body, err := json.Marshal(object.Object)
 	s.must(err)
 	force := true
-	_, err = s.in(object).Patch(s.t.Context(), object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+	_, err = s.in(object).Patch(s.t.Context(), object.GetName(), types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: manager, Force: &force})
 	s.must(err)
 }

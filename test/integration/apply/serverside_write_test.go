@@ -20,7 +20,8 @@ func (s *serverSideEnv) configMap(name, data string) *unstructured.Unstructured 
 // edit merges a patch into an object, as somebody.
 func (s *serverSideEnv) edit(object *unstructured.Unstructured, manager, patch string) {
 	s.t.Helper()
-	_, err := s.in(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+	_, err := s.in(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: manager})
 	s.must(err)
 }
 

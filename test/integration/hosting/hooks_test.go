@@ -28,8 +28,9 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 		"null-child": {`{"children": [null]}`, "children[0]: must be an object, but is null"},
 		"no-name":    {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}]}`, "children[0].metadata.name: is required"},
 		"misspelt":   {`{"Children": []}`, `children: is required`},
-		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`, "v1 Secret is not among the definition's resources"},
-		"twice":      {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
+		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`,
+			"v1 Secret is not among the definition's resources"},
+		"twice": {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
 	}
 	e := newEnv(t)
 	definition := define(e, "", answering, childRule("InPlace"))
@@ -139,7 +140,8 @@ func TestStatusLeadsToAnotherPass(t *testing.T) {
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	e := newEnv(t)
 	script := func(text string) string {
-		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, e.Namespace, env.Quote(text))
+		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, e.Namespace,
+			env.Quote(text))
 	}
 	saying := func(text string) string {
 		return script(fmt.Sprintf("export const sync = () => ({\n  status: {said: %q},\n  children: [],\n});\n", text))

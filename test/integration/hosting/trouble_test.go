@@ -26,7 +26,8 @@ func TestUnreachableAPIServerEndsTheProcess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 	defer cancel()
 	var stderr bytes.Buffer
-	command := exec.CommandContext(ctx, binary, "serve", "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0")
+	command := exec.CommandContext(ctx, binary, "serve", "--kubeconfig", kubeconfig, "--metrics-bind-address=127.0.0.1:0",
+		"--health-probe-bind-address=127.0.0.1:0")
 	command.Stderr = &stderr
 	err = command.Run()
 	if ctx.Err() != nil || err == nil {

@@ -98,7 +98,8 @@ func TestDecoratorSelectors(t *testing.T) {
 	}
 	var want []string
 	for name, tc := range cases {
-		e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", e.Group, name, tc.labels, tc.annotations))
+		e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", e.Group, name, tc.labels,
+			tc.annotations))
 		if tc.decorated {
 			want = append(want, "thing-"+name)
 		}
@@ -219,7 +220,8 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 func TestDecoratorNeverAdopts(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.Namespace
-	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker, name))
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker,
+		name))
 	e.DefineReady(env.Decorator, "", e.Targets("things", ""), attachments, env.Hooks(attachingNamed("-one", "made"), "sync"))
 	e.ApplyThing("a", "", "")
 	event := e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "has no owner")

@@ -178,7 +178,8 @@ func optOut(f *finalizing) {
 	mark := f.Mark()
 	f.Patch(f.Things(), f.set, `{"spec": {"count": 1}}`)
 	f.parent(f.set+"-witness", 1, "")
-	f.NoRequests(f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }), "a parent that has opted out is written")
+	f.NoRequests(f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }),
+		"a parent that has opted out is written")
 	f.Patch(f.Things(), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
 	f.WaitFor(env.ConfigMaps, f.set+"-0", env.OwnedBy(parent))
 	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), true))
@@ -263,7 +264,8 @@ func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
 	f := &finalizing{Env: e, kind: env.Composite, set: "s"}
 	f.name = e.DefineReady(env.Composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group),
-		env.Hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
+		env.Hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync",
+			"finalize"))
 	f.parent("a", 0, "")
 	e.Delete(env.CRDs, "", "gizmos."+e.Group)
 	e.WaitForConditionOf(env.Composite, f.name, "Ready", "False", "NotAccepted")
@@ -275,7 +277,8 @@ func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 func TestFinalizeAndTargetDropped(t *testing.T) {
 	e := env.NewRunning(t)
 	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
-	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", e.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)
+	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", e.Group),
+		fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)
 	script := env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
 	name := e.DefineReady(env.Decorator, "", "resources: ["+things+", "+gizmos+"]", script)
 	finalizer := finalizerOf(env.Decorator, name)
@@ -290,6 +293,7 @@ func TestFinalizeAndTargetDropped(t *testing.T) {
 	if kept := e.Get(e.Things(), "kept"); kept == nil {
 		t.Error("a parent that is still the decorator's went without being finalized")
 	}
-	e.DefineReady(env.Decorator, "", "resources: ["+things+"]", env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
+	e.DefineReady(env.Decorator, "", "resources: ["+things+"]",
+		env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
 	e.WaitForDeletion(e.Things(), "kept", "")
 }

@@ -31,7 +31,8 @@ export const finalize = () => ({children: [], finalized: true});`
 
 // children is a definition's rule for ConfigMaps.
 func children(strategy, method string) string {
-	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: %s, updateStrategy: {method: %s}}]", strategy, method)
+	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: %s, updateStrategy: {method: %s}}]", strategy,
+		method)
 }
 
 // text checks what a ConfigMap holds, and that it is not on its way out.

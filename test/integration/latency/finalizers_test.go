@@ -41,7 +41,8 @@ func (e *delayedEnv) held(finalizer string) []string {
 func (e *delayedEnv) manyThings(prefix string, count int) {
 	e.T.Helper()
 	for n := range count {
-		thing := e.Parse(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s-%d}, spec: {selector: {matchLabels: {thing: x}}}}", e.Group, prefix, n))
+		thing := e.Parse(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s-%d}, spec: {selector: {matchLabels: {thing: x}}}}",
+			e.Group, prefix, n))
 		if _, err := e.In(e.Things()).Create(e.T.Context(), thing, metav1.CreateOptions{}); err != nil {
 			e.T.Fatal(err)
 		}

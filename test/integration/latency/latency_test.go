@@ -73,7 +73,8 @@ func (e *delayedEnv) applyThing(name, spec string) *unstructured.Unstructured {
 
 // keepPatching patches an object at an interval until the test ends, as another writer. The patch is formatted with a
 // number that differs each time. The object may be gone.
-func (e *delayedEnv) keepPatching(resource schema.GroupVersionResource, name string, every time.Duration, patch string, subresources ...string) {
+func (e *delayedEnv) keepPatching(resource schema.GroupVersionResource, name string, every time.Duration, patch string,
+	subresources ...string) {
 	ticker := time.NewTicker(every)
 	done := make(chan struct{})
 	go func() {
@@ -84,7 +85,8 @@ func (e *delayedEnv) keepPatching(resource schema.GroupVersionResource, name str
 			case <-e.T.Context().Done():
 				return
 			case <-ticker.C:
-				_, _ = e.In(resource).Patch(e.T.Context(), name, types.MergePatchType, fmt.Appendf(nil, patch, n), metav1.PatchOptions{FieldManager: "other-writer"}, subresources...)
+				_, _ = e.In(resource).Patch(e.T.Context(), name, types.MergePatchType, fmt.Appendf(nil, patch, n),
+					metav1.PatchOptions{FieldManager: "other-writer"}, subresources...)
 			}
 		}
 	}()

@@ -65,7 +65,8 @@ func TestMetricsNames(t *testing.T) {
 	if metrics.Sum("workqueue_adds_total", queue) < 1 {
 		t.Errorf("workqueue_adds_total has nothing of %v", queue)
 	}
-	for _, metric := range []string{"workqueue_depth", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds", "workqueue_retries_total", "rest_client_requests_total", "go_goroutines", "process_cpu_seconds_total"} {
+	for _, metric := range []string{"workqueue_depth", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds",
+		"workqueue_retries_total", "rest_client_requests_total", "go_goroutines", "process_cpu_seconds_total"} {
 		if metrics[metric] == nil {
 			t.Errorf("there is no metric %s", metric)
 		}
@@ -115,7 +116,8 @@ func TestEventsBurst(t *testing.T) {
 	s.WaitForEvent(name, "Starting")
 	s.WaitForReconciles(name, 0, 1)
 	s.WaitForQuiet()
-	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	env.NoError(t, err)
 	if len(list.Items) != 1 {
 		t.Errorf("there are %d events about the definition, want 1", len(list.Items))
@@ -125,7 +127,8 @@ func TestEventsBurst(t *testing.T) {
 // TestLease shows that of two processes one works, by metacontroller's lease, and that the other takes over without a write.
 func TestLease(t *testing.T) {
 	s := newEnv(t)
-	flags := append([]string{"-v=1", "--leader-election", "--leader-election-resource-lock=leases", "--leader-election-namespace=" + s.Namespace}, manifest...)
+	flags := append([]string{"-v=1", "--leader-election", "--leader-election-resource-lock=leases",
+		"--leader-election-namespace=" + s.Namespace}, manifest...)
 	s.Start(flags...)
 	f := family{kind: env.Composite, version: "v1", method: "InPlace", generated: true}
 	s.define("leading", f)
@@ -148,7 +151,8 @@ func TestLease(t *testing.T) {
 	passes := func() float64 {
 		metrics, err := second.Metrics(t.Context())
 		env.NoError(t, err)
-		return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
+		return metrics.Sum("libretto_reconcile_total",
+			map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
 	}
 	s.Patch(schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: "things"}, "one", `{"spec": {"count": 2}}`)
 	s.WaitFor(env.ConfigMaps, "one-1", nil)

@@ -99,7 +99,8 @@ func (h *hooks) desired(parent *unstructured.Unstructured, shared string) []any 
 	if count, found, _ := unstructured.NestedInt64(parent.Object, "spec", "count"); found {
 		var all []any
 		for n := range count {
-			all = append(all, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(fmt.Sprint("-", n)), "data": map[string]any{"text": text}})
+			all = append(all, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(fmt.Sprint("-", n)),
+				"data": map[string]any{"text": text}})
 		}
 		return all
 	}
@@ -109,13 +110,15 @@ func (h *hooks) desired(parent *unstructured.Unstructured, shared string) []any 
 	}
 	pod := map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"app": name}},
-		"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/" + text, "ports": []any{map[string]any{"containerPort": int64(80)}}}}},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/" + text,
+			"ports": []any{map[string]any{"containerPort": int64(80)}}}}},
 	}
 	return []any{
 		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(""), "data": data},
 		map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": metadata(""), "spec": map[string]any{
 			"selector": map[string]any{"app": name}, "ports": []any{
-				map[string]any{"name": "tcp", "port": int64(53), "protocol": "TCP"}, map[string]any{"name": "udp", "port": int64(53), "protocol": "UDP"},
+				map[string]any{"name": "tcp", "port": int64(53), "protocol": "TCP"},
+				map[string]any{"name": "udp", "port": int64(53), "protocol": "UDP"},
 			}}},
 		map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata(""), "spec": map[string]any{
 			"replicas": int64(0), "selector": map[string]any{"matchLabels": map[string]any{"app": name}}, "template": pod,

@@ -128,7 +128,8 @@ func (s *testEnv) completed(parent *unstructured.Unstructured, f family, family 
 }
 
 func resourceOf(child *unstructured.Unstructured) schema.GroupVersionResource {
-	return map[string]schema.GroupVersionResource{"ConfigMap": env.ConfigMaps, "Service": env.Services, "Deployment": env.Deployments}[child.GetKind()]
+	return map[string]schema.GroupVersionResource{"ConfigMap": env.ConfigMaps, "Service": env.Services,
+		"Deployment": env.Deployments}[child.GetKind()]
 }
 
 // createLegacyRevision makes the ControllerRevision of a parent's text that has the children of these numbers.

@@ -16,9 +16,11 @@ import (
 // goes through as if it had always been there.
 func TestMigration(t *testing.T) {
 	families := map[string]family{
-		"generated": {kind: env.Composite, version: "v1", method: "InPlace", generated: true, finalizes: true, reason: "children are known by a label of metacontroller's"},
-		"selected":  {kind: env.Composite, version: "v2", method: "InPlace", reason: "children are known by the parent's selector"},
-		"cluster":   {kind: env.Composite, version: "v2", method: "Recreate", cluster: true, generated: true, finalizes: true, reason: "parents are in no namespace"},
+		"generated": {kind: env.Composite, version: "v1", method: "InPlace", generated: true, finalizes: true,
+			reason: "children are known by a label of metacontroller's"},
+		"selected": {kind: env.Composite, version: "v2", method: "InPlace", reason: "children are known by the parent's selector"},
+		"cluster": {kind: env.Composite, version: "v2", method: "Recreate", cluster: true, generated: true, finalizes: true,
+			reason: "parents are in no namespace"},
 		"decorator": {kind: env.Decorator, version: "v1", method: "InPlace", finalizes: true, reason: "attachments are known by an annotation"},
 		"decorated": {kind: env.Decorator, version: "v2", method: "Recreate", cluster: true, reason: "parents are in no namespace"},
 	}

@@ -56,10 +56,12 @@ func (s *testEnv) createLegacyRollout(name string, f family, texts ...string) (p
 			latest = revision
 		}
 	}
-	condition := map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision", "message": "latest ControllerRevision: " + latest}
+	condition := map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision",
+		"message": "latest ControllerRevision: " + latest}
 	if len(of) > 1 {
 		// Where 4.17 stops for ever.
-		condition = map[string]any{"type": "Updated", "status": "False", "reason": "RolloutWaiting", "message": "missing child ConfigMap " + name + "-0"}
+		condition = map[string]any{"type": "Updated", "status": "False", "reason": "RolloutWaiting",
+			"message": "missing child ConfigMap " + name + "-0"}
 	}
 	_, things := s.of(f)
 	s.Patch(things, name, mustMarshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}}), "status")

@@ -103,7 +103,8 @@ func TestDirectory(t *testing.T) {
 	waitForSaid(e, "b", "mended")
 
 	must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "passwd.js")))
-	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "directory mounted: passwd.js: is a link that leads nowhere, or out of --scripts-dir", "goes on serving")
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid",
+		"directory mounted: passwd.js: is a link that leads nowhere, or out of --scripts-dir", "goes on serving")
 	must(t, os.Remove(filepath.Join(dir, "passwd.js")))
 	e.WaitForCondition(name, "ScriptsReady", "True")
 }
@@ -113,5 +114,6 @@ func TestNoScriptsDir(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)
 	name := define(e, "", "{directory: {path: mounted}}")
-	e.WaitForCondition(name, "Accepted", "False", "Invalid", "scriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir")
+	e.WaitForCondition(name, "Accepted", "False", "Invalid",
+		"scriptSources[0].directory: this host has no directory for scripts: start it with --scripts-dir")
 }

@@ -32,12 +32,14 @@ func TestEditsOfAHost(t *testing.T) {
 	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded", "revision "+good+" serves")
 
 	applyFiles(e, "hooks", "sync.js", broken)
-	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+e.Namespace+"/hooks: sync.js:2:10: ", "revision "+good+" goes on serving")
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+e.Namespace+"/hooks: sync.js:2:10: ",
+		"revision "+good+" goes on serving")
 	e.WaitForEvent(name, "ScriptInvalid", "sync.js:2:10: ")
 	e.WaitForEvent("hooks", "ScriptInvalid", "CompositeController "+name+": sync.js:2:10: ")
 	e.ApplyThing("late", "", "")
 	waitForSaid(e, "late", "two")
-	if failed, info := e.Metric("libretto_script_load_errors_total", label), e.Metric("libretto_script_revision_info", label); failed != 1 || info != 1 {
+	if failed, info := e.Metric("libretto_script_load_errors_total", label), e.Metric("libretto_script_revision_info", label); failed != 1 ||
+		info != 1 {
 		t.Errorf("%v load errors and %v revisions that serve, want one of each", failed, info)
 	}
 
@@ -88,7 +90,8 @@ func TestBadAndRestart(t *testing.T) {
 	e.Restart()
 	e.ApplyThing("b", "", "")
 	waitForSaid(e, "b", "one")
-	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ", "goes on serving, from ControllerRevision "+e.Namespace+"/"+revision.GetName())
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:2:10: ",
+		"goes on serving, from ControllerRevision "+e.Namespace+"/"+revision.GetName())
 	e.WaitForCondition(name, "Ready", "True")
 
 	e.Delete(env.ConfigMaps, e.Namespace, "hooks")
@@ -100,7 +103,8 @@ func TestBadAndRestart(t *testing.T) {
 
 	applyFiles(e, "hooks", "sync.js", scriptSaying("one"))
 	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
-	e.NoRequests(e.Requests(mark).In(e.Namespace).Of("apps", "controllerrevisions").Writes(), "restarts, and the text that is kept already, make it write")
+	e.NoRequests(e.Requests(mark).In(e.Namespace).Of("apps", "controllerrevisions").Writes(),
+		"restarts, and the text that is kept already, make it write")
 	applyFiles(e, "hooks", "sync.js", scriptSaying("two"))
 	waitForSaid(e, "c", "two")
 	waitUntilArchived(e, name)
@@ -125,7 +129,8 @@ func TestSourcesComeAndGo(t *testing.T) {
 
 	env.NoError(t, e.In(env.ConfigMaps).Delete(t.Context(), "hooks", metav1.DeleteOptions{}))
 	applyFiles(e, "hooks", "other.js", scriptSaying("three"))
-	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", `hook sync: no file "sync.js" in the script sources: they have other.js`, "goes on serving")
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid",
+		`hook sync: no file "sync.js" in the script sources: they have other.js`, "goes on serving")
 	e.WaitForEvent("hooks", "ScriptInvalid", "CompositeController "+name+`: hook sync: no file "sync.js"`)
 	applyFiles(e, "hooks", "sync.js", scriptSaying("three"))
 	waitForSaid(e, "a", "three")
@@ -139,7 +144,8 @@ func TestSourceInALateNamespace(t *testing.T) {
 	e.ApplyThing("a", "", "")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptSourceMissing", "ConfigMap "+late+"/hooks")
 	client := kubernetes.NewForConfigOrDie(e.Cluster.Config)
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	env.NoError(t, e.Cluster.Apply(t.Context(), late, configMap("hooks", "sync.js", scriptSaying("one"))))

@@ -160,7 +160,8 @@ func TestThousandParents(t *testing.T) {
 		parents, took.Round(time.Millisecond), overtook.Round(time.Millisecond), meanwhile, rest)
 	// Calls tell how long it waited also where the whole machine stands still for a while: at the pace, these take a second.
 	if rest < parents/2 || meanwhile > int(time.Second/pace) {
-		t.Errorf("there were %d calls before that of the live event, after %s, and %d parents were left then: want it to overtake most", meanwhile, overtook, rest)
+		t.Errorf("there were %d calls before that of the live event, after %s, and %d parents were left then: want it to overtake most",
+			meanwhile, overtook, rest)
 	}
 	// A busy machine takes longer at what the calls and writes cost: no longer than for all of them at once.
 	if least, most := 9*parents*pace/10, parents*pace+max(5*time.Second, atOnce); took < least || took > most {

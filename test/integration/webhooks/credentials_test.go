@@ -67,15 +67,19 @@ func TestCredentials(t *testing.T) {
 		// refused is what the event says, and "" if it goes well.
 		refused string
 	}{
-		"inline":      {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
-		"secret-ca":   {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
-		"configmap":   {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
-		"no-ca":       {edit: plain, answer: wanting("yes"), given: "authorization: {secretRef: " + keyed("token", "token") + "}", refused: "in caBundle"},
-		"bearer":      {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("token", "token") + "}"},
+		"inline":    {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
+		"secret-ca": {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
+		"configmap": {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
+		"no-ca": {edit: plain, answer: wanting("yes"), given: "authorization: {secretRef: " + keyed("token", "token") + "}",
+			refused: "in caBundle"},
+		"bearer": {edit: plain, answer: bearer("right"),
+			given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("token", "token") + "}"},
 		"wrong-token": {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("wrong", "token") + "}", refused: "answered 401 Unauthorized: who are you?"},
 		"basic":       {edit: plain, answer: login, given: "caBundle: {inline: AUTHORITY}, basicAuth: {secretRef: " + ref("login") + "}"},
-		"client":      {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}, clientTLS: {secretRef: " + ref("client") + "}"},
-		"no-client":   {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}", refused: "give the right one in clientTLS"},
+		"client": {edit: showing, answer: wanting("yes"),
+			given: "caBundle: {inline: AUTHORITY}, clientTLS: {secretRef: " + ref("client") + "}"},
+		"no-client": {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}",
+			refused: "give the right one in clientTLS"},
 		"without-tls": {answer: bearer("right"), given: "authorization: {secretRef: " + keyed("token", "token") + "}"},
 	}
 	for name, c := range cases {
@@ -85,7 +89,8 @@ func TestCredentials(t *testing.T) {
 			},
 			"host": func(url, given string) (string, string) {
 				host := strings.SplitN(url, "//", 2)[1]
-				return webhook(url + "/sync"), fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
+				return webhook(url + "/sync"),
+					fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
 			},
 		} {
 			t.Run(name+"-"+where, func(t *testing.T) {
@@ -140,10 +145,12 @@ func TestMissingSecret(t *testing.T) {
 	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(bearer("right"))
-	name := define(e, "late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, e.Namespace), "")
+	name := define(e, "late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}",
+		server.URL, e.Namespace), "")
 	applyThing(e, "late", "late")
 	e.WaitForCondition(name, "Accepted", "True")
-	e.WaitForCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+e.Namespace+"/late is not there: create it")
+	e.WaitForCondition(name, "Ready", "False", "CredentialsNotReady",
+		"spec.hooks.sync.webhook.authorization: Secret "+e.Namespace+"/late is not there: create it")
 	e.WaitForEvent(name, "CredentialsNotReady", "is not there")
 	if n := server.called(); n != 0 {
 		t.Errorf("called %d times without the token", n)
@@ -200,7 +207,8 @@ func TestServiceAccountToken(t *testing.T) {
 	waitForValue(e, "account", "yes")
 
 	own := define(e, "own", hook("caller", audienceOfTheAPIServer(t, e, clientset)), "")
-	e.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
+	e.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ",
+		"is the API server's own")
 	nobody := define(e, "nobody", hook("nobody", "https://hooks.example.com"), "")
 	e.WaitForCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+e.Namespace+"/nobody is not there: create it")
 }
@@ -208,7 +216,8 @@ func TestServiceAccountToken(t *testing.T) {
 // audienceOfTheAPIServer is what a token without an audience of its own is for.
 func audienceOfTheAPIServer(t *testing.T, e *env.Env, clientset kubernetes.Interface) string {
 	t.Helper()
-	request, err := clientset.CoreV1().ServiceAccounts(e.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := clientset.CoreV1().ServiceAccounts(e.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	env.NoError(t, err)
 	return request.Spec.Audiences[0]
 }

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // the spec, and returns its name.
 func define(e *env.Env, name, hook, more string) string {
 	e.T.Helper()
-	return e.Define(env.Composite, "-"+name, "generateSelector: true", e.Parent("things", name), env.UpdatedChildren, "hooks: {sync: "+hook+"}", more)
+	return e.Define(env.Composite, "-"+name, "generateSelector: true", e.Parent("things", name), env.UpdatedChildren,
+		"hooks: {sync: "+hook+"}", more)
 }
 
 // webhook returns the hook of a URL.

@@ -199,6 +199,7 @@ func (s *truthStage) letGo() {
 	}
 	for _, thing := range list.Items {
 		// The policy may be in force a little longer; its objects stay then, for as long as the control plane does.
-		_, _ = s.In(s.Things()).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		_, _ = s.In(s.Things()).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+			metav1.PatchOptions{})
 	}
 }
