@@ -38,7 +38,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// newServed starts libretto with flags on a stage with a composite that has one parent.
+// newServed starts libretto with flags with a composite that has one parent.
 func newServed(t *testing.T, flags ...string) (s *testEnv, definition string) {
 	t.Helper()
 	s = newEnv(t)

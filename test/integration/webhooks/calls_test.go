@@ -182,9 +182,8 @@ func TestTroubles(t *testing.T) {
 		more   string // of the webhook
 		told   string
 	}{
-		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
-		}, told: "redirected to another server, " + stranger.URL},
+		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, 307) },
+			told: "redirected to another server, " + stranger.URL},
 		"loop": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) },
 			told: "more than 5 redirects"},
 		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
@@ -207,9 +206,8 @@ func TestTroubles(t *testing.T) {
 			fmt.Fprint(w, `{"children": []}`)
 		}, told: "the response ended after 16 bytes"},
 		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, told: "it was not sent If-None-Match"},
-		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`"` + strings.Repeat("x", 9<<20) + `"`))
-		}, told: "HookLimitExceeded: sync hook: "},
+		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%q", strings.Repeat("x", 9<<20)) },
+			told: "HookLimitExceeded: sync hook: "},
 	}
 	t.Cleanup(func() {
 		if n := stranger.called(); n != 0 {
@@ -220,11 +218,7 @@ func TestTroubles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := e.WithT(t)
-			server := serve(t, nil)
-			target := server
-			if c.edit != nil {
-				target = serve(t, c.edit)
-			}
+			target := serve(t, c.edit)
 			target.says(c.answer)
 			// The child is there from before, by a server that answers as it should.
 			define(e, name, webhook(serve(t, nil).URL), "")

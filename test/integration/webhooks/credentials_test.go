@@ -59,14 +59,7 @@ func TestCredentials(t *testing.T) {
 		name, password, ok := r.BasicAuth()
 		return ok && name == "me" && password == "open"
 	})
-	cases := map[string]struct {
-		edit   func(*httptest.Server)
-		answer http.HandlerFunc
-		// given are the credentials; AUTHORITY stands for the server's certificate.
-		given string
-		// refused is what the event says, and "" if it goes well.
-		refused string
-	}{
+	cases := map[string]credentialsCase{
 		"inline":    {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
 		"secret-ca": {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
 		"configmap": {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
@@ -83,45 +76,56 @@ func TestCredentials(t *testing.T) {
 		"without-tls": {answer: bearer("right"), given: "authorization: {secretRef: " + keyed("token", "token") + "}"},
 	}
 	for name, c := range cases {
-		for where, of := range map[string]func(url, given string) (hook, more string){
-			"webhook": func(url, given string) (string, string) {
-				return fmt.Sprintf("{webhook: {url: %q, %s}}", url, given), ""
-			},
-			"host": func(url, given string) (string, string) {
-				host := strings.SplitN(url, "//", 2)[1]
-				return webhook(url + "/sync"),
-					fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
-			},
-		} {
+		for _, where := range []string{"webhook", "host"} {
 			t.Run(name+"-"+where, func(t *testing.T) {
 				t.Parallel()
-				e := e.WithT(t)
-				server := serve(t, c.edit)
-				server.says(c.answer)
-				authority := "x"
-				if c.edit != nil {
-					authority = server.authority()
-				}
-				switch name {
-				case "secret-ca":
-					applySecret(e, "ca-secret-ca", map[string]string{"ca.crt": authority})
-				case "configmap":
-					e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", env.Quote(authority)))
-				}
-				set := name + "-" + where
-				hook, more := of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", env.Quote(authority)))
-				define(e, set, hook, more)
-				applyThing(e, set, set)
-				if c.refused == "" {
-					waitForValue(e, set, "yes")
-					return
-				}
-				e.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
-				if e.Get(env.ConfigMaps, set) != nil {
-					t.Error("there is a child, though nobody answered")
-				}
+				c.run(e.WithT(t), name, where)
 			})
 		}
+	}
+}
+
+// credentialsCase is a server, and the credentials for it.
+type credentialsCase struct {
+	edit   func(*httptest.Server)
+	answer http.HandlerFunc
+	// given are the credentials. AUTHORITY stands for the server's certificate.
+	given string
+	// refused is a part of the event's message, and empty if the call succeeds.
+	refused string
+}
+
+// run calls a server with credentials given in the webhook, or by host.
+func (c credentialsCase) run(e *env.Env, name, where string) {
+	server := serve(e.T, c.edit)
+	server.says(c.answer)
+	authority := "x"
+	if c.edit != nil {
+		authority = server.authority()
+	}
+	switch name {
+	case "secret-ca":
+		applySecret(e, "ca-secret-ca", map[string]string{"ca.crt": authority})
+	case "configmap":
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", env.Quote(authority)))
+	}
+	given := strings.ReplaceAll(c.given, "AUTHORITY", env.Quote(authority))
+	hook, more := fmt.Sprintf("{webhook: {url: %q, %s}}", server.URL, given), ""
+	if where == "host" {
+		host := strings.SplitN(server.URL, "//", 2)[1]
+		hook = webhook(server.URL + "/sync")
+		more = fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
+	}
+	set := name + "-" + where
+	define(e, set, hook, more)
+	applyThing(e, set, set)
+	if c.refused == "" {
+		waitForValue(e, set, "yes")
+		return
+	}
+	e.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
+	if e.Get(env.ConfigMaps, set) != nil {
+		e.T.Error("there is a child, though no server answered")
 	}
 }
 

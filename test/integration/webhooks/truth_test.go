@@ -94,7 +94,7 @@ func truth() map[string]row {
 // TestTruth makes a parent for each row and each kind of definition, starts libretto, and looks at what it made of them.
 func TestTruth(t *testing.T) {
 	rows := truth()
-	s := newTruthStage(t)
+	s := newTruthEnv(t)
 	for _, kind := range []string{"composite", "decorator"} {
 		for name, r := range rows {
 			s.parent(kind, name, r)
@@ -130,7 +130,7 @@ func TestTruth(t *testing.T) {
 }
 
 // awaitOutcome waits for it, so that Settled is asked only when everything has begun.
-func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
+func (s *truthEnv) awaitOutcome(kind, name string, r row, want outcome) {
 	s.T.Helper()
 	s.Eventually(func() error {
 		if got := s.outcome(kind, name, r); got != want {
@@ -141,7 +141,7 @@ func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 }
 
 // outcome is how things are now.
-func (s *truthStage) outcome(kind, name string, r row) outcome {
+func (s *truthEnv) outcome(kind, name string, r row) outcome {
 	s.T.Helper()
 	full := parentName(kind, name)
 	parent := s.Get(s.Things(), full)

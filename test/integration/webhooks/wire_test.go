@@ -17,7 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// wire is a stage with Sites of the cluster's, and a server that keeps what it was sent.
+// wire is an Env with cluster-scoped Sites, and a server that keeps the requests.
 type wire struct {
 	*env.Env
 	sites  schema.GroupVersionResource
