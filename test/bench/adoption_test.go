@@ -38,7 +38,7 @@ func withForeignOrphans(tb testing.TB, orphans int, matchLabels map[string]any) 
 		server.add(pods.GroupVersionResource, orphan([]string{"default", "other"}[i%2], fmt.Sprintf("orphan-%d", i)))
 	}
 	r := &rig{key: keyOf(web)}
-	r.world = start(tb, composite, server, map[string]engines.Program{"sync": hook(func(map[string]any) map[string]any {
+	r.testEnv = start(tb, composite, server, map[string]engines.Program{"sync": hook(func(map[string]any) map[string]any {
 		r.calls++
 		return answer
 	})}, nil)
@@ -73,7 +73,7 @@ func BenchmarkPassAmongOrphans(b *testing.B) {
 }
 
 // manyParents starts a definition with parents that select each a label of their own.
-func manyParents(tb testing.TB, number int) (*world, queue) {
+func manyParents(tb testing.TB, number int) (*testEnv, queue) {
 	tb.Helper()
 	server, q := newAPIServer(), newQueue()
 	for i := range number {
@@ -84,8 +84,8 @@ func manyParents(tb testing.TB, number int) (*world, queue) {
 	return w, q
 }
 
-// orphanEvent has an orphan appear that one parent might adopt, and gives that.
-func orphanEvent(tb testing.TB, w *world, q queue) string {
+// orphanEvent has an orphan appear that one parent might adopt, and returns that.
+func orphanEvent(tb testing.TB, w *testEnv, q queue) string {
 	w.server.send(pods.GroupVersionResource, watch.Modified, orphan("default", "web-7"))
 	return q.take(tb, 1)[0].Name
 }

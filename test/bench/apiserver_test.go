@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// apiServer gives lists and watches of the objects that it was made with. Whatever else it is asked for panics: nothing that is measured here may
+// apiServer answers lists and watches of its objects. Any other request panics: nothing that is measured here may
 // make a request.
 type apiServer struct {
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ func newAPIServer() *apiServer {
 	return &apiServer{version: 1_000_000, tables: map[schema.GroupVersionResource]*table{}}
 }
 
-// table gives the table of a resource. The lock is held.
+// table returns the table of a resource. The lock is held.
 func (s *apiServer) table(resource schema.GroupVersionResource) *table {
 	if s.tables[resource] == nil {
 		s.tables[resource] = &table{events: make(chan watch.Event, 1024)}
@@ -58,7 +58,7 @@ func (s *apiServer) send(resource schema.GroupVersionResource, kind watch.EventT
 	events <- watch.Event{Type: kind, Object: seen}
 }
 
-// Resource gives the endpoint of a resource.
+// Resource returns the endpoint of a resource.
 func (s *apiServer) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	return endpoint{server: s, resource: resource}
 }

@@ -96,7 +96,7 @@ var goFunction = hook(func(request map[string]any) map[string]any {
 	return answer.(map[string]any)
 })
 
-// newServer starts a process that answers the hook, which ends with the test, and gives its URL.
+// newServer starts a process that answers the hook, which ends with the test, and returns its URL.
 func newServer(tb testing.TB) string {
 	tb.Helper()
 	command := exec.Command(os.Args[0], serverArgument)

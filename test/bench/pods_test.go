@@ -53,7 +53,7 @@ func family(tb testing.TB, children int) (parent *unstructured.Unstructured, obs
 	return parent, observed, map[string]any{"children": desired, "status": map[string]any{}}
 }
 
-// fromJSON gives an object as it comes over the network, with no text shared.
+// fromJSON returns an object as it comes over the network, with no text shared.
 func fromJSON(tb testing.TB, object *unstructured.Unstructured) *unstructured.Unstructured {
 	tb.Helper()
 	data, err := json.Marshal(object.Object)

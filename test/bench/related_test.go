@@ -65,7 +65,7 @@ func config(i, j int) *unstructured.Unstructured {
 
 // manyRelations starts a definition all of whose parents have asked for their
 // related objects.
-func manyRelations(tb testing.TB, parents int) (*world, queue) {
+func manyRelations(tb testing.TB, parents int) (*testEnv, queue) {
 	tb.Helper()
 	server, q := newAPIServer(), newQueue()
 	for i := range parents {
@@ -90,7 +90,7 @@ func manyRelations(tb testing.TB, parents int) (*world, queue) {
 
 // relatedEvent has a config map change that one parent asks for by name, another
 // by label, and the ten of a group by its namespace.
-func relatedEvent(tb testing.TB, w *world, q queue) []controller.Key {
+func relatedEvent(tb testing.TB, w *testEnv, q queue) []controller.Key {
 	w.server.send(configMaps.GroupVersionResource, watch.Modified, config(20, 21))
 	return q.take(tb, 2+perNamespace)
 }
@@ -135,7 +135,7 @@ func withRelated(tb testing.TB, number int) *rig {
 		server.add(configMaps.GroupVersionResource, config(i, i))
 	}
 	r := &rig{key: keyOf(web)}
-	r.world = start(tb, withCustomize, server, map[string]engines.Program{
+	r.testEnv = start(tb, withCustomize, server, map[string]engines.Program{
 		"customize": hook(func(map[string]any) map[string]any {
 			return map[string]any{"relatedResources": []any{map[string]any{
 				"apiVersion": "v1", "resource": "configmaps", "labelSelector": map[string]any{"matchLabels": map[string]any{"tier": "web"}},

@@ -70,7 +70,7 @@ func (s *spawned) end(tb testing.TB) {
 	}
 }
 
-// memory gives what the worker has of memory, and what of that is no part of the binary, in bytes.
+// memory returns what the worker has of memory, and what of that is no part of the binary, in bytes.
 func (s *spawned) memory(tb testing.TB) (resident, own int) {
 	tb.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.command.Process.Pid))

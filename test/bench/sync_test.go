@@ -12,7 +12,7 @@ import (
 
 // rig is a settled parent with children.
 type rig struct {
-	*world
+	*testEnv
 	key   controller.Key
 	calls int
 }
@@ -24,7 +24,7 @@ func newRig(tb testing.TB, children int, queue parent.Queue) *rig {
 	server.add(webs.GroupVersionResource, web)
 	server.add(pods.GroupVersionResource, observed...)
 	r := &rig{key: keyOf(web)}
-	r.world = start(tb, composite, server, map[string]engines.Program{"sync": hook(func(map[string]any) map[string]any {
+	r.testEnv = start(tb, composite, server, map[string]engines.Program{"sync": hook(func(map[string]any) map[string]any {
 		r.calls++
 		return answer
 	})}, queue)

@@ -116,7 +116,7 @@ func (l *Libretto) Kill() error {
 	return nil
 }
 
-// Ended says whether the process is gone.
+// Ended reports whether the process is gone.
 func (l *Libretto) Ended() bool {
 	select {
 	case <-l.done:

@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 const (
@@ -139,19 +140,13 @@ func TestResponses(t *testing.T) {
 // TestParameters shows that engines add parameters to a request, and nothing else.
 func TestParameters(t *testing.T) {
 	engine, err := javascript.Definition().New(engines.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{
 		Path: "a.js", Files: map[string]string{"a.js": "export const sync = (request) => Object.keys(request)"}, Parameters: map[string]any{},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"parent": map[string]any{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	if diff := cmp.Diff(any([]any{"parameters", "parent"}), response.Body); diff != "" {
 		t.Errorf("fields of a request (-want +got):\n%s", diff)
 	}
@@ -195,9 +190,7 @@ func (r *recorder) Run(_ context.Context, call engines.Call) (engines.Response, 
 func start(t *testing.T, definition, version, finalizer string) (*render.Session, map[string]*recorder) {
 	t.Helper()
 	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	parent := object(t, living)
 	if finalizer != "" {
 		now := metav1.Unix(0, 0)
@@ -223,9 +216,7 @@ func start(t *testing.T, definition, version, finalizer string) (*render.Session
 		Definition: object(t, strings.ReplaceAll(definition, "HOOK", hook)), Objects: []*unstructured.Unstructured{parent, object(t, input)},
 		Resources: []memcluster.Resource{boxes}, Programs: programs, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	t.Cleanup(session.Close)
 	return session, recorded
 }
@@ -241,9 +232,7 @@ func pass(t *testing.T, session *render.Session, recorded map[string]*recorder, 
 	if hook == "tombstone" {
 		result, err = bury(t, session)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	if recorded[hook].request == nil {
 		t.Fatalf("%s was not asked: %v", hook, result.Err)
 	}
@@ -257,22 +246,18 @@ func bury(t *testing.T, session *render.Session) (render.Result, error) {
 		at, err := render.Endpoint(session.Cluster(), client, object(t, input))
 		return errors.Join(err, at.Delete(t.Context(), "in", metav1.DeleteOptions{}))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return session.Reconcile(t.Context(), object(t, living))
 }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, yaml.Unmarshal([]byte(text), &o.Object))
 	return o
 }
 
-// answerOf gives an answer that has every field of a response's type.
+// answerOf returns an answer that has every field of a response's type.
 func answerOf(t *testing.T, response any) map[string]any {
 	t.Helper()
 	answer := map[string]any{}
@@ -311,7 +296,7 @@ func covers(t *testing.T, rules []any) {
 	}
 }
 
-// fieldsOf gives the JSON fields of a struct, with those of the structs within it.
+// fieldsOf returns the JSON fields of a struct, with those of the structs within it.
 func fieldsOf(value any) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(value)) {

@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/javascript"
 	"github.com/libretto-k8s/libretto/engines/jsonnet"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // callers call a function of the module by its name, in each language.
@@ -32,18 +33,14 @@ var callers = map[string]struct {
 		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1]) else f(a[0], a[1], a[2]) }`},
 }
 
-// caller gives the function that calls the module in one language.
+// caller returns the function that calls the module in one language.
 func caller(t *testing.T, language string) func(name string, args []any) (any, error) {
 	t.Helper()
 	c := callers[language]
 	engine, err := c.definition.New(engines.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{Path: c.path, Files: map[string]string{c.path: c.script}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return func(name string, args []any) (any, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -140,9 +137,7 @@ func TestModule(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				env.NoError(t, err)
 				if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
 					t.Errorf("%s(%s) (-want +got):\n%s", c.name, c.args, diff)
 				}
@@ -172,9 +167,7 @@ func TestHash(t *testing.T) {
 			args := []any{parsed(t, c.value)}
 			one, err := javaScript("hash", args)
 			other, otherErr := jsonnet("hash", args)
-			if err := errors.Join(err, otherErr); err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, errors.Join(err, otherErr))
 			if one != other || len(one.(string)) != 16 {
 				t.Errorf("hash of %s: %v in JavaScript, %v in Jsonnet, want the same 16 digits", c.value, one, other)
 			}
@@ -200,18 +193,12 @@ func TestSelectors(t *testing.T) {
 		call := caller(t, language)
 		for _, selector := range selectors {
 			var typed metav1.LabelSelector
-			if err := utiljson.Unmarshal([]byte(selector), &typed); err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, utiljson.Unmarshal([]byte(selector), &typed))
 			compiled, err := metav1.LabelSelectorAsSelector(&typed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, err)
 			for _, set := range sets {
 				var typed labels.Set
-				if err := utiljson.Unmarshal([]byte(set), &typed); err != nil {
-					t.Fatal(err)
-				}
+				env.NoError(t, utiljson.Unmarshal([]byte(set), &typed))
 				got, err := call("matchesLabels", []any{parsed(t, selector), parsed(t, set)})
 				if want := compiled.Matches(typed); err != nil || got != want {
 					t.Errorf("%s: %s on %s: %v, %v, want %v", language, selector, set, got, err, want)

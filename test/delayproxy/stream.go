@@ -65,7 +65,7 @@ func (s *stream) add(p part) {
 	}
 }
 
-// Read gives what is due, and waits for it.
+// Read returns what is due, and waits for it.
 func (s *stream) Read(into []byte) (int, error) {
 	for {
 		next, ok := s.first()

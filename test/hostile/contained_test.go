@@ -24,7 +24,7 @@ func TestContained(t *testing.T) {
 	given := givenTerms()
 	c := newCanary(t)
 	all := corpus(t, c)
-	host := watchHost(t)
+	host := observeHost(t)
 	waiting := make(chan attack)
 	worst := &slowest{}
 	var group sync.WaitGroup
@@ -44,7 +44,7 @@ func TestContained(t *testing.T) {
 	if n := c.touched.Load(); n > 0 {
 		t.Errorf("%d connections or packets came from scripts", n)
 	}
-	host.unharmed(t)
+	host.checkUnharmed(t)
 	runtime.KeepAlive(all) // They were there before, too.
 	t.Logf("%d attacks; %s", len(all), worst)
 }

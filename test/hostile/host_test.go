@@ -21,15 +21,15 @@ const (
 	mayTake = 256 << 20
 )
 
-// host is what this process was before the attacks.
-type host struct {
+// hostState is the state of this process before the attacks.
+type hostState struct {
 	heap       uint64
 	peak       int64
 	goroutines int
 }
 
-// watchHost also checks, when the test is over and its pools are closed, that no process is left.
-func watchHost(t *testing.T) host {
+// observeHost also checks, when the test is over and its pools are closed, that no process is left.
+func observeHost(t *testing.T) hostState {
 	t.Helper()
 	t.Cleanup(func() {
 		if left := children(t); len(left) > 0 {
@@ -37,11 +37,11 @@ func watchHost(t *testing.T) host {
 		}
 	})
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // Resets the peak; where it can't, less is noticed.
-	return host{heap: heap(), peak: status("VmHWM"), goroutines: runtime.NumGoroutine()}
+	return hostState{heap: heap(), peak: status("VmHWM"), goroutines: runtime.NumGoroutine()}
 }
 
-// unharmed checks that the host has not grown. It is called while the pools are open.
-func (h host) unharmed(t *testing.T) {
+// checkUnharmed checks that the host has not grown. It is called while the pools are open.
+func (h hostState) checkUnharmed(t *testing.T) {
 	t.Helper()
 	kept, taken := int64(heap())-int64(h.heap), status("VmHWM")-h.peak
 	t.Logf("the host keeps %d KiB more on its heap, and had %d MiB more at most; %d goroutines, %d before",

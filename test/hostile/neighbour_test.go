@@ -49,7 +49,7 @@ func TestNeighbours(t *testing.T) {
 	}
 	for _, name := range neighbours {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t)
+			s := newSharedPool(t)
 			for n := range attempts {
 				beside := s.measure(t, busy)
 				under := s.measure(t, all[name])

@@ -139,7 +139,7 @@ func inherited(canary) error {
 	return errNothing
 }
 
-// isFile says whether to read from the descriptor does not wait.
+// isFile reports whether to read from the descriptor does not wait.
 func isFile(fd int) bool {
 	var stat unix.Stat_t
 	return unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFREG

@@ -18,12 +18,12 @@ type result struct {
 	err              error
 }
 
-// late says whether the pool has not kept to the terms.
+// late reports whether the pool has not kept to the terms.
 func (r result) late(given terms) bool {
 	return r.loading > given.loading+slack || r.calling > given.deadline+slack
 }
 
-// starved says whether the call was over before a worker was there for it, which shows nothing.
+// starved reports whether the call was over before a worker was there for it, which shows nothing.
 func (r result) starved() bool {
 	return r.err != nil && strings.Contains(r.err.Error(), "no script worker was free")
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// repeat gives a list of n elements made by a function of their index.
+// repeat returns a list of n elements made by a function of their index.
 func repeat(n int, element func(i int) any) []any {
 	list := make([]any, n)
 	for i := range list {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestDiscovery holds the names that metacontroller's users type against what the API
@@ -14,13 +15,9 @@ import (
 func TestDiscovery(t *testing.T) {
 	c := withDefinitions(t)
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	listed, err := client.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	found := map[string]int{}
 	for i, resource := range listed.APIResources {
 		found[resource.Name] = i

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestInstall applies what a user applies, and makes the pod that the Deployment asks for in its namespace, which
@@ -24,21 +25,18 @@ func TestInstall(t *testing.T) {
 			kubectl := func(args ...string) string {
 				t.Helper()
 				out, err := c.Kubectl(t.Context(), args...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				env.NoError(t, err)
 				return out
 			}
 			kubectl("apply", "--server-side", "-k", filepath.Join("..", "..", "..", "manifests", folder))
 			deployment := &unstructured.Unstructured{}
-			if err := json.Unmarshal([]byte(kubectl("-n", names.namespace, "get", "deployment", "libretto", "-o", "json")), &deployment.Object); err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, json.Unmarshal([]byte(kubectl("-n", names.namespace, "get", "deployment", "libretto", "-o", "json")), &deployment.Object))
 			spec, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
 			if spec["serviceAccountName"] != names.account {
 				t.Errorf("the Deployment runs as %v, want %s", spec["serviceAccountName"], names.account)
 			}
-			pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "probe"}, "spec": spec}}
+			pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "probe"},
+				"spec": spec}}
 			pods := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(names.namespace)
 			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 				t.Errorf("the Deployment's pod is refused: %v", err)

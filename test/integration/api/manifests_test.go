@@ -22,6 +22,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // crds is where the custom resource definitions are.
@@ -38,7 +39,7 @@ var applied struct {
 	err  error
 }
 
-// withDefinitions gives the control plane once it serves our custom resources.
+// withDefinitions returns the control plane once it serves our custom resources.
 func withDefinitions(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Get(t)
@@ -56,7 +57,7 @@ func withDefinitions(t *testing.T) *cluster.Cluster {
 	return c
 }
 
-// client gives a client for the resource that an object is of.
+// client returns a client for the resource that an object is of.
 func client(c *cluster.Cluster, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	resource := v1alpha1.GroupVersion.WithResource(strings.ToLower(object.GetKind()) + "s")
 	if namespace := object.GetNamespace(); namespace != "" {
@@ -123,7 +124,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// blamed gives the fields that a refusal complains about, without its remark that it did not check everything.
+// blamed returns the fields that a refusal complains about, without its remark that it did not check everything.
 func blamed(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -151,15 +152,13 @@ func manifests(t *testing.T, folder string, least int) map[string]manifest {
 	all := map[string]manifest{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = manifest(text)
 	}
 	return all
 }
 
-// notes gives what the comment lines of one sort say.
+// notes returns what the comment lines of one sort say.
 func (m manifest) notes(sort string) []string {
 	var found []string
 	for line := range strings.Lines(string(m)) {
@@ -183,17 +182,13 @@ func (m manifest) object(t *testing.T) *unstructured.Unstructured {
 func parse(t *testing.T, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var value any
-	if err := json.Unmarshal(data, &value); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal(data, &value))
 	return value
 }
 
-// at gives the value at a path, and nil if there is none.
+// at returns the value at a path, and nil if there is none.
 func at(value any, path string) any {
 	for _, step := range strings.Split(path, ".") {
 		switch inner := value.(type) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // definitionSpecs are the least specs, by plural.
@@ -46,9 +47,7 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 	t.Helper()
 	object.SetName(name)
 	created, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	t.Cleanup(func() {
 		if err := objects.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
@@ -63,7 +62,8 @@ func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", Parents: &parents}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
-			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1, LastTransitionTime: metav1.Now(),
+			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1,
+			LastTransitionTime: metav1.Now(),
 		})
 	}
 	return status
@@ -79,17 +79,11 @@ func TestStatus(t *testing.T) {
 			objects := client(c, object)
 			created := create(t, objects, object, "status")
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, err)
 			created.Object["status"] = status
-			if err := unstructured.SetNestedField(created.Object, int64(7), "spec", "resyncPeriodSeconds"); err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, unstructured.SetNestedField(created.Object, int64(7), "spec", "resyncPeriodSeconds"))
 			written, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
-			if err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, err)
 			if got := at(written.Object, "status.conditions.2.reason"); got != "ReadyReason" {
 				t.Errorf("status.conditions.2.reason = %v after writing the status", got)
 			}
@@ -101,9 +95,7 @@ func TestStatus(t *testing.T) {
 			}
 			delete(written.Object, "status")
 			updated, err := objects.Update(t.Context(), written, metav1.UpdateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, err)
 			if got := at(updated.Object, "status.parents"); got != int64(3) {
 				t.Errorf("writing the object without a status left status.parents = %v, want 3", got)
 			}
@@ -131,9 +123,7 @@ func TestConditionsAreKeyedByType(t *testing.T) {
 	status := sampleStatus()
 	status.Conditions = append(status.Conditions, status.Conditions[0])
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	created.Object["status"] = content
 	if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("want the doubled condition refused, got %v", err)
@@ -153,9 +143,7 @@ func TestColumns(t *testing.T) {
 				t.Errorf("without a status:\n got %s\nwant %s", got, want)
 			}
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			env.NoError(t, err)
 			created.Object["status"] = status
 			if _, err := objects.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
@@ -182,24 +170,19 @@ func table(t *testing.T, c *cluster.Cluster, plural, name string) *metav1.Table 
 	version := v1alpha1.GroupVersion
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", scheme.Codecs.WithoutConversion()
 	restClient, err := rest.RESTClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := restClient.Get().Resource(plural).Name(name).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
+	data, err := restClient.Get().Resource(plural).Name(name).SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+	env.NoError(t, err)
 	var answer metav1.Table
-	if err := json.Unmarshal(data, &answer); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal(data, &answer))
 	if len(answer.Rows) != 1 {
 		t.Fatalf("%d rows, want 1", len(answer.Rows))
 	}
 	return &answer
 }
 
-// cells gives the only row of a table but for the age.
+// cells returns the only row of a table but for the age.
 func cells(table *metav1.Table) string {
 	var parts []string
 	for i, column := range table.ColumnDefinitions {

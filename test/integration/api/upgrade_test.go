@@ -14,6 +14,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestUpgrade stores definitions that metacontroller takes and we refuse, while the
@@ -33,16 +34,12 @@ func TestUpgrade(t *testing.T) {
 	set(t, ours, []any{"oldcc"}, "spec", "names", "shortNames")
 	open := ours.DeepCopy()
 	versions, _, err := unstructured.NestedSlice(open.Object, "spec", "versions")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	versions[0].(map[string]any)["schema"] = map[string]any{
 		"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
 	}
 	set(t, open, versions, "spec", "versions")
-	if err := c.Apply(t.Context(), "", open); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.Apply(t.Context(), "", open))
 
 	objects := c.Dynamic().Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "compositecontrollers"})
 	bad := manifests(t, "bad", leastBad)
@@ -56,16 +53,15 @@ func TestUpgrade(t *testing.T) {
 		object.SetName(name)
 		return object
 	}
-	names := []string{"hook-without-backend", "resync-zero", "composite-no-hooks", "webhook-service-without-path", "webhook-service-port", "ca-bundle-two-sources"}
+	names := []string{"hook-without-backend", "resync-zero", "composite-no-hooks", "webhook-service-without-path", "webhook-service-port",
+		"ca-bundle-two-sources"}
 	for _, name := range names {
 		if _, err := objects.Create(t.Context(), refused(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if err := c.Apply(t.Context(), "", ours); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.Apply(t.Context(), "", ours))
 	cluster.Eventually(t, 30*time.Second, func() error {
 		_, err := objects.Create(t.Context(), refused("script-without-text"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
@@ -74,14 +70,10 @@ func TestUpgrade(t *testing.T) {
 		return nil
 	})
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	for _, name := range names {
 		stored, err := objects.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		stored.Object["status"] = status
 		written, err := objects.UpdateStatus(t.Context(), stored, metav1.UpdateOptions{})
 		if err != nil {
@@ -97,7 +89,5 @@ func TestUpgrade(t *testing.T) {
 
 func set(t *testing.T, object *unstructured.Unstructured, value any, path ...string) {
 	t.Helper()
-	if err := unstructured.SetNestedField(object.Object, value, path...); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, unstructured.SetNestedField(object.Object, value, path...))
 }

@@ -16,20 +16,20 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // TestSchemaChanges lets a kind get a field that it did not have. What is asked for in
 // it is dropped before, without a write, and written afterwards. The API server is asked
 // only when something may have changed.
 func TestSchemaChanges(t *testing.T) {
-	b := newBench(t)
+	b := newDynamicEnv(t)
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Get(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	// The clock stands still, so that nothing is asked for but after Changed.
 	counted := &counter{api: schema.Over(client.RESTClient())}
-	b.schemas = schema.New(schema.Config{API: counted, Interval: time.Hour, Timeout: soon, Clock: testclock.NewFakeClock(time.Now()), Log: testr.New(t)})
+	b.schemas = schema.New(schema.Config{API: counted, Interval: time.Hour, Timeout: soon, Clock: testclock.NewFakeClock(time.Now()),
+		Log: testr.New(t)})
 	group := b.namespace + ".example.com"
 	desired := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"a": "1", "b": "2"}}}
 	desired.SetAPIVersion(group + "/v1")
@@ -39,9 +39,7 @@ func TestSchemaChanges(t *testing.T) {
 
 	b.define(group, "a: {type: string}")
 	b.wait(func() bool { return b.schemas.For(t.Context(), desired.GroupVersionKind()) != nil })
-	if err := b.sync(desired); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, b.sync(desired))
 	before := counted.requests()
 	if err := b.settles(desired); err != nil {
 		t.Fatalf("a field that is dropped: %v", err)
@@ -51,16 +49,14 @@ func TestSchemaChanges(t *testing.T) {
 	}
 	b.define(group, "a: {type: string}, b: {type: string}")
 	b.wait(func() bool { return len(b.diff(desired)) > 0 })
-	if err := b.settles(desired); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, b.settles(desired))
 	if found, _, _ := unstructured.NestedString(b.find(desired).Object, "spec", "b"); found != "2" {
 		t.Errorf("the new field is %q", found)
 	}
 }
 
 // define makes or changes a kind whose spec has some properties.
-func (b *bench) define(group, properties string) {
+func (b *dynamicEnv) define(group, properties string) {
 	b.t.Helper()
 	text := fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -77,16 +73,12 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%[2]s}}}}}
 `, group, properties)
 	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &definition.Object); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := cluster.Get(b.t).Apply(b.t.Context(), b.namespace, definition); err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, yaml.Unmarshal([]byte(text), &definition.Object))
+	env.NoError(b.t, cluster.Get(b.t).Apply(b.t.Context(), b.namespace, definition))
 }
 
 // wait waits until something holds, while the schemas may have changed.
-func (b *bench) wait(holds func() bool) {
+func (b *dynamicEnv) wait(holds func() bool) {
 	b.t.Helper()
 	cluster.Eventually(b.t, soon, func() error {
 		b.schemas.Changed()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // edits is how many random edits are made of each kind. They are the same each time,
@@ -30,8 +31,10 @@ var different = []struct {
 }{
 	{"ConfigMap", `data(\.d)?$`, "a null is no wish here; the API server makes an empty text of it in a new object, and kubectl deletes that with the next edit"},
 	{"Service", `spec\.selector`, "the schema says that a selector is one value, so that what others add goes; kubectl merges it"},
-	{"Deployment", `spec\.template\.spec\.nodeSelector`, "the schema says that a node selector is one value, so that what others add goes with the next change; kubectl merges it"},
-	{"Deployment", `spec\.template\.spec\.tolerations`, "admission may append tolerations, so that they stay if nothing else is asked for; kubectl replaces the list"},
+	{"Deployment", `spec\.template\.spec\.nodeSelector`,
+		"the schema says that a node selector is one value, so that what others add goes with the next change; kubectl merges it"},
+	{"Deployment", `spec\.template\.spec\.tolerations`,
+		"admission may append tolerations, so that they stay if nothing else is asked for; kubectl replaces the list"},
 }
 
 // TestAsKubectlApplies makes random objects, lets another writer meddle with them, and
@@ -44,8 +47,8 @@ func TestAsKubectlApplies(t *testing.T) {
 		}
 	}
 	t.Logf("SEED=%d", seed)
-	b := newBench(t)
-	o := &oracle{bench: b, theirs: map[string]*unstructured.Unstructured{}, seen: map[string]bool{}}
+	b := newDynamicEnv(t)
+	o := &oracle{dynamicEnv: b, theirs: map[string]*unstructured.Unstructured{}, seen: map[string]bool{}}
 	for _, kind := range slices.Sorted(maps.Keys(edits)) {
 		for n := range edits[kind] {
 			o.add(kind, seed+uint64(n)*7919)
@@ -76,7 +79,7 @@ func TestAsKubectlApplies(t *testing.T) {
 
 // oracle is both sides of the comparison.
 type oracle struct {
-	*bench
+	*dynamicEnv
 	edits  []edit
 	theirs map[string]*unstructured.Unstructured
 	seen   map[string]bool // reasons
@@ -111,7 +114,7 @@ func (e edit) name(whose string) string {
 	return strings.ToLower(fmt.Sprintf("%s-%s-%d", whose, e.kind, e.seed))
 }
 
-// named gives an object the name of a side.
+// named returns a copy of an object with the name of a side.
 func (o *oracle) named(object *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	object.SetName(name)
@@ -132,7 +135,8 @@ func (o *oracle) begin() {
 	o.kubectl(all)
 	for _, e := range o.edits {
 		for _, whose := range []string{"ours", "kubectl"} {
-			_, err := o.resource(e.before).Patch(o.t.Context(), e.name(whose), types.StrategicMergePatchType, e.meddling, metav1.PatchOptions{FieldManager: "somebody"})
+			_, err := o.resource(e.before).Patch(o.t.Context(), e.name(whose), types.StrategicMergePatchType, e.meddling,
+				metav1.PatchOptions{FieldManager: "somebody"})
 			if err != nil {
 				o.t.Fatalf("SEED=%d: %v", e.seed, err)
 			}
@@ -152,7 +156,7 @@ func (o *oracle) finish() {
 	}
 }
 
-// kubectl applies objects with kubectl, and gives those that were not refused.
+// kubectl applies objects with kubectl, and returns those that were not refused.
 func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) []*unstructured.Unstructured {
 	o.t.Helper()
 	items := make([]any, len(objects))
@@ -160,21 +164,16 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 		items[i] = object.Object
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	env.NoError(o.t, err)
 	file := filepath.Join(o.t.TempDir(), "objects.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		o.t.Fatal(err)
-	}
-	out, err := cluster.Get(o.t).Kubectl(o.t.Context(), append([]string{"apply", "-f", file, "-o", "json", "--validate=false", "--openapi-patch=false"}, flags...)...)
+	env.NoError(o.t, os.WriteFile(file, text, 0o600))
+	out, err := cluster.Get(o.t).Kubectl(o.t.Context(),
+		append([]string{"apply", "-f", file, "-o", "json", "--validate=false", "--openapi-patch=false"}, flags...)...)
 	if out == "" {
 		o.t.Fatal(err)
 	}
 	list := &unstructured.UnstructuredList{}
-	if err := list.UnmarshalJSON([]byte(out)); err != nil {
-		o.t.Fatal(err)
-	}
+	env.NoError(o.t, list.UnmarshalJSON([]byte(out)))
 	applied := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
 		applied[i] = &list.Items[i]
@@ -182,7 +181,7 @@ func (o *oracle) kubectl(objects []*unstructured.Unstructured, flags ...string) 
 	return applied
 }
 
-// ours gives what would become of an object of ours.
+// ours returns what would become of an object of ours.
 func (o *oracle) ours(e edit) (*unstructured.Unstructured, error) {
 	o.t.Helper()
 	desired := o.named(e.after, e.name("ours"))

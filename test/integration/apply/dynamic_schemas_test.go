@@ -12,12 +12,14 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // recorded are the kinds of the cases, by the document that has them.
 var recorded = map[string][]string{
-	"apis/apply.example.com/v1":         {"Bare", "Plain", "Typed"},
-	"api/v1":                            {"Pod", "Service", "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "ResourceQuota", "LimitRange"},
+	"apis/apply.example.com/v1": {"Bare", "Plain", "Typed"},
+	"api/v1": {"Pod", "Service", "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "ResourceQuota",
+		"LimitRange"},
 	"apis/apps/v1":                      {"DaemonSet", "Deployment", "StatefulSet"},
 	"apis/batch/v1":                     {"CronJob", "Job"},
 	"apis/networking.k8s.io/v1":         {"Ingress", "NetworkPolicy"},
@@ -32,14 +34,12 @@ func TestRecordSchemas(t *testing.T) {
 	if !*update {
 		t.Skip("records nothing without -update")
 	}
-	newBench(t)
+	newDynamicEnv(t)
 	r := recording{all: map[string]any{}, kept: map[string]any{}}
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		r.read(t, path)
 	}
-	if err := os.WriteFile(testdata+"openapi.json", r.text(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, os.WriteFile(testdata+"openapi.json", r.text(t), 0o644))
 }
 
 // recording is a document made of parts of others.
@@ -50,19 +50,13 @@ type recording struct {
 func (r *recording) read(t *testing.T, path string) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Get(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	text, err := client.RESTClient().Get().AbsPath("/openapi/v3/" + path).Do(t.Context()).Raw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var document struct {
 		Components struct{ Schemas map[string]any }
 	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal(text, &document))
 	maps.Copy(r.all, document.Components.Schemas)
 	for name := range document.Components.Schemas {
 		if slices.Contains(recorded[path], name[strings.LastIndexByte(name, '.')+1:]) {
@@ -114,9 +108,7 @@ func (r *recording) text(t *testing.T) []byte {
 	out.WriteString("{\"components\": {\"schemas\": {\n")
 	for i, name := range slices.Sorted(maps.Keys(r.kept)) {
 		definition, err := json.Marshal(r.kept[name])
-		if err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, err)
 		if i > 0 {
 			out.WriteString(",\n")
 		}

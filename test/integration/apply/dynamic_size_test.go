@@ -11,7 +11,7 @@ import (
 // TestLargeConfigMaps syncs objects that do not fit into their own annotation, up to
 // nearly what the API server takes.
 func TestLargeConfigMaps(t *testing.T) {
-	b := newBench(t)
+	b := newDynamicEnv(t)
 	cases := map[string]struct {
 		reason string
 		data   map[string]any
@@ -55,7 +55,7 @@ func manyKeys(count int) map[string]any {
 	return data
 }
 
-func configMap(b *bench, name string, data map[string]any) *unstructured.Unstructured {
+func configMap(b *dynamicEnv, name string, data map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"data": data}}
 	object.SetAPIVersion("v1")
 	object.SetKind("ConfigMap")

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 var update = flag.Bool("update", false, "record what the API server has, in apply/testdata")
@@ -33,19 +34,17 @@ func TestServedCases(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	b := newBench(t)
+	b := newDynamicEnv(t)
 	limiting := b.elsewhere()
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := servedCase{bench: b.in(t), archive: archive, file: file, name: name}
+			env.NoError(t, err)
+			c := servedCase{dynamicEnv: b.in(t), archive: archive, file: file, name: name}
 			if limits(c.object("desired")) {
-				c.bench = limiting.in(t)
+				c.dynamicEnv = limiting.in(t)
 			}
 			c.run()
 		})
@@ -54,7 +53,7 @@ func TestServedCases(t *testing.T) {
 
 // servedCase is a file.
 type servedCase struct {
-	*bench
+	*dynamicEnv
 	archive    *txtar.Archive
 	file, name string
 }
@@ -63,14 +62,10 @@ func (c servedCase) run() {
 	desired := c.object("desired")
 	c.begin()
 	c.record("observed", scrubbed(c.live(desired)))
-	if err := c.settles(desired); err != nil {
-		c.t.Fatal(err)
-	}
+	env.NoError(c.t, c.settles(desired))
 	c.record("after", scrubbed(c.live(desired)))
 	if *update {
-		if err := os.WriteFile(c.file, txtar.Format(c.archive), 0o644); err != nil {
-			c.t.Fatal(err)
-		}
+		env.NoError(c.t, os.WriteFile(c.file, txtar.Format(c.archive), 0o644))
 	}
 	c.schemas = nil
 	c.delete(desired)
@@ -95,17 +90,14 @@ func (c servedCase) begin() {
 		}
 	}
 	if before := c.object("before"); before != nil {
-		if err := c.sync(before); err != nil {
-			c.t.Fatal(err)
-		}
+		env.NoError(c.t, c.sync(before))
 	}
 	if foreign := c.section("foreign"); foreign != nil {
 		patch, err := yaml.YAMLToJSON(foreign)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		env.NoError(c.t, err)
 		target := c.object("desired")
-		if _, err := c.resource(target).Patch(c.t.Context(), c.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		if _, err := c.resource(target).Patch(c.t.Context(), c.name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -133,9 +125,7 @@ func (c servedCase) object(section string) *unstructured.Unstructured {
 		}
 	}
 	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(data, &object.Object); err != nil {
-		c.t.Fatal(err)
-	}
+	env.NoError(c.t, json.Unmarshal(data, &object.Object))
 	object.SetName(c.name)
 	object.SetNamespace(c.namespace)
 	return object
@@ -148,9 +138,7 @@ var random = regexp.MustCompile(`(kube-api-access-)\w+`)
 func (c servedCase) record(section string, object *unstructured.Unstructured) {
 	c.t.Helper()
 	text, err := yaml.Marshal(object.Object)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	env.NoError(c.t, err)
 	text = random.ReplaceAll(text, []byte("${1}xxxxx"))
 	if !*update {
 		if diff := cmp.Diff(string(c.section(section)), string(text)); diff != "" {
@@ -166,7 +154,7 @@ func (c servedCase) record(section string, object *unstructured.Unstructured) {
 	c.archive.Files[i].Data = text
 }
 
-// live gives the object that is there.
+// live returns the object that is there.
 func (c servedCase) live(object *unstructured.Unstructured) *unstructured.Unstructured {
 	c.t.Helper()
 	live := c.find(object)
@@ -179,7 +167,8 @@ func (c servedCase) live(object *unstructured.Unstructured) *unstructured.Unstru
 // scrubbed leaves out what is different each time, or is not the case's.
 func scrubbed(object *unstructured.Unstructured) *unstructured.Unstructured {
 	out := object.DeepCopy()
-	for _, field := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "namespace", "ownerReferences", "deletionTimestamp"} {
+	for _, field := range []string{"managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "namespace",
+		"ownerReferences", "deletionTimestamp"} {
 		unstructured.RemoveNestedField(out.Object, "metadata", field)
 	}
 	for _, field := range []string{"clusterIP", "clusterIPs", "nodeName"} {

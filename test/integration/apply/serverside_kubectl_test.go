@@ -29,7 +29,7 @@ const serverSideRounds = 15
 // makes the API server write a zero or refuse it; here it is no wish. And of a Secret,
 // kubectl sends stringData: what is taken out of that stays in data.
 func TestServerSideLikeKubectl(t *testing.T) {
-	ours, theirs := newScene(t), newScene(t)
+	ours, theirs := newServerSideEnv(t), newServerSideEnv(t)
 	w := ours.applies("like-kubectl")
 	editor := editor{rand.New(rand.NewPCG(4, 17))}
 	desired := maps.Clone(ours.read("settle.yaml"))
@@ -87,7 +87,7 @@ func TestServerSideLikeKubectl(t *testing.T) {
 }
 
 // kubectl applies objects and says which of them were refused, by name.
-func (s *scene) kubectl(t *testing.T, objects map[string]*unstructured.Unstructured) map[string]bool {
+func (s *serverSideEnv) kubectl(t *testing.T, objects map[string]*unstructured.Unstructured) map[string]bool {
 	t.Helper()
 	dir := t.TempDir()
 	for name, object := range objects {
@@ -107,7 +107,7 @@ func (s *scene) kubectl(t *testing.T, objects map[string]*unstructured.Unstructu
 
 // tryEdit merges a patch into an object, as somebody. What the API server refuses is
 // refused for both.
-func (s *scene) tryEdit(object *unstructured.Unstructured, patch []byte) bool {
+func (s *serverSideEnv) tryEdit(object *unstructured.Unstructured, patch []byte) bool {
 	_, err := s.in(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
 	return err == nil
 }

@@ -8,7 +8,7 @@ import (
 // TestServerSidePeace shows that two definitions that apply different fields of one object
 // have nothing to write, however often they look.
 func TestServerSidePeace(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	one, other := s.applies("one"), s.applies("other")
 	ones, others := s.configMap("shared", "one: '1', both: '1'"), s.configMap("shared", "other: '1', both: '1'")
 	one.settle(ones)

@@ -10,7 +10,7 @@ import (
 // TestServerSideSettles shows that what was applied once is not applied again, whatever
 // words the API server has for it.
 func TestServerSideSettles(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	kinds := s.read("settle.yaml")
 	kinds["configmap"] = s.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: configmap}, data: {empty: ""}}`)
 	s.must(unstructured.SetNestedField(kinds["configmap"].Object, strings.Repeat("0123456789abcde\n", 900<<10/16), "data", "long"))

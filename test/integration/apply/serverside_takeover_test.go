@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// witness sees every version of the objects of one kind in a scene.
+// witness sees every version of the objects of one kind.
 type witness struct {
 	mu   sync.Mutex
 	seen []*unstructured.Unstructured
@@ -22,7 +22,7 @@ type witness struct {
 	done chan struct{}
 }
 
-func (s *scene) witness(object *unstructured.Unstructured) *witness {
+func (s *serverSideEnv) witness(object *unstructured.Unstructured) *witness {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	watch, err := s.in(object).Watch(ctx, metav1.ListOptions{})
@@ -41,8 +41,8 @@ func (s *scene) witness(object *unstructured.Unstructured) *witness {
 	return w
 }
 
-// until waits until a version was seen, and gives all versions of its object.
-func (w *witness) until(s *scene, last *unstructured.Unstructured) []*unstructured.Unstructured {
+// until waits until a version was seen, and returns all versions of its object.
+func (w *witness) until(s *serverSideEnv, last *unstructured.Unstructured) []*unstructured.Unstructured {
 	s.t.Helper()
 	var versions []*unstructured.Unstructured
 	eventually(s.t, func() error {
@@ -67,7 +67,7 @@ func (w *witness) until(s *scene, last *unstructured.Unstructured) []*unstructur
 }
 
 // mustLoseNothing shows that what is desired was in every version since the first that had it.
-func (s *scene) mustLoseNothing(versions []*unstructured.Unstructured, check func(*unstructured.Unstructured) string) {
+func (s *serverSideEnv) mustLoseNothing(versions []*unstructured.Unstructured, check func(*unstructured.Unstructured) string) {
 	s.t.Helper()
 	want := check(versions[0])
 	for _, version := range versions {
@@ -83,18 +83,22 @@ func (s *scene) mustLoseNothing(versions []*unstructured.Unstructured, check fun
 // TestServerSideTakesOver shows that what was written in another way before is applied
 // from then on, and that nothing is lost at any moment on the way there and back.
 func TestServerSideTakesOver(t *testing.T) {
-	s := newScene(t)
-	foreign := func(s *scene, desired *unstructured.Unstructured) {
+	s := newServerSideEnv(t)
+	foreign := func(s *serverSideEnv, desired *unstructured.Unstructured) {
 		s.edit(desired, "somebody", `{"metadata": {"annotations": {"theirs": "1"}}}`)
 	}
 	cases := map[string]struct {
 		reason string
-		before func(s *scene, desired *unstructured.Unstructured)
+		before func(s *serverSideEnv, desired *unstructured.Unstructured)
 	}{
-		"dynamic":               {"this host has merged", func(s *scene, desired *unstructured.Unstructured) { s.merges("over").settle(desired) }},
-		"metacontroller":        {"metacontroller has merged", func(s *scene, desired *unstructured.Unstructured) { s.asMetacontroller(desired) }},
-		"metacontroller-server": {"metacontroller has applied", func(s *scene, desired *unstructured.Unstructured) { s.applyAs("metacontroller", desired) }},
-		"prefix":                {"this host has applied under another prefix", func(s *scene, desired *unstructured.Unstructured) { s.applyAs("other/composite/over", desired) }},
+		"dynamic": {"this host has merged",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.merges("over").settle(desired) }},
+		"metacontroller": {"metacontroller has merged",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.asMetacontroller(desired) }},
+		"metacontroller-server": {"metacontroller has applied",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("metacontroller", desired) }},
+		"prefix": {"this host has applied under another prefix",
+			func(s *serverSideEnv, desired *unstructured.Unstructured) { s.applyAs("other/composite/over", desired) }},
 	}
 	for name, tc := range cases {
 		for kind, desired := range s.read("settle.yaml") {
@@ -127,7 +131,8 @@ func TestServerSideTakesOver(t *testing.T) {
 				seen = s.witness(desired)
 				s.merges("over").settle(desired)
 				back := s.live(desired)
-				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[apply.LastApplied] == "" || len(back.GetAnnotations()) > 3 {
+				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[apply.LastApplied] == "" ||
+					len(back.GetAnnotations()) > 3 {
 					t.Errorf("%s: after going back: %v", tc.reason, back.Object["metadata"])
 				}
 				if entryOf(back, "somebody", metav1.ManagedFieldsOperationUpdate) == nil {
@@ -141,14 +146,15 @@ func TestServerSideTakesOver(t *testing.T) {
 
 // mustBeHeld shows that the manager holds what is desired, and that none of its
 // predecessors holds anything.
-func (s *scene) mustBeHeld(desired *unstructured.Unstructured, managers apply.Managers) {
+func (s *serverSideEnv) mustBeHeld(desired *unstructured.Unstructured, managers apply.Managers) {
 	s.t.Helper()
 	live := s.live(desired)
 	if entryOf(live, managers.Own, metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
 		s.t.Errorf("it is not taken over: %v", live.Object["metadata"])
 	}
 	for _, e := range live.GetManagedFields() {
-		if e.Manager != managers.Own && e.Manager != "somebody" && e.Subresource == "" && e.Manager != "controlplane" && e.Manager != "kube-controller-manager" {
+		if e.Manager != managers.Own && e.Manager != "somebody" && e.Subresource == "" && e.Manager != "controlplane" &&
+			e.Manager != "kube-controller-manager" {
 			s.t.Errorf("%s %s still holds %s", e.Manager, e.Operation, e.FieldsV1)
 		}
 	}
@@ -185,7 +191,7 @@ func withoutNulls(v any) any {
 }
 
 // asMetacontroller writes an object as metacontroller's dynamic apply does.
-func (s *scene) asMetacontroller(desired *unstructured.Unstructured) {
+func (s *serverSideEnv) asMetacontroller(desired *unstructured.Unstructured) {
 	s.t.Helper()
 	object := desired.DeepCopy()
 	text, err := json.Marshal(desired.Object)
@@ -196,7 +202,7 @@ func (s *scene) asMetacontroller(desired *unstructured.Unstructured) {
 	s.must(err)
 }
 
-func (s *scene) controllerRef() metav1.OwnerReference {
+func (s *serverSideEnv) controllerRef() metav1.OwnerReference {
 	yes := true
 	ref := s.owner
 	ref.Controller, ref.BlockOwnerDeletion = &yes, &yes
@@ -204,13 +210,14 @@ func (s *scene) controllerRef() metav1.OwnerReference {
 }
 
 // applyAs applies an object under a name.
-func (s *scene) applyAs(manager string, desired *unstructured.Unstructured) {
+func (s *serverSideEnv) applyAs(manager string, desired *unstructured.Unstructured) {
 	s.t.Helper()
 	object := desired.DeepCopy()
 	object.SetOwnerReferences([]metav1.OwnerReference{s.controllerRef()})
 	body, err := json.Marshal(object.Object)
 	s.must(err)
 	force := true
-	_, err = s.in(object).Patch(s.t.Context(), object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+	_, err = s.in(object).Patch(s.t.Context(), object.GetName(), types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: manager, Force: &force})
 	s.must(err)
 }

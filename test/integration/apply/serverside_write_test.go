@@ -11,23 +11,24 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// configMap gives a ConfigMap with some data, in YAML's flow style.
-func (s *scene) configMap(name, data string) *unstructured.Unstructured {
+// configMap returns a ConfigMap with some data, in YAML's flow style.
+func (s *serverSideEnv) configMap(name, data string) *unstructured.Unstructured {
 	s.t.Helper()
 	return s.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}, data: {` + data + `}}`)
 }
 
 // edit merges a patch into an object, as somebody.
-func (s *scene) edit(object *unstructured.Unstructured, manager, patch string) {
+func (s *serverSideEnv) edit(object *unstructured.Unstructured, manager, patch string) {
 	s.t.Helper()
-	_, err := s.in(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+	_, err := s.in(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: manager})
 	s.must(err)
 }
 
 // TestServerSideNeverTakesByCreating shows what becomes of a creation where somebody
 // else's object is, or one of the same owner's that isn't seen yet.
 func TestServerSideNeverTakesByCreating(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	theirs := s.configMap("theirs", "a: theirs")
 	made, err := s.in(theirs).Create(t.Context(), theirs, metav1.CreateOptions{FieldManager: "somebody"})
 	s.must(err)
@@ -60,7 +61,7 @@ func TestServerSideNeverTakesByCreating(t *testing.T) {
 
 // TestServerSidePreconditions shows that only the very object is written that was observed.
 func TestServerSidePreconditions(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	w := s.applies("preconditions")
 	cases := map[string]struct {
 		reason string
@@ -96,7 +97,7 @@ func TestServerSidePreconditions(t *testing.T) {
 
 // TestServerSideChanges shows what reaches an object, and what stays of others'.
 func TestServerSideChanges(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	w := s.applies("changes")
 	w.settle(s.configMap("a", "ours: '1', gone: '1'"))
 	s.edit(s.configMap("a", ""), "somebody", `{"data": {"theirs": "1"}}`)
@@ -143,7 +144,7 @@ func TestServerSideChanges(t *testing.T) {
 // TestServerSideRecreate shows when an object is deleted to be made anew: for another
 // value of a field, and not to write down who holds it.
 func TestServerSideRecreate(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	for name, desired := range s.read("settle.yaml") {
 		t.Run(name, func(t *testing.T) {
 			s := s.sub(t)
@@ -172,7 +173,7 @@ func TestServerSideRecreate(t *testing.T) {
 
 // TestServerSideRefusals shows how errors are classed.
 func TestServerSideRefusals(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	w := s.applies("refusals")
 	for name, document := range map[string]string{
 		"unknown field": `{apiVersion: v1, kind: ConfigMap, metadata: {name: unknown}, dat: {}}`,
@@ -189,7 +190,7 @@ func TestServerSideRefusals(t *testing.T) {
 
 // TestServerSideConflicts shows who is told of whose field, and that nothing is taken.
 func TestServerSideConflicts(t *testing.T) {
-	s := newScene(t)
+	s := newServerSideEnv(t)
 	w := s.applies("conflicts")
 	w.rule.Force = false
 	w.settle(s.configMap("a", "a: ours, b: ours"))

@@ -20,11 +20,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // starterVariable makes the test program one that only starts a control plane, to be killed.
@@ -36,12 +36,8 @@ const patience = 30 * time.Second
 const enough = 3 * time.Minute
 
 var (
-	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	claims      = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	jobs        = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	things      = schema.GroupVersionResource{Group: "cluster.test", Version: "v1", Resource: "things"}
+	claims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	jobs   = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 )
 
 func TestMain(m *testing.M) {
@@ -62,119 +58,80 @@ func startAndStay() {
 }
 
 func TestPodBecomesReady(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
-	apply(t, c, namespace, pod("plain", nil))
-	eventuallyCondition(t, c, pods, namespace, "plain", "Ready", "True")
+	e := env.New(t)
+	e.Apply(pod("plain", ""))
+	e.WaitFor(env.Pods, "plain", hasCondition("Ready", "True"))
 }
 
 func TestHeldPodBecomesReadyWhenReleased(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
-	apply(t, c, namespace, pod("held", map[string]any{"controlplane.libretto.dev/hold": "Ready"}))
-	eventuallyCondition(t, c, pods, namespace, "held", "Ready", "False")
-	if phase := field(t, get(t, c, pods, namespace, "held"), "status", "phase"); phase != "Running" {
-		t.Errorf("want a held pod to run, got phase %q", phase)
+	e := env.New(t)
+	e.Apply(pod("held", "controlplane.libretto.dev/hold: Ready"))
+	held := e.WaitFor(env.Pods, "held", hasCondition("Ready", "False"))
+	if err := env.HasField("Running", "status", "phase")(held); err != nil {
+		t.Error(err)
 	}
-
-	release := []byte(`{"metadata":{"annotations":{"controlplane.libretto.dev/hold":null}}}`)
-	client := c.Dynamic().Resource(pods).Namespace(namespace)
-	if _, err := client.Patch(t.Context(), "held", types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventuallyCondition(t, c, pods, namespace, "held", "Ready", "True")
+	e.Patch(env.Pods, "held", `{"metadata":{"annotations":{"controlplane.libretto.dev/hold":null}}}`)
+	e.WaitFor(env.Pods, "held", hasCondition("Ready", "True"))
 }
 
 func TestDeletedPodGoes(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
-	apply(t, c, namespace, pod("gone", nil))
-	eventuallyCondition(t, c, pods, namespace, "gone", "Ready", "True")
-	client := c.Dynamic().Resource(pods).Namespace(namespace)
-	if err := client.Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventuallyGone(t, c, pods, namespace, "gone")
+	e := env.New(t)
+	e.Apply(pod("gone", ""))
+	e.WaitFor(env.Pods, "gone", hasCondition("Ready", "True"))
+	env.NoError(t, e.In(env.Pods).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
+	e.WaitForDeletion(env.Pods, "gone", "")
 }
 
 func TestWorkloadsComplete(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
+	e := env.New(t)
 	objects, err := cluster.ReadFiles(filepath.Join("testdata", "workloads.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, c, namespace, objects...)
-	eventuallyCondition(t, c, deployments, namespace, "three", "Available", "True")
-	eventuallyCondition(t, c, jobs, namespace, "once", "Complete", "True")
-	cluster.Eventually(t, patience, func() error {
-		ready, _, _ := unstructured.NestedInt64(get(t, c, deployments, namespace, "three").Object, "status", "readyReplicas")
-		if ready != 3 {
-			return fmt.Errorf("%d of 3 replicas are ready", ready)
-		}
-		return nil
-	})
-	cluster.Eventually(t, patience, func() error {
-		if phase := field(t, get(t, c, claims, namespace, "data"), "status", "phase"); phase != "Bound" {
-			return fmt.Errorf("claim is %s", phase)
-		}
-		return nil
-	})
+	env.NoError(t, err)
+	env.NoError(t, e.Cluster.Apply(t.Context(), e.Namespace, objects...))
+	e.WaitFor(env.Deployments, "three", hasCondition("Available", "True"))
+	e.WaitFor(jobs, "once", hasCondition("Complete", "True"))
+	e.WaitFor(env.Deployments, "three", env.HasField(3, "status", "readyReplicas"))
+	e.WaitFor(claims, "data", env.HasField("Bound", "status", "phase"))
 }
 
 func TestDependentsOfCustomResourceAreCollected(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
-	defineThings(t, c)
-	owner := create(t, c, things, namespace, thing("owner"))
-	create(t, c, configMaps, namespace, ownedConfigMap("dependent", owner))
-
-	if err := c.Dynamic().Resource(things).Namespace(namespace).Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventuallyGone(t, c, configMaps, namespace, "dependent")
+	e := env.NewWithThings(t)
+	owner := e.ApplyThing("owner", "", "")
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: dependent, ownerReferences: [{apiVersion: %s/v1, kind: Thing, name: owner, uid: %s}]}}",
+		e.Group, owner.GetUID()))
+	env.NoError(t, e.In(e.Things()).Delete(t.Context(), "owner", metav1.DeleteOptions{}))
+	e.WaitForDeletion(env.ConfigMaps, "dependent", "")
 }
 
 func TestWatchesAreCounted(t *testing.T) {
-	c := cluster.Get(t)
+	e := env.NewWithThings(t)
 	const agent = "watcher-of-things"
-	defineThings(t, c)
-	watching, err := clientNamed(t, c, agent).Resource(things).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventuallyWatches(t, c, agent, 1)
-	if all, err := c.Watches(t.Context(), things.Group, things.Resource); err != nil || all < 1 {
+	watching, err := clientNamed(t, e.Cluster, agent).Resource(e.Things()).Watch(t.Context(), metav1.ListOptions{})
+	env.NoError(t, err)
+	waitForWatches(e, agent, 1)
+	if all, err := e.Cluster.Watches(t.Context(), e.Group, "things"); err != nil || all < 1 {
 		t.Errorf("want at least one watch in the metrics, got %d, error %v", all, err)
 	}
 	watching.Stop()
-	eventuallyWatches(t, c, agent, 0)
+	waitForWatches(e, agent, 0)
 }
 
 func TestRequestsAreRead(t *testing.T) {
-	c := cluster.Get(t)
-	namespace := c.Namespace(t)
+	e := env.New(t)
 	const agent = "maker-of-maps"
-	client := clientNamed(t, c, agent).Resource(configMaps).Namespace(namespace)
-	before := configMap("before")
-	if _, err := client.Create(t.Context(), before, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	client := clientNamed(t, e.Cluster, agent).Resource(env.ConfigMaps).Namespace(e.Namespace)
+	create := func(name string) {
+		t.Helper()
+		_, err := client.Create(t.Context(), e.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+"}}"), metav1.CreateOptions{})
+		env.NoError(t, err)
 	}
-	mark, err := c.Mark(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Create(t.Context(), configMap("after"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Get(t.Context(), "after", metav1.GetOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	requests, err := c.Requests(t.Context(), mark, agent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("create configmaps %[1]s/after 201 (%[2]s)\nget configmaps %[1]s/after 200 (%[2]s)", namespace, agent)
+	create("before")
+	mark := e.Mark()
+	create("after")
+	_, err := client.Get(t.Context(), "after", metav1.GetOptions{})
+	env.NoError(t, err)
+	requests, err := e.Cluster.Requests(t.Context(), mark, agent)
+	env.NoError(t, err)
+	want := fmt.Sprintf("create configmaps %[1]s/after 201 (%[2]s)\nget configmaps %[1]s/after 200 (%[2]s)", e.Namespace, agent)
 	if got := requests.String(); got != want {
 		t.Errorf("want:\n%s\ngot:\n%s", want, got)
 	}
@@ -183,17 +140,13 @@ func TestRequestsAreRead(t *testing.T) {
 func TestKubectl(t *testing.T) {
 	c := cluster.Get(t)
 	out, err := c.Kubectl(t.Context(), "version", "-o", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	var version struct {
 		ServerVersion struct {
 			GitVersion string `json:"gitVersion"`
 		} `json:"serverVersion"`
 	}
-	if err := json.Unmarshal([]byte(out), &version); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, json.Unmarshal([]byte(out), &version))
 	if !strings.HasPrefix(version.ServerVersion.GitVersion, "v1.") {
 		t.Errorf("want a server that knows its version, got %q", version.ServerVersion.GitVersion)
 	}
@@ -209,21 +162,15 @@ func TestKilledStarterLeavesNothing(t *testing.T) {
 	starter.Env = append(os.Environ(), starterVariable+"=1")
 	starter.Stderr = os.Stderr
 	stdout, err := starter.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := starter.Start(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
+	env.NoError(t, starter.Start())
 	lines := bufio.NewScanner(stdout)
 	lines.Scan()
 	other, err := cluster.Attach(lines.Text())
 	if err != nil {
 		t.Fatal(errors.Join(err, starter.Process.Kill()))
 	}
-	if err := starter.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, starter.Process.Kill())
 	_ = starter.Wait() // says that it was killed
 	cluster.Eventually(t, patience, func() error {
 		if _, err := os.Stat(other.Dir); !errors.Is(err, fs.ErrNotExist) {
@@ -251,12 +198,8 @@ func TestStoppedControlPlaneIsGone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
 	c, err := cluster.Start(ctx, cluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
+	env.NoError(t, c.Stop())
 	if _, err := os.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("want %s removed, got %v", c.Dir, err)
 	}
@@ -272,9 +215,7 @@ func TestDirectoryIsKeptAndUsedAgain(t *testing.T) {
 	t.Parallel()
 	// Not t.TempDir, whose path may be too long for a socket.
 	dir, err := os.MkdirTemp("", "kept-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for i, verb := range []string{"create", "get"} {
 		ctx, cancel := context.WithTimeout(t.Context(), enough)
@@ -289,16 +230,7 @@ func TestDirectoryIsKeptAndUsedAgain(t *testing.T) {
 		if _, err := cluster.Start(t.Context(), cluster.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("want a second control plane in the same directory refused, got %v", err)
 		}
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func defineThings(t *testing.T, c *cluster.Cluster) {
-	t.Helper()
-	if err := c.ApplyFiles(t.Context(), filepath.Join("testdata", "things.yaml")); err != nil {
-		t.Fatal(err)
+		env.NoError(t, c.Stop())
 	}
 }
 
@@ -307,80 +239,28 @@ func clientNamed(t *testing.T, c *cluster.Cluster, userAgent string) dynamic.Int
 	config := rest.CopyConfig(c.Config)
 	config.UserAgent = userAgent
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return client
 }
 
-func apply(t *testing.T, c *cluster.Cluster, namespace string, objects ...*unstructured.Unstructured) {
-	t.Helper()
-	if err := c.Apply(t.Context(), namespace, objects...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func create(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	created, err := c.Dynamic().Resource(resource).Namespace(namespace).Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return created
-}
-
-func get(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
-	t.Helper()
-	object, err := c.Dynamic().Resource(resource).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return object
-}
-
-func field(t *testing.T, object *unstructured.Unstructured, path ...string) string {
-	t.Helper()
-	value, _, err := unstructured.NestedString(object.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
-func eventuallyCondition(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace, name, condition, want string) {
-	t.Helper()
-	cluster.Eventually(t, patience, func() error {
-		object := get(t, c, resource, namespace, name)
-		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+// hasCondition checks the status of a condition.
+func hasCondition(condition, want string) env.Check {
+	return func(o *unstructured.Unstructured) error {
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		for _, entry := range conditions {
 			if found, _ := entry.(map[string]any); found["type"] == condition && found["status"] == want {
 				return nil
 			}
 		}
-		return fmt.Errorf("%s %s: no condition %s=%s in %v", object.GetKind(), name, condition, want, conditions)
-	})
+		return fmt.Errorf("%s %s: no condition %s=%s in %v", o.GetKind(), o.GetName(), condition, want, conditions)
+	}
 }
 
-func eventuallyGone(t *testing.T, c *cluster.Cluster, resource schema.GroupVersionResource, namespace, name string) {
-	t.Helper()
-	cluster.Eventually(t, patience, func() error {
-		list, err := c.Dynamic().Resource(resource).Namespace(namespace).List(t.Context(), metav1.ListOptions{
-			FieldSelector: "metadata.name=" + name,
-		})
-		if err != nil {
-			return err
-		}
-		if len(list.Items) > 0 {
-			return fmt.Errorf("%s %s is still there", resource.Resource, name)
-		}
-		return nil
-	})
-}
-
-func eventuallyWatches(t *testing.T, c *cluster.Cluster, agent string, want int) {
-	t.Helper()
-	cluster.Eventually(t, patience, func() error {
-		open, err := c.OpenWatches(t.Context(), agent, things.Group, things.Resource)
+// waitForWatches waits until a user agent has so many watches on Things open.
+func waitForWatches(e *env.Env, agent string, want int) {
+	e.T.Helper()
+	e.Eventually(func() error {
+		open, err := e.Cluster.OpenWatches(e.T.Context(), agent, e.Group, "things")
 		if err != nil {
 			return err
 		}
@@ -391,35 +271,7 @@ func eventuallyWatches(t *testing.T, c *cluster.Cluster, agent string, want int)
 	})
 }
 
-func pod(name string, annotations map[string]any) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "Pod",
-		"metadata":   map[string]any{"name": name, "annotations": annotations},
-		"spec":       map[string]any{"containers": []any{map[string]any{"name": "main", "image": "nothing"}}},
-	}}
-}
-
-func thing(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cluster.test/v1",
-		"kind":       "Thing",
-		"metadata":   map[string]any{"name": name},
-	}}
-}
-
-func configMap(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1",
-		"kind":       "ConfigMap",
-		"metadata":   map[string]any{"name": name},
-	}}
-}
-
-func ownedConfigMap(name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
-	object := configMap(name)
-	object.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
-	}})
-	return object
+// pod returns a Pod, with annotations in YAML's flow style.
+func pod(name, annotations string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, annotations: {%s}}, spec: {containers: [{name: main, image: nothing}]}}", name, annotations)
 }

@@ -115,7 +115,8 @@ func ready(pod *unstructured.Unstructured) bool {
 func patchHooks(e *env.Env, script string) {
 	e.T.Helper()
 	patch := fmt.Sprintf(`{"data": {"sync.js": %s}}`, env.Quote(script))
-	_, err := e.Cluster.Dynamic().Resource(env.ConfigMaps).Namespace("catset").Patch(e.T.Context(), "catset-hooks", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := e.Cluster.Dynamic().Resource(env.ConfigMaps).Namespace("catset").Patch(e.T.Context(), "catset-hooks", types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
 	e.NoError(err)
 }
 

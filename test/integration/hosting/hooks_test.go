@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// answering gives what the Thing says in spec.answer, as JSON.
+// answering returns what the Thing says in spec.answer, as JSON.
 const answering = `export const sync = ({parent}) => JSON.parse(parent.spec.answer);`
 
 func TestBadResponsesLoseNothing(t *testing.T) {
@@ -29,8 +28,9 @@ func TestBadResponsesLoseNothing(t *testing.T) {
 		"null-child": {`{"children": [null]}`, "children[0]: must be an object, but is null"},
 		"no-name":    {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}]}`, "children[0].metadata.name: is required"},
 		"misspelt":   {`{"Children": []}`, `children: is required`},
-		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`, "v1 Secret is not among the definition's resources"},
-		"twice":      {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
+		"undeclared": {`{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}]}`,
+			"v1 Secret is not among the definition's resources"},
+		"twice": {`{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "labels": {"thing": "twice"}}}]}`, "stands at children[0] already"},
 	}
 	e := newEnv(t)
 	definition := define(e, "", answering, childRule("InPlace"))
@@ -78,18 +78,9 @@ export function sync({parent}) {
 
 func TestEndlessHookIsStopped(t *testing.T) {
 	e := newEnv(t)
-	name := e.Namespace
-	e.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %s}
-spec:
-  parentResource: {apiVersion: %s/v1, resource: things}
-  childResources: [{apiVersion: v1, resource: configmaps}]
-  hooks:
-    sync:
-      script: {engine: JavaScript, timeout: 300ms, inline: "export function sync({parent}) { while (parent.spec.endless); return {children: []}; }"}
-`, name, e.Group))
+	name := e.Define(env.Composite, "", e.Parent("things", ""), env.UpdatedChildren, `hooks:
+  sync:
+    script: {engine: JavaScript, timeout: 300ms, inline: "export function sync({parent}) { while (parent.spec.endless); return {children: []}; }"}`)
 	applyThing(e, "endless", "endless: true")
 	e.WaitForEvent("endless", "SyncError", "HookTimedOut: sync hook: ")
 	before := e.Reconciles(name, "success")
@@ -119,15 +110,8 @@ func TestWebhook(t *testing.T) {
 			request.Controller.GetName(), name, name)
 	}))
 	defer server.Close()
-	e.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %s}
-spec:
-  parentResource: {apiVersion: %s/v1, resource: things}
-  childResources: [{apiVersion: v1, resource: configmaps}]
-  hooks: {sync: {webhook: {url: "%s/sync", timeout: 500ms}}}
-`, e.Namespace, e.Group, server.URL))
+	e.Define(env.Composite, "", e.Parent("things", ""), "childResources: [{apiVersion: v1, resource: configmaps}]",
+		fmt.Sprintf(`hooks: {sync: {webhook: {url: "%s/sync", timeout: 500ms}}}`, server.URL))
 	applyThing(e, "a", "")
 	e.WaitFor(env.ConfigMaps, "a", nil)
 	e.WaitFor(e.Things(), "a", env.HasSaid(e.Namespace))
@@ -153,27 +137,18 @@ func TestStatusLeadsToAnotherPass(t *testing.T) {
 	e.WaitForQuiet()
 }
 
-// keptScripts is the resource in which revisions of scripts are kept.
-var keptScripts = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
-
 func TestReloadedScriptServesTheNextPass(t *testing.T) {
 	e := newEnv(t)
 	script := func(text string) string {
-		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, e.Namespace, env.Quote(text))
+		return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks, namespace: %s}, data: {"sync.js": %s}}`, e.Namespace,
+			env.Quote(text))
 	}
 	saying := func(text string) string {
 		return script(fmt.Sprintf("export const sync = () => ({\n  status: {said: %q},\n  children: [],\n});\n", text))
 	}
 	e.Apply(saying("one"))
-	e.Apply(fmt.Sprintf(`
-apiVersion: metacontroller.k8s.io/v1alpha1
-kind: CompositeController
-metadata: {name: %[1]s}
-spec:
-  parentResource: {apiVersion: %[2]s/v1, resource: things}
-  scriptSources: [{configMap: {namespace: %[1]s, name: hooks}}]
-  hooks: {sync: {script: {path: sync.js}}}
-`, e.Namespace, e.Group))
+	e.Define(env.Composite, "", e.Parent("things", ""), "hooks: {sync: {script: {path: sync.js}}}",
+		fmt.Sprintf("scriptSources: [{configMap: {namespace: %s, name: hooks}}]", e.Namespace))
 	for n := range 20 {
 		applyThing(e, fmt.Sprintf("t%d", n), "")
 	}
@@ -186,7 +161,7 @@ spec:
 	said("one")
 	// What serves is kept beside the ConfigMap, for which the host reads what is there.
 	e.Eventually(func() error {
-		if len(e.List(keptScripts, "")) == 0 {
+		if len(e.List(env.ScriptRevisions, "")) == 0 {
 			return fmt.Errorf("the first revision of the script is not kept yet")
 		}
 		return nil

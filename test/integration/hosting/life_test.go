@@ -131,7 +131,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	e.Start()
 	e.WaitForReconciles(name, 0, 1)
 	e.WaitForQuiet()
-	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != env.CompositeControllers.Group }), "a restart with nothing changed writes")
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group != env.CompositeControllers.Group }),
+		"a restart with nothing changed writes")
 	e.Patch(e.Things(), "a", `{"spec": {"count": 6}}`)
 	e.WaitFor(env.ConfigMaps, "a-5", env.HasText("one"))
 }

@@ -26,7 +26,8 @@ func TestChildResourceTakenOut(t *testing.T) {
 	mark := e.Mark()
 	e.Patch(e.Things(), "a", `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	e.WaitForQuiet()
-	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource == env.CompositeControllers.Resource }), "a warning that stands is written again")
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource == env.CompositeControllers.Resource }),
+		"a warning that stands is written again")
 	if object := e.Get(env.ConfigMaps, "a-0"); object == nil {
 		t.Error("what is left behind was deleted")
 	}

@@ -51,23 +51,28 @@ func TestRelatedObjects(t *testing.T) {
 	here, there := e.Namespace, e.Cluster.Namespace(t)
 	both := fmt.Sprintf("%s/one=1 %s/one=1", min(here, there), max(here, there))
 	for _, namespace := range []string{here, there} {
-		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", namespace))
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}",
+			namespace))
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: %s, labels: {colour: blue}}, data: {text: \"2\"}}", namespace))
 	}
 	defineRelating(e, "v1")
 	defineRelating(e, "v2")
 	cases := map[string]struct{ version, rules, want string }{
-		"v2-names":            {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one", "none"]}]`, "ConfigMap.v1: " + both},
-		"v2-names-namespace":  {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + there + `"}]`, "ConfigMap.v1: " + there + "/one=1"},
-		"v2-labels":           {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "red"}}}]`, "ConfigMap.v1: " + both},
+		"v2-names": {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one", "none"]}]`, "ConfigMap.v1: " + both},
+		"v2-names-namespace": {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + there + `"}]`,
+			"ConfigMap.v1: " + there + "/one=1"},
+		"v2-labels": {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "red"}}}]`,
+			"ConfigMap.v1: " + both},
 		"v2-labels-namespace": {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "blue"}}, "namespace": "` + there + `"}]`, "ConfigMap.v1: " + there + "/two=2"},
 		"v2-cluster":          {"v2", `[{"apiVersion": "v1", "resource": "namespaces", "names": ["` + here + `"]}]`, "Namespace.v1: " + here},
 		"v2-union":            {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "configmaps", "names": ["one", "two"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "secrets", "names": ["none"]}]`, "ConfigMap.v1: " + here + "/one=1 " + here + "/two=2; Secret.v1: "},
 		"v2-none":             {"v2", `[]`, ""},
 		"v1-names":            {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"]}]`, "ConfigMap.v1: one=1"},
-		"v1-labels":           {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "blue"}}}]`, "ConfigMap.v1: two=2"},
-		"v1-own-namespace":    {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["two"], "namespace": "` + here + `"}]`, "ConfigMap.v1: two=2"},
-		"v1-cluster":          {"v1", `[{"apiVersion": "v1", "resource": "namespaces", "names": ["` + here + `"]}]`, "Namespace.v1: "},
+		"v1-labels": {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "blue"}}}]`,
+			"ConfigMap.v1: two=2"},
+		"v1-own-namespace": {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["two"], "namespace": "` + here + `"}]`,
+			"ConfigMap.v1: two=2"},
+		"v1-cluster": {"v1", `[{"apiVersion": "v1", "resource": "namespaces", "names": ["` + here + `"]}]`, "Namespace.v1: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -84,14 +89,17 @@ func TestWrongRelatedRules(t *testing.T) {
 	defineRelating(e, "v2")
 	e.ApplyConfigMap("one", "", "1")
 	cases := map[string]struct{ version, rule, want string }{
-		"v2-combined":        {"v2", `{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "labelSelector": {}}`, "names can't be combined with labelSelector"},
-		"v2-both-namespaces": {"v2", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default", "namespaceSelector": {}}`, "namespace can't be combined with namespaceSelector"},
-		"v2-cluster":         {"v2", `{"apiVersion": "v1", "resource": "nodes", "namespaceSelector": {}}`, "namespaceSelector: nodes are in no namespace"},
-		"v2-unknown":         {"v2", `{"apiVersion": "v1", "resource": "configmap"}`, "configmap"},
-		"v2-misspelt":        {"v2", `{"apiVersion": "v1", "resource": "configmaps", "label": {}}`, "label"},
-		"v2-selector":        {"v2", `{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}`, "labelSelector: "},
-		"v1-elsewhere":       {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default"}`, "use version v2"},
-		"v1-selected":        {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespaceSelector": {}}`, "use version v2"},
+		"v2-combined": {"v2", `{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "labelSelector": {}}`,
+			"names can't be combined with labelSelector"},
+		"v2-both-namespaces": {"v2", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default", "namespaceSelector": {}}`,
+			"namespace can't be combined with namespaceSelector"},
+		"v2-cluster": {"v2", `{"apiVersion": "v1", "resource": "nodes", "namespaceSelector": {}}`,
+			"namespaceSelector: nodes are in no namespace"},
+		"v2-unknown":   {"v2", `{"apiVersion": "v1", "resource": "configmap"}`, "configmap"},
+		"v2-misspelt":  {"v2", `{"apiVersion": "v1", "resource": "configmaps", "label": {}}`, "label"},
+		"v2-selector":  {"v2", `{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}`, "labelSelector: "},
+		"v1-elsewhere": {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespace": "default"}`, "use version v2"},
+		"v1-selected":  {"v1", `{"apiVersion": "v1", "resource": "configmaps", "namespaceSelector": {}}`, "use version v2"},
 	}
 	good := `{"apiVersion": "v1", "resource": "configmaps", "names": ["one"]}`
 	for name, tc := range cases {
@@ -113,7 +121,8 @@ func TestWrongRelatedRules(t *testing.T) {
 func TestNamespacesThatComeAndGo(t *testing.T) {
 	e := env.NewRunning(t)
 	there := e.Cluster.Namespace(t)
-	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}", there))
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: red}}, data: {text: \"1\"}}",
+		there))
 	defineRelating(e, "v2")
 	asker(e, "asker", "v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "red"}}, "namespaceSelector": {"matchLabels": {"tier": "`+there+`"}}}]`)
 	shows(e, "asker", "ConfigMap.v1: ")
@@ -125,7 +134,8 @@ func TestNamespacesThatComeAndGo(t *testing.T) {
 	}
 	label(e, there, `{"tier": "`+there+`"}`)
 	shows(e, "asker", "ConfigMap.v1: "+there+"/one=1")
-	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: blue}}, data: {text: \"1\"}}", there))
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: %s, labels: {colour: blue}}, data: {text: \"1\"}}",
+		there))
 	shows(e, "asker", "ConfigMap.v1: ")
 }
 
@@ -211,7 +221,8 @@ func TestEditedCustomizeScript(t *testing.T) {
 	script := func(name string) {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: hooks}, data: {related.js: %s}}", env.Quote(fmt.Sprintf(
 			"export const customize = () => ({relatedResources: [{apiVersion: \"v1\", resource: \"configmaps\", names: [%q], namespace: %q}]});\n"+
-				"export const sync = ({related}) => ({children: [], status: {said: Object.keys(related[\"ConfigMap.v1\"]).join()}});", name, e.Namespace))))
+				"export const sync = ({related}) => ({children: [], status: {said: Object.keys(related[\"ConfigMap.v1\"]).join()}});", name,
+			e.Namespace))))
 	}
 	script("one")
 	e.DefineReady(env.Composite, "", fmt.Sprintf("parentResource: {apiVersion: %s/v1, resource: things}\ngenerateSelector: true", e.Group),

@@ -98,7 +98,8 @@ func TestDecoratorSelectors(t *testing.T) {
 	}
 	var want []string
 	for name, tc := range cases {
-		e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", e.Group, name, tc.labels, tc.annotations))
+		e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s, labels: {%s}, annotations: {%s}}}", e.Group, name, tc.labels,
+			tc.annotations))
 		if tc.decorated {
 			want = append(want, "thing-"+name)
 		}
@@ -126,7 +127,7 @@ func TestDecoratorSelectors(t *testing.T) {
 	e.WaitForColumns(env.Decorator, name, "True", "Loaded", "4")
 }
 
-// answering gives what the object says in spec.answer, as JSON.
+// answering returns what the object says in spec.answer, as JSON.
 const answering = `export const sync = ({object}) => JSON.parse(object.spec.answer);`
 
 // decorated applies a Thing whose decorator answers that.
@@ -168,12 +169,7 @@ func TestDecoratorStatus(t *testing.T) {
 	e.Patch(things, "a", `{"status": {"count": 7, "said": "theirs"}}`, "status")
 	for n, answer := range []string{`{"labels": {"n": "0"}}`, `{"labels": {"n": "1"}, "status": null}`} {
 		decorated(e, "a", answer)
-		e.WaitFor(things, "a", func(o *unstructured.Unstructured) error {
-			if o.GetLabels()["n"] != fmt.Sprint(n) {
-				return fmt.Errorf("the answer %s has not been heeded", answer)
-			}
-			return nil
-		})
+		e.WaitFor(things, "a", env.HasField(n, "metadata", "labels", "n"))
 		e.WaitForQuiet()
 		if err := env.HasField("map[count:7 said:theirs]", "status")(e.Get(things, "a")); err != nil {
 			t.Error(err)
@@ -224,7 +220,8 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 func TestDecoratorNeverAdopts(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.Namespace
-	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker, name))
+	e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: a-one, annotations: {%s: %s}}, data: {text: found}}", marker,
+		name))
 	e.DefineReady(env.Decorator, "", e.Targets("things", ""), attachments, env.Hooks(attachingNamed("-one", "made"), "sync"))
 	e.ApplyThing("a", "", "")
 	event := e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "has no owner")
@@ -248,11 +245,6 @@ export const sync = ({object, related}) => ({labels: {tier: related["Namespace.v
 	e.ApplyThing("a", "", "")
 	for _, tier := range []string{"front", "back"} {
 		label(e, e.Namespace, `{"tier": "`+tier+`"}`)
-		e.WaitFor(e.Things(), "a", func(o *unstructured.Unstructured) error {
-			if got := o.GetLabels()["tier"]; got != tier {
-				return fmt.Errorf("label tier is %q, want %q", got, tier)
-			}
-			return nil
-		})
+		e.WaitFor(e.Things(), "a", env.HasField(tier, "metadata", "labels", "tier"))
 	}
 }

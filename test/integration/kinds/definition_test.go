@@ -17,10 +17,12 @@ func TestConditions(t *testing.T) {
 			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}, {apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
 		}},
 		"dec-attachment": {env.Decorator, "sync", "gizmos", "spec.attachments[0]", func(e *env.Env) string {
-			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}]\nattachments: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)
+			return fmt.Sprintf("resources: [{apiVersion: %[1]s/v1, resource: things}]\nattachments: [{apiVersion: %[1]s/v1, resource: gizmos}]",
+				e.Group)
 		}},
 		"map-parent": {env.Map, "map", "gizmos", "spec.parentResource", func(e *env.Env) string {
-			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: gizmos}\ninputResources: [{apiVersion: v1, resource: configmaps}]", e.Group)
+			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: gizmos}\ninputResources: [{apiVersion: v1, resource: configmaps}]",
+				e.Group)
 		}},
 		"map-input": {env.Map, "map", "gizmos", "spec.inputResources[0]", func(e *env.Env) string {
 			return fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\ninputResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -179,7 +178,8 @@ func optOut(f *finalizing) {
 	mark := f.Mark()
 	f.Patch(f.Things(), f.set, `{"spec": {"count": 1}}`)
 	f.parent(f.set+"-witness", 1, "")
-	f.NoRequests(f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }), "a parent that has opted out is written")
+	f.NoRequests(f.Requests(mark).Writes().Of(f.Group, "things").Filter(func(r cluster.Request) bool { return r.Name == f.set }),
+		"a parent that has opted out is written")
 	f.Patch(f.Things(), f.set, fmt.Sprintf(`{"metadata": {"labels": {"set": %q}}}`, f.set))
 	f.WaitFor(env.ConfigMaps, f.set+"-0", env.OwnedBy(parent))
 	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), true))
@@ -188,10 +188,7 @@ func optOut(f *finalizing) {
 func hookRemoved(f *finalizing) {
 	f.parent(f.set, 1, "")
 	mark := f.Mark()
-	if _, err := f.Cluster.Dynamic().Resource(env.Definitions(f.kind)).Patch(f.T.Context(), f.name, "application/merge-patch+json",
-		[]byte(`{"spec": {"hooks": {"finalize": null}}}`), metav1.PatchOptions{}); err != nil {
-		f.T.Fatal(err)
-	}
+	f.PatchDefinition(f.kind, f.name, `{"spec": {"hooks": {"finalize": null}}}`)
 	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), false))
 	f.Patch(f.Things(), f.set, `{"spec": {"count": 2}}`)
 	f.WaitFor(env.ConfigMaps, f.set+"-1", nil)
@@ -253,13 +250,7 @@ func TestFinalizeAndCRDDeleted(t *testing.T) {
 	}
 	mark := e.Mark()
 	e.Delete(env.CRDs, "", "things."+e.Group)
-	e.Eventually(func() error {
-		_, err := e.Cluster.Dynamic().Resource(env.CRDs).Get(t.Context(), "things."+e.Group, metav1.GetOptions{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("the CRD is still being deleted (%v)", err)
-		}
-		return nil
-	})
+	e.ClusterScope().WaitForDeletion(env.CRDs, "things."+e.Group, "")
 	got := (&finalizing{Env: e}).deletions(mark)
 	slices.Sort(got)
 	if want := []string{"c-0", "c-1", "d-0", "d-1"}; !slices.Equal(got, want) {
@@ -273,7 +264,8 @@ func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
 	f := &finalizing{Env: e, kind: env.Composite, set: "s"}
 	f.name = e.DefineReady(env.Composite, "", fmt.Sprintf("parentResource: {apiVersion: %[1]s/v1, resource: things}\nchildResources: [{apiVersion: %[1]s/v1, resource: gizmos}]", e.Group),
-		env.Hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync", "finalize"))
+		env.Hooks(`export const sync = () => ({children: []}); export const finalize = () => ({children: [], finalized: true});`, "sync",
+			"finalize"))
 	f.parent("a", 0, "")
 	e.Delete(env.CRDs, "", "gizmos."+e.Group)
 	e.WaitForConditionOf(env.Composite, f.name, "Ready", "False", "NotAccepted")
@@ -285,7 +277,8 @@ func TestFinalizeAndDefinitionThatStopped(t *testing.T) {
 func TestFinalizeAndTargetDropped(t *testing.T) {
 	e := env.NewRunning(t)
 	e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
-	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", e.Group), fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)
+	things, gizmos := fmt.Sprintf("{apiVersion: %s/v1, resource: things}", e.Group),
+		fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)
 	script := env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: false});`, "sync", "finalize")
 	name := e.DefineReady(env.Decorator, "", "resources: ["+things+", "+gizmos+"]", script)
 	finalizer := finalizerOf(env.Decorator, name)
@@ -300,6 +293,7 @@ func TestFinalizeAndTargetDropped(t *testing.T) {
 	if kept := e.Get(e.Things(), "kept"); kept == nil {
 		t.Error("a parent that is still the decorator's went without being finalized")
 	}
-	e.DefineReady(env.Decorator, "", "resources: ["+things+"]", env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
+	e.DefineReady(env.Decorator, "", "resources: ["+things+"]",
+		env.Hooks(`export const sync = () => ({}); export const finalize = () => ({finalized: true});`, "sync", "finalize"))
 	e.WaitForDeletion(e.Things(), "kept", "")
 }

@@ -47,7 +47,8 @@ func TestNameWithTheTimeInIt(t *testing.T) {
   {apiVersion: "v1", kind: "ConfigMap", metadata: {name: spec.name ?? "c-" + Date.now(), labels: spec.selector.matchLabels}}]});`, "sync"))
 	mark := e.Mark()
 	e.ApplyThing("p", "set: timed", "selector: {matchLabels: {thing: p}}")
-	e.WaitForEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+e.Namespace+"/c-", " and then ConfigMap "+e.Namespace+"/c-")
+	e.WaitForEvent("p", "HotLoop", "no ConfigMap is created or deleted for 1m0s", "such as ConfigMap "+e.Namespace+"/c-",
+		" and then ConfigMap "+e.Namespace+"/c-")
 	mustRest(e, mark)
 	metrics := e.Metrics()
 	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": env.Composite + " " + name}); got < 1 {

@@ -87,7 +87,8 @@ func TestMapMakesOutputs(t *testing.T) {
 	}
 	output := e.Get(env.ConfigMaps, "b-"+long)
 	if want := e.Group + "/Gizmo/" + e.Namespace + "/" + long; output.GetAnnotations()[mapKey] != want || output.GetLabels()[mapKey] == "" {
-		t.Errorf("annotation and label of the map key are %q and %q, want %q and a hash of it", output.GetAnnotations()[mapKey], output.GetLabels()[mapKey], want)
+		t.Errorf("annotation and label of the map key are %q and %q, want %q and a hash of it", output.GetAnnotations()[mapKey],
+			output.GetLabels()[mapKey], want)
 	}
 	e.WaitFor(things, "b", counts("map[gizmos:map[total:3]]", "map[configmaps:map[total:4]]"))
 	e.WaitForColumns(env.Map, name, "True", "Loaded", "1")
@@ -128,10 +129,11 @@ func (s *mapServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	s.calls[name]++
 	s.mu.Unlock()
 	text, _, _ := unstructured.NestedString(request.Input.Object, "spec", "text")
-	fmt.Fprintf(rw, `{"outputs": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "out-%s"}, "data": {"text": %q}}]}`, name, text)
+	fmt.Fprintf(rw, `{"outputs": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "out-%s"}, "data": {"text": %q}}]}`, name,
+		text)
 }
 
-// take gives the calls since the last time.
+// take returns the calls since the last time.
 func (s *mapServer) take() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +198,8 @@ func TestWebhookOf500Inputs(t *testing.T) {
 	hook := &mapServer{calls: map[string]int{}}
 	server := httptest.NewServer(hook)
 	defer server.Close()
-	name := e.DefineReady(env.Map, "", fromGizmos(e, "things", env.UpdatedConfigMaps), fmt.Sprintf("hooks: {map: {webhook: {url: %q}}}", server.URL))
+	name := e.DefineReady(env.Map, "", fromGizmos(e, "things", env.UpdatedConfigMaps),
+		fmt.Sprintf("hooks: {map: {webhook: {url: %q}}}", server.URL))
 	gizmos(e, inputs)
 	bucket(e, "b")
 	things := e.Things()
@@ -244,7 +247,8 @@ func gizmos(e *env.Env, count int) {
 	group.SetLimit(16)
 	for n := range count {
 		group.Go(func() error {
-			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": e.Group + "/v1", "kind": "Gizmo", "spec": map[string]any{"text": "made"}}}
+			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": e.Group + "/v1", "kind": "Gizmo",
+				"spec": map[string]any{"text": "made"}}}
 			o.SetName(fmt.Sprintf("g%03d", n))
 			o.SetLabels(map[string]string{"of": "b"})
 			_, err := e.In(e.Resource("Gizmo")).Create(e.T.Context(), o, metav1.CreateOptions{})
@@ -275,7 +279,8 @@ func TestTombstoneThatKeeps(t *testing.T) {
 
 	// Adding to it is refused, and loses nothing.
 	e.Patch(things, "b", `{"spec": {"adds": ["z"]}}`)
-	e.WaitForEvent("b", "SyncError", "input "+e.Group+"/Gizmo/"+e.Namespace+"/one, which is gone: HookResponseInvalid: tombstone hook: ", "ConfigMap "+e.Namespace+"/z was not sent")
+	e.WaitForEvent("b", "SyncError", "input "+e.Group+"/Gizmo/"+e.Namespace+"/one, which is gone: HookResponseInvalid: tombstone hook: ",
+		"ConfigMap "+e.Namespace+"/z was not sent")
 	e.Patch(things, "b", `{"spec": {"adds": null}}`)
 
 	// An input of that name takes over what is left.
@@ -307,7 +312,8 @@ func TestMapIsResynced(t *testing.T) {
 	hook := &mapServer{calls: map[string]int{}}
 	server := httptest.NewServer(hook)
 	defer server.Close()
-	e.DefineReady(env.Map, "", fromGizmos(e, "things", env.UpdatedConfigMaps), fmt.Sprintf("resyncPeriodSeconds: 1\nhooks: {map: {webhook: {url: %q}}}", server.URL))
+	e.DefineReady(env.Map, "", fromGizmos(e, "things", env.UpdatedConfigMaps),
+		fmt.Sprintf("resyncPeriodSeconds: 1\nhooks: {map: {webhook: {url: %q}}}", server.URL))
 	bucket(e, "b")
 	gizmo(e, "one", "b", "text: one")
 	e.WaitFor(env.ConfigMaps, "out-one", nil)
@@ -325,7 +331,8 @@ func TestTwoInputsWantOneOutput(t *testing.T) {
 	gizmo(e, "second", "b", "outputs: [shared]\ntext: second")
 	e.WaitFor(env.ConfigMaps, "shared", env.HasText("second"))
 	gizmo(e, "first", "b", "outputs: [shared, own]\ntext: first")
-	e.WaitForEvent("b", "SyncError", "input "+e.Group+"/Gizmo/"+e.Namespace+"/first: ", "ConfigMap "+e.Namespace+"/shared stays with input "+e.Group+"/Gizmo/"+e.Namespace+"/second")
+	e.WaitForEvent("b", "SyncError", "input "+e.Group+"/Gizmo/"+e.Namespace+"/first: ",
+		"ConfigMap "+e.Namespace+"/shared stays with input "+e.Group+"/Gizmo/"+e.Namespace+"/second")
 	e.WaitFor(env.ConfigMaps, "own", env.HasText("first"))
 	kept := e.WaitFor(env.ConfigMaps, "shared", env.HasText("second"))
 	e.Delete(e.Resource("Gizmo"), e.Namespace, "second")
@@ -382,7 +389,8 @@ func TestMapOfClusterParent(t *testing.T) {
 	e := newMapScene(t)
 	e.Apply(env.CRD(e.Group, "Realm", "Cluster"))
 	here, there := e.Namespace, e.Cluster.Namespace(t)
-	inputs := fmt.Sprintf("inputResources: [{apiVersion: %s/v1, resource: gizmos, namespaceSelector: {matchLabels: {realm: %s}}}]", e.Group, here)
+	inputs := fmt.Sprintf("inputResources: [{apiVersion: %s/v1, resource: gizmos, namespaceSelector: {matchLabels: {realm: %s}}}]", e.Group,
+		here)
 	e.DefineReady(env.Map, "", e.Parent("realms", ""), inputs,
 		"outputResources: [{apiVersion: v1, resource: configmaps}]", env.Hooks(copying, "map"))
 	e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Realm, metadata: {name: r}}", e.Group))

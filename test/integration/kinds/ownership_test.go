@@ -107,7 +107,8 @@ func TestOwnerChangedByHand(t *testing.T) {
 	e.Apply("{apiVersion: v1, kind: Secret, metadata: {name: some}}")
 	secret := e.Get(env.Secrets, "some")
 	e.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(
-		`{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "some", "uid": %q, "controller": true}]}}`, secret.GetUID()))
+		`{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "some", "uid": %q, "controller": true}]}}`,
+		secret.GetUID()))
 	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-child", "belongs to Secret some")
 	e.WaitFor(env.ConfigMaps, "a-child", env.OwnedBy(secret))
 	e.Delete(env.ConfigMaps, e.Namespace, "a-child")
@@ -125,7 +126,8 @@ func TestChildGivenToAnotherParent(t *testing.T) {
 	e.WaitForQuiet()
 	mark := e.Mark()
 	e.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(
-		`{"metadata": {"ownerReferences": [{"apiVersion": "%s/v1", "kind": "Thing", "name": "b", "uid": %q, "controller": true}]}}`, e.Group, b.GetUID()))
+		`{"metadata": {"ownerReferences": [{"apiVersion": "%s/v1", "kind": "Thing", "name": "b", "uid": %q, "controller": true}]}}`, e.Group,
+		b.GetUID()))
 	if again := e.WaitFor(env.ConfigMaps, "a-child", env.OwnedBy(a)); again.GetUID() != child.GetUID() {
 		t.Error("the child was replaced")
 	}

@@ -19,7 +19,8 @@ func knowing(e *env.Env, kind, part string, fields ...string) {
 		properties[field] = map[string]any{"type": "string"}
 	}
 	version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
-	e.NoError(unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": properties}, "schema", "openAPIV3Schema", "properties", part))
+	e.NoError(unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": properties}, "schema", "openAPIV3Schema",
+		"properties", part))
 	e.ApplyObject(crd)
 }
 
@@ -72,5 +73,6 @@ export const sync = ({parent}) => ({status: fields, children: [{apiVersion: %q, 
 	e.Patch(trees, "dynamic", `{"metadata": {"annotations": {"touched": "yes"}}}`)
 	e.WaitForReconcilesOf(env.Composite, dynamic, passes+1)
 	e.WaitForQuiet()
-	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group == e.Group }), "a pass that changes nothing writes")
+	e.NoRequests(e.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Group == e.Group }),
+		"a pass that changes nothing writes")
 }

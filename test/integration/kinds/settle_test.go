@@ -67,7 +67,8 @@ func TestCreatedAndReplaced(t *testing.T) {
 func TestDefinitionThatCanNotStart(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.Namespace
-	e.Define(env.Decorator, "", "resources: [{apiVersion: example.com/v1, resource: missing}]", env.Hooks(`export const sync = () => ({});`, "sync"))
+	e.Define(env.Decorator, "", "resources: [{apiVersion: example.com/v1, resource: missing}]",
+		env.Hooks(`export const sync = () => ({});`, "sync"))
 	e.WaitForConditionOf(env.Decorator, name, "Accepted", "False", "ResourceNotFound")
 	e.Define(env.Decorator, "", fmt.Sprintf("resources: [{apiVersion: %s/v1, resource: things}]\nscriptSources: [{configMap: {namespace: default, name: not-there}}]", e.Group),
 		"hooks: {sync: {script: {path: sync.js}}}")

@@ -22,7 +22,8 @@ func TestBuiltInParents(t *testing.T) {
 		ours     string // a condition
 	}{
 		"service": {env.Services, `{apiVersion: v1, kind: Service, metadata: {name: service, labels: {set: service}}, spec: {type: LoadBalancer, ports: [{port: 80}]}}`,
-			`{"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}}`, env.HasField("[map[ip:192.0.2.1 ipMode:VIP]]", "status", "loadBalancer", "ingress"),
+			`{"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "VIP"}]}}}`,
+			env.HasField("[map[ip:192.0.2.1 ipMode:VIP]]", "status", "loadBalancer", "ingress"),
 			`{type: "Ours", status: "True", reason: "Ours", message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`},
 		"pod": {env.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: pod, labels: {set: pod}}, spec: {schedulerName: nobody, containers: [{name: c, image: i}]}}`,
 			`{"status": {"phase": "Running", "reason": "Theirs"}}`, env.HasField("Theirs", "status", "reason"), `{type: "Ours", status: "True"}`},
@@ -35,8 +36,9 @@ func TestBuiltInParents(t *testing.T) {
 			e := e.WithT(t)
 			e.Apply(tc.manifest)
 			e.Patch(tc.resource, name, tc.theirs, "status")
-			e.DefineReady(env.Composite, "-"+name, fmt.Sprintf("generateSelector: true\nparentResource: {apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}",
-				tc.resource.GroupVersion(), tc.resource.Resource, name), env.UpdatedChildren, env.Hooks(fmt.Sprintf(`
+			e.DefineReady(env.Composite, "-"+name,
+				fmt.Sprintf("generateSelector: true\nparentResource: {apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}",
+					tc.resource.GroupVersion(), tc.resource.Resource, name), env.UpdatedChildren, env.Hooks(fmt.Sprintf(`
 export const sync = ({parent: {metadata}}) => ({
   children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: metadata.name}, data: {text: metadata.labels.say ?? "nothing"}}],
   ...(metadata.labels.say ? {status: {conditions: [%s]}} : {}),
@@ -48,12 +50,8 @@ export const sync = ({parent: {metadata}}) => ({
 			}
 			e.Patch(tc.resource, name, `{"metadata": {"labels": {"say": "something"}}}`)
 			e.WaitFor(env.ConfigMaps, name, env.HasText("something"))
-			parent := e.WaitFor(tc.resource, name, func(o *unstructured.Unstructured) error {
-				if c := e.ConditionOf(o, "Ours"); c.Status != "True" {
-					return fmt.Errorf("the hook's condition is not there: %v", o.Object["status"])
-				}
-				return nil
-			})
+			parent := e.WaitFor(tc.resource, name,
+				func(o *unstructured.Unstructured) error { return env.CheckCondition(e.ConditionOf(o, "Ours"), "True") })
 			if err := tc.want(parent); err != nil {
 				t.Errorf("the hook names another field: %v", err)
 			}
@@ -69,7 +67,8 @@ func TestStatusWithoutSubresource(t *testing.T) {
 	e.ApplyObject(plain)
 	answer := `export const sync = ({object}) => ({status: {said: object.metadata.labels.say}});`
 	e.DefineReady(env.Decorator, "-plain", e.Targets("plains", ""), env.Hooks(answer, "sync"))
-	e.DefineReady(env.Decorator, "-map", `resources: [{apiVersion: v1, resource: configmaps, labelSelector: {matchLabels: {decorate: "yes"}}}]`, env.Hooks(answer, "sync"))
+	e.DefineReady(env.Decorator, "-map",
+		`resources: [{apiVersion: v1, resource: configmaps, labelSelector: {matchLabels: {decorate: "yes"}}}]`, env.Hooks(answer, "sync"))
 	plains := e.Resource("Plain")
 	for _, say := range []string{"this", "that"} {
 		e.ApplyCustom("Plain", "a", "say: "+say, "")

@@ -1,11 +1,11 @@
 package latency
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/test/env"
@@ -31,7 +31,8 @@ export const finalize = () => ({children: [], finalized: true});`
 
 // children is a definition's rule for ConfigMaps.
 func children(strategy, method string) string {
-	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: %s, updateStrategy: {method: %s}}]", strategy, method)
+	return fmt.Sprintf("childResources: [{apiVersion: v1, resource: configmaps, applyStrategy: %s, updateStrategy: {method: %s}}]", strategy,
+		method)
 }
 
 // text checks what a ConfigMap holds, and that it is not on its way out.
@@ -59,32 +60,31 @@ func absent(o *unstructured.Unstructured) error {
 func TestBusyChild(t *testing.T) {
 	const other = `{"metadata": {"annotations": {"beat": "%d"}}}`
 	eachLag(t, func(t *testing.T, lag time.Duration) {
-		w := newScene(t, lag)
+		e := newEnv(t, lag)
 		for name, more := range map[string]string{
 			"dynamic":     children("DynamicApply", "InPlace"),
 			"server-side": children("ServerSideApply", "InPlace"),
 			"recreate":    children("DynamicApply", "Recreate"),
 		} {
 			t.Run(name, func(t *testing.T) {
-				w := &scene{w.WithT(t), w.proxy}
-				definition := w.Namespace + "-" + name
-				w.define(definition, texts, []string{"sync"}, more)
-				w.thing(name, fmt.Sprintf(`texts: {%[1]s-a: "1", %[1]s-b: "1"}`, name))
+				e := &delayedEnv{e.WithT(t), e.proxy}
+				definition := e.define("-"+name, texts, []string{"sync"}, more)
+				e.applyThing(name, fmt.Sprintf(`texts: {%[1]s-a: "1", %[1]s-b: "1"}`, name))
 				for _, child := range []string{name + "-a", name + "-b"} {
-					w.eventually(env.ConfigMaps, child, text("1"))
-					w.busy(env.ConfigMaps, child, often, other)
+					e.eventually(env.ConfigMaps, child, text("1"))
+					e.keepPatching(env.ConfigMaps, child, often, other)
 				}
-				w.Patch(w.things(), name, fmt.Sprintf(`{"spec": {"texts": {%q: "2", %q: null}}}`, name+"-a", name+"-b"))
-				w.eventually(env.ConfigMaps, name+"-a", text("2"))
-				w.eventually(env.ConfigMaps, name+"-b", absent)
+				e.Patch(e.Things(), name, fmt.Sprintf(`{"spec": {"texts": {%q: "2", %q: null}}}`, name+"-a", name+"-b"))
+				e.eventually(env.ConfigMaps, name+"-a", text("2"))
+				e.eventually(env.ConfigMaps, name+"-b", absent)
 				if name == "dynamic" {
-					if a := w.Get(env.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
+					if a := e.Get(env.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
 						t.Error("what somebody else keeps on the child was lost")
 					}
 				}
-				w.Delete(w.things(), w.Namespace, name)
-				w.Delete(env.CompositeControllers, "", definition)
-				w.WaitForEvent(definition, "Stopped")
+				e.Delete(e.Things(), e.Namespace, name)
+				e.Delete(env.CompositeControllers, "", definition)
+				e.WaitForEvent(definition, "Stopped")
 			})
 		}
 	})
@@ -93,43 +93,30 @@ func TestBusyChild(t *testing.T) {
 // Objects that somebody else changes all the time are adopted and released, and what the hook wants of them is written.
 func TestBusyChildIsAdoptedAndReleased(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
-		w := newScene(t, lag)
-		w.define(w.Namespace, texts, []string{"sync"}, children("DynamicApply", "InPlace"))
-		w.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {thing: adopter}}, data: {other: "1"}}`)
-		w.busy(env.ConfigMaps, "orphan", often, `{"data": {"beat": "%d"}}`)
-		parent := w.thing("adopter", `texts: {orphan: "1"}`)
-		w.eventually(env.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
-			if owner := metav1.GetControllerOf(o); owner == nil || owner.UID != parent.GetUID() {
-				return fmt.Errorf("the owner is %v", owner)
-			}
-			return text("1")(o)
+		e := newEnv(t, lag)
+		e.define("", texts, []string{"sync"}, children("DynamicApply", "InPlace"))
+		e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan, labels: {thing: adopter}}, data: {other: "1"}}`)
+		e.keepPatching(env.ConfigMaps, "orphan", often, `{"data": {"beat": "%d"}}`)
+		parent := e.applyThing("adopter", `texts: {orphan: "1"}`)
+		e.eventually(env.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
+			return errors.Join(env.OwnedBy(parent)(o), text("1")(o))
 		})
-		w.Patch(env.ConfigMaps, "orphan", `{"metadata": {"labels": {"thing": "nobody"}}}`)
-		w.eventually(env.ConfigMaps, "orphan", func(o *unstructured.Unstructured) error {
-			if owner := metav1.GetControllerOf(o); owner != nil {
-				return fmt.Errorf("the owner is %v", owner)
-			}
-			return nil
-		})
+		e.Patch(env.ConfigMaps, "orphan", `{"metadata": {"labels": {"thing": "nobody"}}}`)
+		e.eventually(env.ConfigMaps, "orphan", env.OwnedBy(nil))
 	})
 }
 
 // A parent of which somebody else changes the status all the time gets its finalizer, and is let go.
 func TestBusyParent(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
-		w := newScene(t, lag)
-		w.thing("busy", "said: one")
-		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
-		w.define(w.Namespace, texts, []string{"sync", "finalize"}, children("DynamicApply", "InPlace"))
-		finalizer := finalizerOf(w.Namespace)
-		w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {
-			if len(w.held(finalizer)) == 0 {
-				return fmt.Errorf("%s has no finalizer", o.GetName())
-			}
-			return nil
-		})
-		w.Delete(w.things(), w.Namespace, "busy")
-		w.eventually(w.things(), "busy", absent)
+		e := newEnv(t, lag)
+		e.applyThing("busy", "said: one")
+		e.keepPatching(e.Things(), "busy", less, `{"status": {"beat": %d}}`, "status")
+		e.define("", texts, []string{"sync", "finalize"}, children("DynamicApply", "InPlace"))
+		finalizer := finalizerOf(e.Namespace)
+		e.eventually(e.Things(), "busy", env.HasFinalizer(finalizer, true))
+		e.Delete(e.Things(), e.Namespace, "busy")
+		e.eventually(e.Things(), "busy", absent)
 	})
 }
 
@@ -137,11 +124,11 @@ func TestBusyParent(t *testing.T) {
 // time, and both stay.
 func TestBusyMapStatus(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
-		w := newScene(t, lag)
-		w.Apply(env.CRD(w.Group, "Gizmo", "Namespaced"))
-		w.thing("busy", "")
-		w.busy(w.things(), "busy", less, `{"status": {"beat": %d}}`, "status")
-		w.Apply(fmt.Sprintf(`
+		e := newEnv(t, lag)
+		e.Apply(env.CRD(e.Group, "Gizmo", "Namespaced"))
+		e.applyThing("busy", "")
+		e.keepPatching(e.Things(), "busy", less, `{"status": {"beat": %d}}`, "status")
+		e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: MapController
 metadata: {name: %[1]s}
@@ -150,13 +137,13 @@ spec:
   inputResources: [{apiVersion: %[2]s/v1, resource: gizmos}]
   outputResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
   hooks:
-    map: {script: {engine: JavaScript, inline: "export const map = () => ({outputs: []})"}}`, w.Namespace, w.Group))
+    map: {script: {engine: JavaScript, inline: "export const map = () => ({outputs: []})"}}`, e.Namespace, e.Group))
 		t.Cleanup(func() {
-			w.Delete(env.CompositeControllers.GroupVersion().WithResource("mapcontrollers"), "", w.Namespace)
+			e.Delete(env.CompositeControllers.GroupVersion().WithResource("mapcontrollers"), "", e.Namespace)
 		})
 		counts := func(want int64) {
 			t.Helper()
-			w.eventually(w.things(), "busy", func(o *unstructured.Unstructured) error {
+			e.eventually(e.Things(), "busy", func(o *unstructured.Unstructured) error {
 				inputs, _, _ := unstructured.NestedInt64(o.Object, "status", "inputs", "gizmos", "total")
 				if _, beats, _ := unstructured.NestedInt64(o.Object, "status", "beat"); inputs != want || !beats {
 					return fmt.Errorf("the status is %v, want %d inputs and what somebody else keeps there", o.Object["status"], want)
@@ -165,7 +152,7 @@ spec:
 			})
 		}
 		for n := range int64(3) {
-			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gizmo, metadata: {name: g%d, labels: {thing: busy}}}", w.Group, n))
+			e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gizmo, metadata: {name: g%d, labels: {thing: busy}}}", e.Group, n))
 			counts(n + 1)
 		}
 	})

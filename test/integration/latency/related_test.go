@@ -21,17 +21,17 @@ export const sync = ({related}) => ({children: [], status: {
 }});`
 
 // failures is how often passes of a definition have failed.
-func (w *scene) failures(definition string) float64 { return w.Reconciles(definition, "error") }
+func (e *delayedEnv) failures(definition string) float64 { return e.Reconciles(definition, "error") }
 
 // mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
-func (w *scene) mustFail(definition string, before float64, limit time.Duration) {
-	w.T.Helper()
-	next, failures := time.Second, 1.0 // What controller.BadResponse begins with.
+func (e *delayedEnv) mustFail(definition string, before float64, limit time.Duration) {
+	e.T.Helper()
+	next, failures := time.Second, 1.0 // The first backoff of controller.BadResponse.
 	for ; next < limit; next *= 2 {
 		failures++
 	}
-	cluster.Eventually(w.T, 3*time.Minute, func() error {
-		if now := w.failures(definition); now < before+failures {
+	cluster.Eventually(e.T, 3*time.Minute, func() error {
+		if now := e.failures(definition); now < before+failures {
 			return fmt.Errorf("%v passes have failed, want %v", now-before, failures)
 		}
 		return nil
@@ -41,17 +41,17 @@ func (w *scene) mustFail(definition string, before float64, limit time.Duration)
 // A customize hook asks for a resource whose CustomResourceDefinition comes later, goes, and comes back.
 func TestRelatedResourceComesLate(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
-		w := newScene(t, lag)
-		w.define(w.Namespace, related, []string{"sync", "customize"}, "")
-		before := w.failures(w.Namespace)
-		w.thing("asker", "")
+		e := newEnv(t, lag)
+		e.define("", related, []string{"sync", "customize"}, "")
+		before := e.failures(e.Namespace)
+		e.applyThing("asker", "")
 		// The definition's event, the list of a cache by a watch, and time for a slow machine.
 		limit := 2*lag + 3*time.Second
 		said := func(want string) {
 			t.Helper()
 			start := time.Now()
 			cluster.Eventually(t, limit, func() error {
-				if got, _, _ := unstructured.NestedString(w.Get(w.things(), "asker").Object, "status", "said"); got != want {
+				if got, _, _ := unstructured.NestedString(e.Get(e.Things(), "asker").Object, "status", "said"); got != want {
 					return fmt.Errorf("the hook saw %q, want %q", got, want)
 				}
 				return nil
@@ -59,15 +59,15 @@ func TestRelatedResourceComesLate(t *testing.T) {
 			t.Logf("%q after %s", want, time.Since(start).Round(time.Millisecond))
 		}
 		for _, name := range []string{"first", "second"} {
-			w.WaitForEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
-			w.mustFail(w.Namespace, before, limit)
-			w.Apply(env.CRD(w.Group, "Gadget", "Namespaced"))
+			e.WaitForEvent("asker", "SyncError", "customize hook: relatedResources[0]: ", `no resource "gadgets"`)
+			e.mustFail(e.Namespace, before, limit)
+			e.Apply(env.CRD(e.Group, "Gadget", "Namespaced"))
 			said("none")
-			w.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gadget, metadata: {name: %s}}", w.Group, name))
+			e.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Gadget, metadata: {name: %s}}", e.Group, name))
 			said(name)
-			before = w.failures(w.Namespace)
-			w.Delete(env.CRDs, "", "gadgets."+w.Group)
-			w.ClusterScope().WaitForDeletion(env.CRDs, "gadgets."+w.Group, "")
+			before = e.failures(e.Namespace)
+			e.Delete(env.CRDs, "", "gadgets."+e.Group)
+			e.ClusterScope().WaitForDeletion(env.CRDs, "gadgets."+e.Group, "")
 		}
 	})
 }

@@ -31,22 +31,20 @@ func TestAddresses(t *testing.T) {
 		t.Fatalf("no profiles are served:\n%s", w.Libretto().Log())
 	}
 	response, err := http.Get("http://" + found[1] + "/debug/pprof/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("/debug/pprof/cmdline: %s", response.Status)
 	}
 }
 
-// served starts libretto with flags on a stage with a composite that has one parent.
-func served(t *testing.T, flags ...string) (s *stage, definition string) {
+// newServed starts libretto with flags with a composite that has one parent.
+func newServed(t *testing.T, flags ...string) (s *testEnv, definition string) {
 	t.Helper()
-	s = newStage(t)
-	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	s = newEnv(t)
+	f := family{kind: env.Composite, version: "v1", method: "InPlace", generated: true}
 	s.define("flags", f)
-	s.leaveParent("one", f, "flags", map[string]any{"text": "one", "count": int64(1)})
+	s.createLegacyParent("one", f, "flags", map[string]any{"text": "one", "count": int64(1)})
 	s.Start(flags...)
 	s.WaitFor(env.ConfigMaps, "one-0", nil)
 	return s, s.definitionName("flags")
@@ -54,23 +52,21 @@ func served(t *testing.T, flags ...string) (s *stage, definition string) {
 
 // TestFlush has all parents synced again and again, though nothing changes.
 func TestFlush(t *testing.T) {
-	s, name := served(t, "--cache-flush-interval=1s")
+	s, name := newServed(t, "--cache-flush-interval=1s")
 	s.WaitForReconciles(name, s.Reconciles(name, "success"), 3)
 }
 
 // TestMetricsNames shows the metrics that dashboards for metacontroller ask for, where they are the same here.
 func TestMetricsNames(t *testing.T) {
-	s, name := served(t)
+	s, name := newServed(t)
 	s.WaitForReconciles(name, 0, 1)
-	metrics, err := s.Libretto().Metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := s.Metrics()
 	queue := map[string]string{"name": "CompositeController-" + name}
 	if metrics.Sum("workqueue_adds_total", queue) < 1 {
 		t.Errorf("workqueue_adds_total has nothing of %v", queue)
 	}
-	for _, metric := range []string{"workqueue_depth", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds", "workqueue_retries_total", "rest_client_requests_total", "go_goroutines", "process_cpu_seconds_total"} {
+	for _, metric := range []string{"workqueue_depth", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds",
+		"workqueue_retries_total", "rest_client_requests_total", "go_goroutines", "process_cpu_seconds_total"} {
 		if metrics[metric] == nil {
 			t.Errorf("there is no metric %s", metric)
 		}
@@ -80,7 +76,7 @@ func TestMetricsNames(t *testing.T) {
 // TestWorkers shows how many parents of a definition are synced at once.
 func TestWorkers(t *testing.T) {
 	const workers = 3
-	s := newStage(t)
+	s := newEnv(t)
 	var under, most atomic.Int64
 	release := make(chan struct{})
 	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,13 +89,13 @@ func TestWorkers(t *testing.T) {
 		}
 		s.hooks.serve(w, r)
 	})
-	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	f := family{kind: env.Composite, version: "v1", method: "InPlace", generated: true}
 	s.define("workers", f)
 	for n := range 3 * workers {
-		s.leaveParent(fmt.Sprint("busy-", n), f, "workers", map[string]any{"text": "one", "count": int64(1)})
+		s.createLegacyParent(fmt.Sprint("busy-", n), f, "workers", map[string]any{"text": "one", "count": int64(1)})
 	}
 	s.Start(fmt.Sprint("--workers=", workers))
-	cluster.Eventually(t, env.Timeout, func() error {
+	s.Eventually(func() error {
 		if now := under.Load(); now < workers {
 			return fmt.Errorf("%d calls are under way, want %d", now, workers)
 		}
@@ -116,14 +112,13 @@ func TestWorkers(t *testing.T) {
 
 // TestEventsBurst shows that events about one object are limited as the flags say.
 func TestEventsBurst(t *testing.T) {
-	s, name := served(t, "--events-burst=1", "--events-qps=0.0001")
+	s, name := newServed(t, "--events-burst=1", "--events-qps=0.0001")
 	s.WaitForEvent(name, "Starting")
 	s.WaitForReconciles(name, 0, 1)
 	s.WaitForQuiet()
-	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	env.NoError(t, err)
 	if len(list.Items) != 1 {
 		t.Errorf("there are %d events about the definition, want 1", len(list.Items))
 	}
@@ -131,13 +126,15 @@ func TestEventsBurst(t *testing.T) {
 
 // TestLease shows that of two processes one works, by metacontroller's lease, and that the other takes over without a write.
 func TestLease(t *testing.T) {
-	s := newStage(t)
-	flags := append([]string{"-v=1", "--leader-election", "--leader-election-resource-lock=leases", "--leader-election-namespace=" + s.Namespace}, manifest...)
+	s := newEnv(t)
+	flags := append([]string{"-v=1", "--leader-election", "--leader-election-resource-lock=leases",
+		"--leader-election-namespace=" + s.Namespace}, manifest...)
 	s.Start(flags...)
-	f := family{kind: composite, version: "v1", method: "InPlace", generated: true}
+	f := family{kind: env.Composite, version: "v1", method: "InPlace", generated: true}
 	s.define("leading", f)
-	s.leaveParent("one", f, "leading", map[string]any{"text": "one", "count": int64(1)})
+	s.createLegacyParent("one", f, "leading", map[string]any{"text": "one", "count": int64(1)})
 	s.WaitFor(env.ConfigMaps, "one-0", nil)
+	notLease := func(r cluster.Request) bool { return r.Resource != "leases" }
 	leases := schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	holder := func(o *unstructured.Unstructured) string { return field(o, "spec", "holderIdentity") }
 	first := holder(s.WaitFor(leases, "metacontroller", nil))
@@ -145,9 +142,7 @@ func TestLease(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), env.Timeout)
 	defer cancel()
 	second, err := s.Cluster.StartLibretto(ctx, flags...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	defer func() {
 		if err := second.Stop(); err != nil {
 			t.Error(err)
@@ -155,22 +150,19 @@ func TestLease(t *testing.T) {
 	}()
 	passes := func() float64 {
 		metrics, err := second.Metrics(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return metrics.Sum("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
+		env.NoError(t, err)
+		return metrics.Sum("libretto_reconcile_total",
+			map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
 	}
 	s.Patch(schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: "things"}, "one", `{"spec": {"count": 2}}`)
 	s.WaitFor(env.ConfigMaps, "one-1", nil)
-	s.settledBut("leases")
+	s.WaitForQuietOf(notLease)
 	if n := passes(); n > 0 {
 		t.Errorf("the second process has made %v passes while the first one leads", n)
 	}
 	mark := s.Mark()
-	if err := s.Libretto().Stop(); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Eventually(t, env.Timeout, func() error {
+	env.NoError(t, s.Libretto().Stop())
+	s.Eventually(func() error {
 		if passes() < 1 {
 			return fmt.Errorf("the second process does not work yet")
 		}
@@ -179,27 +171,9 @@ func TestLease(t *testing.T) {
 	if now := holder(s.WaitFor(leases, "metacontroller", nil)); now == first || now == "" {
 		t.Errorf("the lease is held by %q", now)
 	}
-	s.settledBut("leases")
-	writes := s.hostsWrites(mark).Filter(func(r cluster.Request) bool { return r.Resource != "leases" })
+	s.WaitForQuietOf(notLease)
+	writes := s.librettosWrites(mark).Filter(func(r cluster.Request) bool { return r.Resource != "leases" })
 	if len(writes) > 0 {
 		t.Errorf("the second process writes where nothing differs:\n%s", writes)
 	}
-}
-
-// settledBut waits until nothing is written any more but objects of a resource.
-func (s *stage) settledBut(resource string) {
-	s.T.Helper()
-	const looks = 15
-	mark, quiet := s.Mark(), 0
-	cluster.Eventually(s.T, env.Timeout, func() error {
-		writes := s.Requests(mark).Writes().Filter(func(r cluster.Request) bool { return r.Resource != resource })
-		if len(writes) > 0 {
-			mark, quiet = s.Mark(), 0
-			return fmt.Errorf("still writing:\n%s", writes)
-		}
-		if quiet++; quiet < looks {
-			return fmt.Errorf("quiet for %d looks", quiet)
-		}
-		return nil
-	})
 }

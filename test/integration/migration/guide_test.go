@@ -22,9 +22,7 @@ var snippet = regexp.MustCompile("(?ms)^```\\w+\n(?:#|//) (\\S+/\\S+)\n(.*?)^```
 func snippets(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "migrate.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	directory := t.TempDir()
 	found := snippet.FindAllStringSubmatch(string(text), -1)
 	if len(found) != 12 {
@@ -32,12 +30,8 @@ func snippets(t *testing.T) string {
 	}
 	for _, file := range found {
 		name := filepath.Join(directory, file[1])
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(file[2]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		env.NoError(t, os.WriteFile(name, []byte(file[2]), 0o600))
 	}
 	return directory
 }
@@ -82,21 +76,11 @@ func TestGuide(t *testing.T) {
 {apiVersion: ctl.example.com/v1, kind: Team, metadata: {name: red}, spec: {}}
 ---
 {apiVersion: ctl.example.com/v1, kind: Office, metadata: {name: all}, spec: {selector: {}}}`)
-	holds := func(w *env.Env, resource schema.GroupVersionResource, name, want string, path ...string) {
-		t.Helper()
-		w.WaitFor(resource, name, func(o *unstructured.Unstructured) error {
-			if got, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...); fmt.Sprint(got) != want {
-				return fmt.Errorf("%s of %s is %v, want %s", strings.Join(path, "."), name, got, want)
-			}
-			return nil
-		})
-	}
-	holds(w, env.ConfigMaps, "hello", "Hello, world!", "data", "text")
-	holds(w, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "greetings"}, "hello", "1", "status", "texts")
-	holds(w, env.ConfigMaps, "home", "<title>Home</title>", "data", "index.html")
-	holds(w, env.ConfigMaps, "home", "made with care", "data", "footer")
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	holds(w.ClusterScope(), namespaces, w.Namespace+"-red", "red", "metadata", "labels", "team")
+	w.WaitFor(env.ConfigMaps, "hello", env.HasField("Hello, world!", "data", "text"))
+	w.WaitFor(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "greetings"}, "hello", env.HasField("1", "status", "texts"))
+	w.WaitFor(env.ConfigMaps, "home", env.HasField("<title>Home</title>", "data", "index.html"))
+	w.WaitFor(env.ConfigMaps, "home", env.HasField("made with care", "data", "footer"))
+	w.ClusterScope().WaitFor(env.Namespaces, w.Namespace+"-red", env.HasField("red", "metadata", "labels", "team"))
 }
 
 // TestNameSuffix shows what docs/migrate.md says of kustomize: with a suffix on its name, a
@@ -105,21 +89,15 @@ func TestNameSuffix(t *testing.T) {
 	directory := filepath.Join(snippets(t), "greetings")
 	name := filepath.Join(directory, "kustomization.yaml")
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	const reference = "configurations: [references.yaml]\n"
 	suffixed := strings.Replace(string(text), "disableNameSuffixHash: true", "", 1) + reference
 	references := "nameReference:\n- kind: ConfigMap\n  version: v1\n  fieldSpecs:\n  - {kind: CompositeController, path: spec/scriptSources/configMap/name}\n"
 	for name, content := range map[string]string{name: suffixed, filepath.Join(directory, "references.yaml"): references} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		env.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	built, err := cluster.Get(t).Kubectl(t.Context(), "kustomize", directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	if !strings.Contains(built, "name: greetings-hooks-") || !strings.Contains(built, "      name: greetings-hooks\n") {
 		t.Errorf("kustomize has learnt to follow the reference: correct docs/migrate.md\n%s", built)
 	}

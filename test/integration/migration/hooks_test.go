@@ -60,10 +60,10 @@ func (h *hooks) answer(path string, parent *unstructured.Unstructured, q request
 	case "/decorator/finalize":
 		return map[string]any{"attachments": []any{}, "finalized": true}
 	case "/composite/sync":
-		return map[string]any{"status": statusOf(parent), "children": h.wanted(parent, shared)}
+		return map[string]any{"status": statusOf(parent), "children": h.desired(parent, shared)}
 	default:
 		labels, annotations := decoration(parent)
-		return map[string]any{"labels": labels, "annotations": annotations, "attachments": h.wanted(parent, shared)}
+		return map[string]any{"labels": labels, "annotations": annotations, "attachments": h.desired(parent, shared)}
 	}
 }
 
@@ -84,7 +84,7 @@ func decoration(parent *unstructured.Unstructured) (labels, annotations map[stri
 }
 
 // wanted are the children of a parent. Those of one in a namespace are in it too, which goes without saying.
-func (h *hooks) wanted(parent *unstructured.Unstructured, shared string) []any {
+func (h *hooks) desired(parent *unstructured.Unstructured, shared string) []any {
 	name, text := parent.GetName(), field(parent, "spec", "text")
 	metadata := func(suffix string) map[string]any {
 		m := map[string]any{"name": name + suffix}
@@ -99,7 +99,8 @@ func (h *hooks) wanted(parent *unstructured.Unstructured, shared string) []any {
 	if count, found, _ := unstructured.NestedInt64(parent.Object, "spec", "count"); found {
 		var all []any
 		for n := range count {
-			all = append(all, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(fmt.Sprint("-", n)), "data": map[string]any{"text": text}})
+			all = append(all, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(fmt.Sprint("-", n)),
+				"data": map[string]any{"text": text}})
 		}
 		return all
 	}
@@ -109,13 +110,15 @@ func (h *hooks) wanted(parent *unstructured.Unstructured, shared string) []any {
 	}
 	pod := map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"app": name}},
-		"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/" + text, "ports": []any{map[string]any{"containerPort": int64(80)}}}}},
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "example.com/" + text,
+			"ports": []any{map[string]any{"containerPort": int64(80)}}}}},
 	}
 	return []any{
 		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(""), "data": data},
 		map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": metadata(""), "spec": map[string]any{
 			"selector": map[string]any{"app": name}, "ports": []any{
-				map[string]any{"name": "tcp", "port": int64(53), "protocol": "TCP"}, map[string]any{"name": "udp", "port": int64(53), "protocol": "UDP"},
+				map[string]any{"name": "tcp", "port": int64(53), "protocol": "TCP"},
+				map[string]any{"name": "udp", "port": int64(53), "protocol": "UDP"},
 			}}},
 		map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata(""), "spec": map[string]any{
 			"replicas": int64(0), "selector": map[string]any{"matchLabels": map[string]any{"app": name}}, "template": pod,

@@ -38,7 +38,8 @@ func TestMatrix(t *testing.T) {
 // code returns a short name of a cell.
 func (c cell) code() string {
 	code := map[bool]string{false: "n", true: "c"}
-	return code[c.clusterParent] + code[c.clusterChild] + map[string]string{recreate: "r", inPlace: "i"}[c.method] + map[bool]string{true: "s"}[c.serverSide]
+	return code[c.clusterParent] + code[c.clusterChild] + map[string]string{recreate: "r",
+		inPlace: "i"}[c.method] + map[bool]string{true: "s"}[c.serverSide]
 }
 
 func oneByOne(d *definition) {

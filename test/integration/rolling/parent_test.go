@@ -50,7 +50,8 @@ type spec struct {
 
 // newParent returns a parent that does not exist yet, and that is deleted at the end of the test.
 func (d *definition) newParent(name string) *parent {
-	c := &parent{definition: d, name: d.suffix + "-" + name, parentScope: objectsOf(d.Env, d.parentKind(), d.clusterParent), childScope: objectsOf(d.Env, d.childKind(), d.clusterChild)}
+	c := &parent{definition: d, name: d.suffix + "-" + name, parentScope: objectsOf(d.Env, d.parentKind(), d.clusterParent),
+		childScope: objectsOf(d.Env, d.childKind(), d.clusterChild)}
 	d.T.Cleanup(func() { d.Delete(c.parentScope.resource, c.parentScope.Namespace, c.name) })
 	return c
 }
@@ -141,7 +142,8 @@ func (c *parent) child(n int) *unstructured.Unstructured {
 func (c *parent) patchReady(child *unstructured.Unstructured, ready, manager string) error {
 	patch := fmt.Sprintf(`{"metadata": {"resourceVersion": %q}, "status": {"observedGeneration": %d, "conditions": [{"type": "Ready", "status": %q}]}}`,
 		child.GetResourceVersion(), child.GetGeneration(), ready)
-	_, err := c.childScope.In(c.childScope.resource).Patch(c.T.Context(), child.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, "status")
+	_, err := c.childScope.In(c.childScope.resource).Patch(c.T.Context(), child.GetName(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: manager}, "status")
 	return err
 }
 

@@ -48,7 +48,8 @@ func cells() []cell {
 func (c cell) String() string {
 	scope := map[bool]string{false: "namespaced", true: "cluster"}
 	served := map[bool]string{true: "-served"}
-	return fmt.Sprintf("%s-parent-%s-child-%s%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method), served[c.serverSide])
+	return fmt.Sprintf("%s-parent-%s-child-%s%s", scope[c.clusterParent], scope[c.clusterChild], strings.ToLower(c.method),
+		served[c.serverSide])
 }
 
 // strategy returns how children are written.
@@ -68,7 +69,8 @@ func newEnvWithoutLibretto(t *testing.T) *env.Env {
 	t.Helper()
 	e := env.New(t)
 	var crds []*unstructured.Unstructured
-	for kind, scope := range map[string]string{"Set": "Namespaced", "GlobalSet": "Cluster", "Replica": "Namespaced", "GlobalReplica": "Cluster"} {
+	for kind, scope := range map[string]string{"Set": "Namespaced", "GlobalSet": "Cluster", "Replica": "Namespaced",
+		"GlobalReplica": "Cluster"} {
 		crds = append(crds, e.Parse(env.CRD(e.Group, kind, scope)))
 	}
 	env.NoError(t, e.Cluster.Apply(t.Context(), e.Namespace, crds...))

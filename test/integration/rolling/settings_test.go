@@ -184,7 +184,8 @@ func history(limit int) func(*definition) {
 			c.updateVersion(version)
 			c.waitForRollout()
 			if again := c.revisions()[name]; name != c.latest() || again.GetUID() != before.GetUID() {
-				d.T.Errorf("going back to %s makes revision %s with UID %s, want %s with %s as before", version, c.latest(), again.GetUID(), name, before.GetUID())
+				d.T.Errorf("going back to %s makes revision %s with UID %s, want %s with %s as before", version, c.latest(), again.GetUID(), name,
+					before.GetUID())
 			}
 		}
 		c.expectQuiet()

@@ -72,7 +72,8 @@ func (d *definition) createLegacy(name, prefix string, versions ...string) *pare
 	for version, names := range of {
 		c.createLegacyRevision(version, names)
 	}
-	condition := map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision", "message": "latest ControllerRevision: " + c.latest()}
+	condition := map[string]any{"type": "Updated", "status": "True", "reason": "OnLatestRevision",
+		"message": "latest ControllerRevision: " + c.latest()}
 	if len(of) > 1 {
 		condition = map[string]any{"type": "Updated", "status": "False", "reason": "RolloutWaiting", "message": "missing child"}
 	}

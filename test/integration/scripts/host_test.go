@@ -7,42 +7,28 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// kept are the ControllerRevisions that hold scripts.
-var kept = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
-
-// host is a world with a custom resource Thing, and a libretto process that hosts only this test's definitions.
-type host struct {
-	*env.Env
-	things schema.GroupVersionResource
-	flags  []string
+// start runs a libretto that hosts only this test's definitions.
+func start(e *env.Env, flags ...string) {
+	e.T.Helper()
+	e.Start(append([]string{"--target-label-selector=test=" + e.Namespace, "--namespace=" + e.Namespace}, flags...)...)
 }
 
-func newHost(t *testing.T, flags ...string) *host {
+// newRunning returns an Env that has Things and runs libretto as start does.
+func newRunning(t *testing.T, flags ...string) *env.Env {
 	t.Helper()
-	w := env.New(t)
-	h := &host{Env: w, things: schema.GroupVersionResource{Group: w.Group, Version: "v1", Resource: "things"}}
-	h.flags = append([]string{"--target-label-selector=test=" + w.Namespace, "--namespace=" + w.Namespace}, flags...)
-	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))
-	return h
+	e := env.NewWithThings(t)
+	start(e, flags...)
+	return e
 }
 
-// begin starts libretto.
-func (h *host) begin() *host {
-	h.T.Helper()
-	h.Start(h.flags...)
-	return h
-}
-
-// configMap applies a ConfigMap with files; given are keys and texts in turn.
-func (h *host) configMap(name string, keysAndTexts ...string) {
-	h.T.Helper()
-	h.ApplyObject(configMap(name, keysAndTexts...))
+// applyFiles applies a ConfigMap with files, given as keys and texts in turn.
+func applyFiles(e *env.Env, name string, keysAndTexts ...string) {
+	e.T.Helper()
+	e.ApplyObject(configMap(name, keysAndTexts...))
 }
 
 func configMap(name string, keysAndTexts ...string) *unstructured.Unstructured {
@@ -55,11 +41,11 @@ func configMap(name string, keysAndTexts ...string) *unstructured.Unstructured {
 	}}
 }
 
-// define applies a CompositeController of Things whose sync hook is sync.js of those sources, and gives its name.
-func (h *host) define(suffix string, sources ...string) string {
-	h.T.Helper()
-	name := h.Namespace + suffix
-	h.Apply(fmt.Sprintf(`
+// define applies a CompositeController of Things whose sync hook is sync.js of the sources, and returns its name.
+func define(e *env.Env, suffix string, sources ...string) string {
+	e.T.Helper()
+	name := e.Namespace + suffix
+	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: CompositeController
 metadata: {name: %s, labels: {test: %s}}
@@ -68,36 +54,26 @@ spec:
   parentResource: {apiVersion: %s/v1, resource: things, labelSelector: {matchExpressions: [{key: not%s, operator: DoesNotExist}]}}
   scriptSources: [%s]
   hooks: {sync: {version: v2, script: {path: sync.js}}}
-`, name, h.Namespace, h.Group, suffix, strings.Join(sources, ", ")))
+`, name, e.Namespace, e.Group, suffix, strings.Join(sources, ", ")))
 	return name
 }
 
-// from is a source: a ConfigMap of the test's namespace.
-func (h *host) from(name string) string {
-	return fmt.Sprintf("{configMap: {namespace: %s, name: %s}}", h.Namespace, name)
+// source returns a script source: a ConfigMap of the test's namespace.
+func source(e *env.Env, name string) string {
+	return fmt.Sprintf("{configMap: {namespace: %s, name: %s}}", e.Namespace, name)
 }
 
-// saying is a script that says text in the status.
-func saying(text any) string {
+// scriptSaying returns a script that writes text to status.said.
+func scriptSaying(text any) string {
 	return fmt.Sprintf("export function sync() {\n  return {status: {said: \"%v\"}, children: []};\n}\n", text)
 }
 
 const broken = "export function sync() {\n  return );\n}\n"
 
-func (h *host) thing(name string) {
-	h.T.Helper()
-	h.Apply(fmt.Sprintf("{apiVersion: %s/v1, kind: Thing, metadata: {name: %s}, spec: {}}", h.Group, name))
-}
-
-// says waits until a Thing has said text.
-func (h *host) says(name string, text any) {
-	h.T.Helper()
-	h.WaitFor(h.things, name, func(o *unstructured.Unstructured) error {
-		if got := said(o); got != fmt.Sprint(text) {
-			return fmt.Errorf("%s said %q, want %v", name, got, text)
-		}
-		return nil
-	})
+// waitForSaid waits until a Thing's status.said is text.
+func waitForSaid(e *env.Env, name string, text any) {
+	e.T.Helper()
+	e.WaitFor(e.Things(), name, env.HasSaid(text))
 }
 
 func said(o *unstructured.Unstructured) string {
@@ -105,23 +81,21 @@ func said(o *unstructured.Unstructured) string {
 	return text
 }
 
-// serving is the revision in a definition's status.
-func (h *host) serving(definition string) string {
-	h.T.Helper()
-	object, err := h.Cluster.Dynamic().Resource(env.CompositeControllers).Get(h.T.Context(), definition, metav1.GetOptions{})
-	if err != nil {
-		h.T.Fatal(err)
-	}
+// scriptRevision returns the revision in a definition's status.
+func scriptRevision(e *env.Env, definition string) string {
+	e.T.Helper()
+	object, err := e.Cluster.Dynamic().Resource(env.CompositeControllers).Get(e.T.Context(), definition, metav1.GetOptions{})
+	e.NoError(err)
 	revision, _, _ := unstructured.NestedString(object.Object, "status", "scriptRevision")
 	return revision
 }
 
-// reloaded waits until a definition's status tells of another revision than before, and gives that.
-func (h *host) reloaded(definition, before string) string {
-	h.T.Helper()
+// waitForReload waits until a definition's status has another revision than before, and returns it.
+func waitForReload(e *env.Env, definition, before string) string {
+	e.T.Helper()
 	var now string
-	cluster.Eventually(h.T, env.Timeout, func() error {
-		if now = h.serving(definition); now == "" || now == before {
+	e.Eventually(func() error {
+		if now = scriptRevision(e, definition); now == "" || now == before {
 			return fmt.Errorf("%s serves revision %q, want another one than %q", definition, now, before)
 		}
 		return nil
@@ -129,23 +103,13 @@ func (h *host) reloaded(definition, before string) string {
 	return now
 }
 
-// metric reads a figure of libretto's.
-func (h *host) metric(name string, labels map[string]string) float64 {
-	h.T.Helper()
-	metrics, err := h.Libretto().Metrics(h.T.Context())
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	return metrics.Sum(name, labels)
-}
-
-// keeps waits until a definition's serving revision is kept.
-func (h *host) keeps(definition string) *unstructured.Unstructured {
-	h.T.Helper()
+// waitUntilArchived waits until the ControllerRevision of a definition's serving scripts exists, and returns it.
+func waitUntilArchived(e *env.Env, definition string) *unstructured.Unstructured {
+	e.T.Helper()
 	var found *unstructured.Unstructured
-	cluster.Eventually(h.T, env.Timeout, func() error {
-		name := "composite-" + definition + "-" + h.serving(definition)
-		if found = h.Get(kept, name); found == nil {
+	e.Eventually(func() error {
+		name := "composite-" + definition + "-" + scriptRevision(e, definition)
+		if found = e.Get(env.ScriptRevisions, name); found == nil {
 			return fmt.Errorf("no ControllerRevision %s", name)
 		}
 		return nil

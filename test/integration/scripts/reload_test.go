@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
-func (f *fixture) missing() string {
-	return fmt.Sprintf("ConfigMap %s/hooks: not found: create it, or correct the name in scriptSources", f.namespace)
+func (f *libraryEnv) missing() string {
+	return fmt.Sprintf("ConfigMap %s/hooks: not found: create it, or correct the name in scriptSources", f.Namespace)
 }
 
 // tries is how often an edit may be late before that is no longer put down to what else the machine does.
@@ -24,7 +22,7 @@ const tries = 3
 
 // An edit serves within a second, which is measured from before it is sent.
 func TestEdit(t *testing.T) {
-	f := setUp(t, cluster.Get(t).Namespace(t), unchanged)
+	f := newLibraryEnv(env.New(t), unchanged)
 	f.create(script(0))
 	changes := make(chan struct{}, 100)
 	tree := f.open(func() { changes <- struct{}{} })
@@ -57,7 +55,7 @@ func TestEdit(t *testing.T) {
 }
 
 func TestBurst(t *testing.T) {
-	f := setUp(t, cluster.Get(t).Namespace(t), unchanged)
+	f := newLibraryEnv(env.New(t), unchanged)
 	f.create(script(0))
 	tree := f.open(func() {})
 	start := time.Now()
@@ -65,61 +63,59 @@ func TestBurst(t *testing.T) {
 		f.edit(script(i + 1))
 	}
 	sent := time.Since(start)
-	f.serves(tree, 200, "")
+	f.waitForAnswer(tree, 200, "")
 	t.Logf("200 edits sent in %s cost %d compilations", sent, f.engine.compiled.Load())
 }
 
 func TestBadEdit(t *testing.T) {
-	f := setUp(t, cluster.Get(t).Namespace(t), unchanged)
+	f := newLibraryEnv(env.New(t), unchanged)
 	f.create(script(1))
 	tree := f.open(func() {})
-	f.serves(tree, 1, "")
+	f.waitForAnswer(tree, 1, "")
 	f.edit("export function sync(request) {\n  return );\n}\n")
-	f.serves(tree, 1, fmt.Sprintf("ConfigMap %s/hooks: sync.js:2:10: Unexpected \")\"", f.namespace))
+	f.waitForAnswer(tree, 1, fmt.Sprintf("ConfigMap %s/hooks: sync.js:2:10: Unexpected \")\"", f.Namespace))
 	f.edit(script(2))
-	f.serves(tree, 2, "")
+	f.waitForAnswer(tree, 2, "")
 }
 
 // What leaves the files as they are makes no new revision, and nothing is compiled for it.
 func TestSameContent(t *testing.T) {
-	f := setUp(t, cluster.Get(t).Namespace(t), unchanged)
+	f := newLibraryEnv(env.New(t), unchanged)
 	f.create(script(1))
 	tree := f.open(func() {})
-	f.serves(tree, 1, "")
+	f.waitForAnswer(tree, 1, "")
 	before := tree.Current()
 	f.label("once")
-	f.remove()
-	f.serves(tree, 1, f.missing())
+	f.Delete(env.ConfigMaps, f.Namespace, "hooks")
+	f.waitForAnswer(tree, 1, f.missing())
 	f.create(script(1))
-	f.serves(tree, 1, "")
+	f.waitForAnswer(tree, 1, "")
 	f.label("twice")
 	if tree.Current() != before {
 		t.Errorf("revision %s after %s, want the same", tree.Current().ID, before.ID)
 	}
 	f.edit(script(2))
-	f.serves(tree, 2, "")
+	f.waitForAnswer(tree, 2, "")
 	if diff := cmp.Diff(int64(2), f.engine.compiled.Load()); diff != "" {
 		t.Errorf("compilations: -want, +got:\n%s", diff)
 	}
 }
 
 func TestLateNamespace(t *testing.T) {
-	f := setUp(t, "late-"+cluster.Get(t).Namespace(t), unchanged)
+	e := env.New(t)
+	f := newLibraryEnv(e.InNamespace(e.Namespace+"-late"), unchanged)
 	tree := f.open(func() {})
-	f.says(tree, f.missing())
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	if _, err := f.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.waitForMessage(tree, f.missing())
+	f.Apply(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", f.Namespace))
 	f.create(script(1))
-	f.serves(tree, 1, "")
+	f.waitForAnswer(tree, 1, "")
 }
 
 // Two trees that name one ConfigMap watch it once, by its name, and the watch ends with the second of them.
 func TestOneWatch(t *testing.T) {
 	c := cluster.Get(t)
 	const agent = "libretto-one-watch"
-	f := setUp(t, c.Namespace(t), func(config *rest.Config) { config.UserAgent = agent })
+	f := newLibraryEnv(env.New(t), func(config *rest.Config) { config.UserAgent = agent })
 	f.create(script(1))
 	expect := func(reason string, want int) {
 		t.Helper()
@@ -135,12 +131,12 @@ func TestOneWatch(t *testing.T) {
 		})
 	}
 	first, second := f.open(func() {}), f.open(func() {})
-	f.serves(first, 1, "")
-	f.serves(second, 1, "")
+	f.waitForAnswer(first, 1, "")
+	f.waitForAnswer(second, 1, "")
 	expect("two trees name the ConfigMap", 1)
 	first.Close()
 	f.edit(script(2))
-	f.serves(second, 2, "")
+	f.waitForAnswer(second, 2, "")
 	expect("one tree is left", 1)
 	second.Close()
 	expect("no tree is left", 0)
@@ -149,25 +145,21 @@ func TestOneWatch(t *testing.T) {
 // The right to see the one ConfigMap is enough, and may be given later.
 func TestNarrowRights(t *testing.T) {
 	const user = "narrow"
-	f := setUp(t, cluster.Get(t).Namespace(t), func(config *rest.Config) { config.Impersonate.UserName = user })
+	f := newLibraryEnv(env.New(t), func(config *rest.Config) { config.Impersonate.UserName = user })
 	f.create(script(1))
 	tree := f.open(func() {})
-	f.says(tree, fmt.Sprintf(`ConfigMap %s/hooks: configmaps "hooks" is forbidden: User %q cannot watch resource "configmaps" in API group "" in the namespace %q`,
-		f.namespace, user, f.namespace))
-	meta := metav1.ObjectMeta{Name: user}
-	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"hooks"}, Verbs: []string{"list", "watch"},
-	}}}
-	if _, err := f.client.RbacV1().Roles(f.namespace).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	if _, err := f.client.RbacV1().RoleBindings(f.namespace).Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f.serves(tree, 1, "")
+	f.waitForMessage(tree, fmt.Sprintf(`ConfigMap %s/hooks: configmaps "hooks" is forbidden: User %q cannot watch resource "configmaps" in API group "" in the namespace %q`,
+		f.Namespace, user, f.Namespace))
+	f.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: %[1]s}
+rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [hooks], verbs: [list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, user))
+	f.waitForAnswer(tree, 1, "")
 }

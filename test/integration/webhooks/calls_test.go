@@ -34,9 +34,11 @@ func TestEtag(t *testing.T) {
 			w.WriteHeader(map[string]int{"a": http.StatusNotModified, "b": http.StatusPreconditionFailed}[name])
 			return
 		}
-		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "%d"}}]}`, name, version.Load())
+		fmt.Fprintf(w, `{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"value": "%d"}}]}`, name,
+			version.Load())
 	})
-	define(e, "etag", fmt.Sprintf("{webhook: {url: %q, etag: {enabled: true, cacheTimeoutSeconds: 60}}}", server.URL), "resyncPeriodSeconds: 1")
+	define(e, "etag", fmt.Sprintf("{webhook: {url: %q, etag: {enabled: true, cacheTimeoutSeconds: 60}}}", server.URL),
+		"resyncPeriodSeconds: 1")
 	applyThing(e, "etag", "a")
 	applyThing(e, "etag", "b")
 	for n := range int64(3) {
@@ -64,8 +66,9 @@ func TestRetryAfter(t *testing.T) {
 		told    bool // by an event
 		atLeast time.Duration
 	}{
-		"seconds":     {status: 429, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
-		"date":        {status: 429, header: func() string { return time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat) }, atLeast: 1900 * time.Millisecond},
+		"seconds": {status: 429, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
+		"date": {status: 429, header: func() string { return time.Now().Add(3 * time.Second).UTC().Format(http.TimeFormat) },
+			atLeast: 1900 * time.Millisecond},
 		"unavailable": {status: 503, header: func() string { return "2" }, atLeast: 1900 * time.Millisecond},
 		"past":        {status: 429, header: func() string { return time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat) }, told: true},
 		"silent":      {status: 429, header: func() string { return "" }, told: true},
@@ -144,7 +147,8 @@ func TestService(t *testing.T) {
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	e := env.NewRunning(t)
-	for name, service := range map[string]string{"port": "{name: hooks, namespace: prod, port: 8080}", "standard": "{name: hooks, namespace: prod}"} {
+	for name, service := range map[string]string{"port": "{name: hooks, namespace: prod, port: 8080}",
+		"standard": "{name: hooks, namespace: prod}"} {
 		define(e, name, fmt.Sprintf("{webhook: {service: %s, path: %s}}", service, env.Quote("/"+name+"?a=b")), "")
 		applyThing(e, name, name)
 		waitForValue(e, name, "yes")
@@ -178,27 +182,32 @@ func TestTroubles(t *testing.T) {
 		more   string // of the webhook
 		told   string
 	}{
-		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
-		}, told: "redirected to another server, " + stranger.URL},
-		"loop":     {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) }, told: "more than 5 redirects"},
+		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, 307) },
+			told: "redirected to another server, " + stranger.URL},
+		"loop": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) },
+			told: "more than 5 redirects"},
 		"stranger": {edit: plain, answer: wanting("no"), told: "in caBundle"},
 		"html":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") }, told: "looks like HTML"},
-		"created":  {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, `{"children": []}`) }, told: "answered 201 Created"},
-		"error":    {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", 500) }, told: "answered 500 Internal Server Error: boom"},
-		"slow":     {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, more: ", timeout: 300ms", told: "HookTimedOut: sync hook: "},
-		"no-list":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }, told: "HookResponseInvalid: sync hook: children: is required"},
+		"created": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, `{"children": []}`) },
+			told: "answered 201 Created"},
+		"error": {answer: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", 500) },
+			told: "answered 500 Internal Server Error: boom"},
+		"slow": {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, more: ", timeout: 300ms",
+			told: "HookTimedOut: sync hook: "},
+		"no-list": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) },
+			told: "HookResponseInvalid: sync hook: children: is required"},
 		"misspelt": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"Children": []}`) }, told: `(there is "Children")`},
-		"doubled":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "children": []}`) }, more: ", responseUnMarshallMode: strict", told: `duplicate field "children"`},
-		"unknown":  {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "kids": []}`) }, more: ", responseUnMarshallMode: strict", told: "kids: is no field"},
+		"doubled": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "children": []}`) },
+			more: ", responseUnMarshallMode: strict", told: `duplicate field "children"`},
+		"unknown": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"children": [], "kids": []}`) },
+			more: ", responseUnMarshallMode: strict", told: "kids: is no field"},
 		"half": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"children": []}`)
 		}, told: "the response ended after 16 bytes"},
 		"unasked": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }, told: "it was not sent If-None-Match"},
-		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`"` + strings.Repeat("x", 9<<20) + `"`))
-		}, told: "HookLimitExceeded: sync hook: "},
+		"too-large": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, "%q", strings.Repeat("x", 9<<20)) },
+			told: "HookLimitExceeded: sync hook: "},
 	}
 	t.Cleanup(func() {
 		if n := stranger.called(); n != 0 {
@@ -209,11 +218,7 @@ func TestTroubles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := e.WithT(t)
-			server := serve(t, nil)
-			target := server
-			if c.edit != nil {
-				target = serve(t, c.edit)
-			}
+			target := serve(t, c.edit)
 			target.says(c.answer)
 			// The child is there from before, by a server that answers as it should.
 			define(e, name, webhook(serve(t, nil).URL), "")

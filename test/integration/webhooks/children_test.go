@@ -13,7 +13,8 @@ import (
 )
 
 // answering answers a parent and its ConfigMaps with what the status says and the name of the ConfigMap that is wanted.
-func answering(answer func(parent *unstructured.Unstructured, children map[string]unstructured.Unstructured) (said, child string)) http.HandlerFunc {
+func answering(answer func(parent *unstructured.Unstructured, children map[string]unstructured.Unstructured) (said,
+	child string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var request struct {
 			Parent   unstructured.Unstructured

@@ -59,64 +59,73 @@ func TestCredentials(t *testing.T) {
 		name, password, ok := r.BasicAuth()
 		return ok && name == "me" && password == "open"
 	})
-	cases := map[string]struct {
-		edit   func(*httptest.Server)
-		answer http.HandlerFunc
-		// given are the credentials; AUTHORITY stands for the server's certificate.
-		given string
-		// refused is what the event says, and "" if it goes well.
-		refused string
-	}{
-		"inline":      {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
-		"secret-ca":   {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
-		"configmap":   {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
-		"no-ca":       {edit: plain, answer: wanting("yes"), given: "authorization: {secretRef: " + keyed("token", "token") + "}", refused: "in caBundle"},
-		"bearer":      {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("token", "token") + "}"},
+	cases := map[string]credentialsCase{
+		"inline":    {edit: plain, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}"},
+		"secret-ca": {edit: plain, answer: wanting("yes"), given: "caBundle: {secretRef: " + ref("ca-secret-ca") + "}"},
+		"configmap": {edit: plain, answer: wanting("yes"), given: "caBundle: {configMapRef: " + keyed("ca-configmap", "bundle") + "}"},
+		"no-ca": {edit: plain, answer: wanting("yes"), given: "authorization: {secretRef: " + keyed("token", "token") + "}",
+			refused: "in caBundle"},
+		"bearer": {edit: plain, answer: bearer("right"),
+			given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("token", "token") + "}"},
 		"wrong-token": {edit: plain, answer: bearer("right"), given: "caBundle: {inline: AUTHORITY}, authorization: {secretRef: " + keyed("wrong", "token") + "}", refused: "answered 401 Unauthorized: who are you?"},
 		"basic":       {edit: plain, answer: login, given: "caBundle: {inline: AUTHORITY}, basicAuth: {secretRef: " + ref("login") + "}"},
-		"client":      {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}, clientTLS: {secretRef: " + ref("client") + "}"},
-		"no-client":   {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}", refused: "give the right one in clientTLS"},
+		"client": {edit: showing, answer: wanting("yes"),
+			given: "caBundle: {inline: AUTHORITY}, clientTLS: {secretRef: " + ref("client") + "}"},
+		"no-client": {edit: showing, answer: wanting("yes"), given: "caBundle: {inline: AUTHORITY}",
+			refused: "give the right one in clientTLS"},
 		"without-tls": {answer: bearer("right"), given: "authorization: {secretRef: " + keyed("token", "token") + "}"},
 	}
 	for name, c := range cases {
-		for where, of := range map[string]func(url, given string) (hook, more string){
-			"webhook": func(url, given string) (string, string) {
-				return fmt.Sprintf("{webhook: {url: %q, %s}}", url, given), ""
-			},
-			"host": func(url, given string) (string, string) {
-				host := strings.SplitN(url, "//", 2)[1]
-				return webhook(url + "/sync"), fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
-			},
-		} {
+		for _, where := range []string{"webhook", "host"} {
 			t.Run(name+"-"+where, func(t *testing.T) {
 				t.Parallel()
-				e := e.WithT(t)
-				server := serve(t, c.edit)
-				server.says(c.answer)
-				authority := "x"
-				if c.edit != nil {
-					authority = server.authority()
-				}
-				switch name {
-				case "secret-ca":
-					applySecret(e, "ca-secret-ca", map[string]string{"ca.crt": authority})
-				case "configmap":
-					e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", env.Quote(authority)))
-				}
-				set := name + "-" + where
-				hook, more := of(server.URL, strings.ReplaceAll(c.given, "AUTHORITY", env.Quote(authority)))
-				define(e, set, hook, more)
-				applyThing(e, set, set)
-				if c.refused == "" {
-					waitForValue(e, set, "yes")
-					return
-				}
-				e.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
-				if e.Get(env.ConfigMaps, set) != nil {
-					t.Error("there is a child, though nobody answered")
-				}
+				c.run(e.WithT(t), name, where)
 			})
 		}
+	}
+}
+
+// credentialsCase is a server, and the credentials for it.
+type credentialsCase struct {
+	edit   func(*httptest.Server)
+	answer http.HandlerFunc
+	// given are the credentials. AUTHORITY stands for the server's certificate.
+	given string
+	// refused is a part of the event's message, and empty if the call succeeds.
+	refused string
+}
+
+// run calls a server with credentials given in the webhook, or by host.
+func (c credentialsCase) run(e *env.Env, name, where string) {
+	server := serve(e.T, c.edit)
+	server.says(c.answer)
+	authority := "x"
+	if c.edit != nil {
+		authority = server.authority()
+	}
+	switch name {
+	case "secret-ca":
+		applySecret(e, "ca-secret-ca", map[string]string{"ca.crt": authority})
+	case "configmap":
+		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: ca-configmap}, data: {bundle: %s}}", env.Quote(authority)))
+	}
+	given := strings.ReplaceAll(c.given, "AUTHORITY", env.Quote(authority))
+	hook, more := fmt.Sprintf("{webhook: {url: %q, %s}}", server.URL, given), ""
+	if where == "host" {
+		host := strings.SplitN(server.URL, "//", 2)[1]
+		hook = webhook(server.URL + "/sync")
+		more = fmt.Sprintf("endpointConfigs: [{host: other.example.com, caBundle: {inline: x}}, {host: %q, %s}]", host, given)
+	}
+	set := name + "-" + where
+	define(e, set, hook, more)
+	applyThing(e, set, set)
+	if c.refused == "" {
+		waitForValue(e, set, "yes")
+		return
+	}
+	e.WaitForEvent(set, "SyncError", "HookFailed: sync hook: "+server.URL, c.refused)
+	if e.Get(env.ConfigMaps, set) != nil {
+		e.T.Error("there is a child, though no server answered")
 	}
 }
 
@@ -140,10 +149,12 @@ func TestMissingSecret(t *testing.T) {
 	e := env.NewRunning(t)
 	server := serve(t, nil)
 	server.says(bearer("right"))
-	name := define(e, "late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}", server.URL, e.Namespace), "")
+	name := define(e, "late", fmt.Sprintf("{webhook: {url: %q, authorization: {secretRef: {namespace: %s, name: late, key: token}}}}",
+		server.URL, e.Namespace), "")
 	applyThing(e, "late", "late")
 	e.WaitForCondition(name, "Accepted", "True")
-	e.WaitForCondition(name, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization: Secret "+e.Namespace+"/late is not there: create it")
+	e.WaitForCondition(name, "Ready", "False", "CredentialsNotReady",
+		"spec.hooks.sync.webhook.authorization: Secret "+e.Namespace+"/late is not there: create it")
 	e.WaitForEvent(name, "CredentialsNotReady", "is not there")
 	if n := server.called(); n != 0 {
 		t.Errorf("called %d times without the token", n)
@@ -200,7 +211,8 @@ func TestServiceAccountToken(t *testing.T) {
 	waitForValue(e, "account", "yes")
 
 	own := define(e, "own", hook("caller", audienceOfTheAPIServer(t, e, clientset)), "")
-	e.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ", "is the API server's own")
+	e.WaitForCondition(own, "Ready", "False", "CredentialsNotReady", "spec.hooks.sync.webhook.authorization.serviceAccountToken: audience: ",
+		"is the API server's own")
 	nobody := define(e, "nobody", hook("nobody", "https://hooks.example.com"), "")
 	e.WaitForCondition(nobody, "Ready", "False", "CredentialsNotReady", "ServiceAccount "+e.Namespace+"/nobody is not there: create it")
 }
@@ -208,7 +220,8 @@ func TestServiceAccountToken(t *testing.T) {
 // audienceOfTheAPIServer is what a token without an audience of its own is for.
 func audienceOfTheAPIServer(t *testing.T, e *env.Env, clientset kubernetes.Interface) string {
 	t.Helper()
-	request, err := clientset.CoreV1().ServiceAccounts(e.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := clientset.CoreV1().ServiceAccounts(e.Namespace).CreateToken(t.Context(), "caller", &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	env.NoError(t, err)
 	return request.Spec.Audiences[0]
 }

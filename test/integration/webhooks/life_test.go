@@ -16,7 +16,8 @@ import (
 func decorate(e *env.Env, name, target, hook, more string) string {
 	e.T.Helper()
 	rule := fmt.Sprintf("{apiVersion: %s/v1, resource: things, labelSelector: {matchLabels: {set: %s}}%s}", e.Group, name, target)
-	return e.Define(env.Decorator, "-"+name, "resources: ["+rule+"]", "attachments: ["+env.UpdatedConfigMaps+"]", "hooks: {sync: "+hook+"}", more)
+	return e.Define(env.Decorator, "-"+name, "resources: ["+rule+"]", "attachments: ["+env.UpdatedConfigMaps+"]", "hooks: {sync: "+hook+"}",
+		more)
 }
 
 // attaching answers as wanting does, to env.DecoratorControllers.
@@ -42,8 +43,10 @@ func TestLifeIsTold(t *testing.T) {
 		applyThing(e, strings.TrimPrefix(name, e.Namespace+"-"), name)
 		waitForValue(e, name, "yes")
 		for _, reason := range []string{"Starting", "Started"} {
-			if event := e.WaitForEvent(name, reason, name); event.Type != "Normal" || event.Source.Component != "metacontroller" || event.Namespace != "default" {
-				t.Errorf("event %s is %s of %s in %s, want Normal of metacontroller in default", reason, event.Type, event.Source.Component, event.Namespace)
+			if event := e.WaitForEvent(name, reason, name); event.Type != "Normal" || event.Source.Component != "metacontroller" ||
+				event.Namespace != "default" {
+				t.Errorf("event %s is %s of %s in %s, want Normal of metacontroller in default", reason, event.Type, event.Source.Component,
+					event.Namespace)
 			}
 		}
 		e.ClusterScope().Patch(resource, name, `{"metadata": {"annotations": {"touched": "yes"}}}`)
@@ -60,7 +63,8 @@ func TestLifeIsTold(t *testing.T) {
 // reasons are those of all events on a definition.
 func reasons(e *env.Env, name string) string {
 	e.T.Helper()
-	list, err := e.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(e.T.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+	list, err := e.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(e.T.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
 	e.NoError(err)
 	var all []string
 	for _, event := range list.Items {
@@ -91,7 +95,8 @@ func TestIgnoreStatusChanges(t *testing.T) {
 	both(func(set string) { applyThing(e, set, set) })
 	both(func(set string) { waitForSaid(e, set, "hook") })
 	called := func() int { return server.called() + decorating.called() }
-	for _, change := range []string{`{"metadata": {"labels": {"touched": "yes"}}}`, `{"metadata": {"annotations": {"touched": "yes"}}}`, `{"spec": {"touched": true}}`} {
+	for _, change := range []string{`{"metadata": {"labels": {"touched": "yes"}}}`, `{"metadata": {"annotations": {"touched": "yes"}}}`,
+		`{"spec": {"touched": true}}`} {
 		before := calm(e, called)
 		both(somebody)
 		e.WaitForQuiet()

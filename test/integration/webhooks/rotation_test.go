@@ -22,7 +22,8 @@ func TestAuthorityIsReplaced(t *testing.T) {
 		e.Apply(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: authority}, data: {ca.crt: %s}}", env.Quote(authority)))
 	}
 	trust(stranger)
-	define(e, "authority", fmt.Sprintf("{webhook: {url: %q, caBundle: {configMapRef: {namespace: %s, name: authority}}}}", server.URL, e.Namespace), "resyncPeriodSeconds: 1")
+	define(e, "authority", fmt.Sprintf("{webhook: {url: %q, caBundle: {configMapRef: {namespace: %s, name: authority}}}}", server.URL,
+		e.Namespace), "resyncPeriodSeconds: 1")
 	applyThing(e, "authority", "before")
 	e.WaitForEvent("before", "SyncError", "in caBundle")
 	trust(server.authority())
@@ -45,16 +46,18 @@ func TestRotationUnderLoad(t *testing.T) {
 	e := env.NewRunning(t)
 	t.Run("token", func(t *testing.T) {
 		sent := func(r *http.Request) string { return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") }
-		rotateUnderLoad(e.WithT(t), "token", plain, sent, "authorization: {secretRef: {namespace: %s, name: token, key: token}}", func(n int) map[string]string {
-			return map[string]string{"token": fmt.Sprint("token-", n)}
-		})
+		rotateUnderLoad(e.WithT(t), "token", plain, sent, "authorization: {secretRef: {namespace: %s, name: token, key: token}}",
+			func(n int) map[string]string {
+				return map[string]string{"token": fmt.Sprint("token-", n)}
+			})
 	})
 	t.Run("certificate", func(t *testing.T) {
 		sent := func(r *http.Request) string { return r.TLS.PeerCertificates[0].Subject.CommonName }
-		rotateUnderLoad(e.WithT(t), "certificate", showing, sent, "clientTLS: {secretRef: {namespace: %s, name: certificate}}", func(n int) map[string]string {
-			certificate, key := clientCertificate(t, fmt.Sprint("token-", n))
-			return map[string]string{"tls.crt": certificate, "tls.key": key}
-		})
+		rotateUnderLoad(e.WithT(t), "certificate", showing, sent, "clientTLS: {secretRef: {namespace: %s, name: certificate}}",
+			func(n int) map[string]string {
+				certificate, key := clientCertificate(t, fmt.Sprint("token-", n))
+				return map[string]string{"tls.crt": certificate, "tls.key": key}
+			})
 	})
 }
 
@@ -69,7 +72,8 @@ func newest(largest *atomic.Int64, seen int64) int64 {
 }
 
 // rotateUnderLoad rotates the Secret of that name, whose n-th content is data(n). The server is shown token-<n>.
-func rotateUnderLoad(e *env.Env, name string, edit func(*httptest.Server), shown func(*http.Request) string, given string, data func(n int) map[string]string) {
+func rotateUnderLoad(e *env.Env, name string, edit func(*httptest.Server), shown func(*http.Request) string, given string,
+	data func(n int) map[string]string) {
 	e.T.Helper()
 	const parents, rotations, callsBetween = 20, 5, 100
 	var valid atomic.Int64
@@ -84,7 +88,8 @@ func rotateUnderLoad(e *env.Env, name string, edit func(*httptest.Server), shown
 		fmt.Fprint(w, `{"children": [], "resyncAfterSeconds": 0.1}`)
 	})
 	applySecret(e, name, data(1))
-	definition := define(e, name, fmt.Sprintf("{webhook: {url: %q, caBundle: {inline: %s}, %s}}", server.URL, env.Quote(server.authority()), fmt.Sprintf(given, e.Namespace)), "")
+	definition := define(e, name, fmt.Sprintf("{webhook: {url: %q, caBundle: {inline: %s}, %s}}", server.URL, env.Quote(server.authority()),
+		fmt.Sprintf(given, e.Namespace)), "")
 	for n := range parents {
 		applyThing(e, name, fmt.Sprint(name, "-", n))
 	}

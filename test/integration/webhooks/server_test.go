@@ -29,11 +29,12 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // the spec, and returns its name.
 func define(e *env.Env, name, hook, more string) string {
 	e.T.Helper()
-	return e.Define(env.Composite, "-"+name, "generateSelector: true", e.Parent("things", name), env.UpdatedChildren, "hooks: {sync: "+hook+"}", more)
+	return e.Define(env.Composite, "-"+name, "generateSelector: true", e.Parent("things", name), env.UpdatedChildren,
+		"hooks: {sync: "+hook+"}", more)
 }
 
 // webhook returns the hook of a URL.
-func webhook(url string) string { return webhook(url) }
+func webhook(url string) string { return fmt.Sprintf("{webhook: {url: %q}}", url) }
 
 // applyThing applies a Thing for the definition of that name.
 func applyThing(e *env.Env, set, name string) {

@@ -19,48 +19,48 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-const somebodyElses = "example.com/holds"
+const otherFinalizer = "example.com/holds"
 
-// truthStage is a stage whose webhooks note who was asked about whom.
-type truthStage struct {
+// truthEnv is an Env whose webhooks record their calls by parent.
+type truthEnv struct {
 	*env.Env
 	server *server
 	calls  *calls
 }
 
-// calls are the hooks that were called, by parent.
+// calls has the hooks that were called, by parent.
 type calls struct {
 	mu sync.Mutex
 	of map[string][]string
 }
 
-// newTruthStage makes the stage, and starts no libretto. Finalizers of the garbage collector stay on what it has.
-func newTruthStage(t *testing.T) *truthStage {
+// newTruthEnv returns a truthEnv without a libretto. Finalizers of the garbage collector stay on its objects.
+func newTruthEnv(t *testing.T) *truthEnv {
 	t.Helper()
-	s := &truthStage{Env: env.NewWithThings(t), server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
+	s := &truthEnv{Env: env.NewWithThings(t), server: serve(t, nil), calls: &calls{of: map[string][]string{}}}
 	s.server.says(s.answer)
 	s.keepCollectorsFinalizers()
-	t.Cleanup(s.letGo)
+	t.Cleanup(s.removeFinalizers)
 	return s
 }
 
-func (s *truthStage) in(t *testing.T) *truthStage {
-	return &truthStage{Env: s.Env.WithT(t), server: s.server, calls: s.calls}
+func (s *truthEnv) in(t *testing.T) *truthEnv {
+	return &truthEnv{Env: s.Env.WithT(t), server: s.server, calls: s.calls}
 }
 
 func parentName(kind, row string) string { return kind[:1] + "-" + row }
 
 // definitionName is the name of the definition of that kind with, or without, a finalize hook.
-func (s *truthStage) definitionName(kind string, finalize bool) string {
+func (s *truthEnv) definitionName(kind string, finalize bool) string {
 	return s.Namespace + "-" + kind[:1] + map[bool]string{false: "-plain", true: "-final"}[finalize]
 }
 
-func (s *truthStage) finalizer(kind string, finalize bool) string {
+func (s *truthEnv) finalizer(kind string, finalize bool) string {
 	return "metacontroller.io/" + kind + "controller-" + s.definitionName(kind, finalize)
 }
 
 // define applies a definition, whose parents have the label set: <its name>.
-func (s *truthStage) define(kind string, finalize bool) {
+func (s *truthEnv) define(kind string, finalize bool) {
 	s.T.Helper()
 	name := s.definitionName(kind, finalize)
 	hooks := []string{"sync"}
@@ -86,7 +86,7 @@ func (s *truthStage) define(kind string, finalize bool) {
 }
 
 // parent makes a parent as a row has it.
-func (s *truthStage) parent(kind, name string, r row) {
+func (s *truthEnv) parent(kind, name string, r row) {
 	s.T.Helper()
 	full, set := parentName(kind, name), s.definitionName(kind, r.hook)
 	if r.other {
@@ -97,7 +97,7 @@ func (s *truthStage) parent(kind, name string, r row) {
 		finalizers = append(finalizers, s.finalizer(kind, r.hook))
 	}
 	if r.deleting != "" {
-		finalizers = append(finalizers, somebodyElses)
+		finalizers = append(finalizers, otherFinalizer)
 	}
 	parent := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"ends": r.ends, "silent": r.silent}}}
 	parent.SetAPIVersion(s.Group + "/v1")
@@ -114,7 +114,7 @@ func (s *truthStage) parent(kind, name string, r row) {
 }
 
 // answer notes the call and wants a ConfigMap of the parent's name.
-func (s *truthStage) answer(w http.ResponseWriter, r *http.Request) {
+func (s *truthEnv) answer(w http.ResponseWriter, r *http.Request) {
 	request := struct {
 		Parent, Object unstructured.Unstructured
 		Finalizing     bool
@@ -151,15 +151,15 @@ func (c *calls) note(parent, hook string) {
 }
 
 // asked are the hooks that were called about a parent.
-func (s *truthStage) asked(parent string) string {
+func (s *truthEnv) asked(parent string) string {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
 	return strings.Join(s.calls.of[parent], ", ")
 }
 
-// keepCollectorsFinalizers has the API server refuse to take foregroundDeletion and orphan off Things: the garbage
-// collector would take them off at some moment of its own, as the parents have no children.
-func (s *truthStage) keepCollectorsFinalizers() {
+// keepCollectorsFinalizers makes the API server refuse to remove foregroundDeletion and orphan from Things: the garbage
+// collector would remove them at any moment, as the parents have no children.
+func (s *truthEnv) keepCollectorsFinalizers() {
 	s.T.Helper()
 	const kept = `!has(oldObject.metadata.finalizers) || oldObject.metadata.finalizers.all(f, !(f in ["foregroundDeletion", "orphan"]) ||
     has(object.metadata.finalizers) && f in object.metadata.finalizers)`
@@ -187,8 +187,8 @@ spec: {policyName: %[1]s, validationActions: [Deny]}`, s.Namespace, s.Group, env
 	})
 }
 
-// letGo removes what would keep the namespace from being deleted.
-func (s *truthStage) letGo() {
+// removeFinalizers removes what would keep the namespace from being deleted.
+func (s *truthEnv) removeFinalizers() {
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	s.Delete(admission.WithResource("validatingadmissionpolicybindings"), "", s.Namespace)
 	s.Delete(admission.WithResource("validatingadmissionpolicies"), "", s.Namespace)
@@ -199,6 +199,7 @@ func (s *truthStage) letGo() {
 	}
 	for _, thing := range list.Items {
 		// The policy may be in force a little longer; its objects stay then, for as long as the control plane does.
-		_, _ = s.In(s.Things()).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		_, _ = s.In(s.Things()).Patch(context.Background(), thing.GetName(), types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`),
+			metav1.PatchOptions{})
 	}
 }

@@ -60,22 +60,24 @@ func truth() map[string]row {
 	standing := outcome{"finalize", false, "finalize", true}
 	unheld := outcome{"finalize", false, "finalize", false}
 	return map[string]row{
-		"live":             both(synced, row{reason: "the usual case"}),
-		"live-hook":        both(heldSynced, row{hook: true, reason: "the finalizer is put on first"}),
-		"live-hook-held":   both(heldSynced, row{hook: true, held: true, reason: "it is there"}),
-		"live-hook-ends":   both(heldSynced, row{hook: true, ends: true, reason: "what sync says of finalizers counts for nobody"}),
-		"live-left":        both(synced, row{held: true, reason: "a finalizer that is left over goes"}),
-		"other":            both(alone, row{other: true, reason: "nobody asked for it"}),
-		"other-hook":       both(alone, row{other: true, hook: true, reason: "the same"}),
-		"other-left":       both(alone, row{other: true, held: true, reason: "the finalizer goes, and that is all"}),
-		"opted-out":        both(finalized, row{other: true, hook: true, held: true, reason: "what it has is taken down"}),
-		"opted-out-ends":   both(outcome{"finalize", true, "finalize", false}, row{other: true, hook: true, held: true, ends: true, reason: "the last answer counts for one that lives"}),
-		"gone":             both(watched, row{deleting: background, reason: "the garbage collector has its children"}),
-		"gone-left":        both(watched, row{deleting: background, held: true, reason: "the same, once the finalizer is off"}),
-		"gone-other":       both(alone, row{deleting: background, other: true, reason: "nobody asked for it"}),
-		"gone-other-left":  both(alone, row{deleting: background, other: true, held: true, reason: "the finalizer must not hold it"}),
-		"final":            both(finalized, row{deleting: background, hook: true, held: true, reason: "that is what the hook is for"}),
-		"final-other":      both(finalized, row{deleting: background, hook: true, held: true, other: true, reason: "the finalizer counts, not the selector"}),
+		"live":           both(synced, row{reason: "the usual case"}),
+		"live-hook":      both(heldSynced, row{hook: true, reason: "the finalizer is put on first"}),
+		"live-hook-held": both(heldSynced, row{hook: true, held: true, reason: "it is there"}),
+		"live-hook-ends": both(heldSynced, row{hook: true, ends: true, reason: "what sync says of finalizers counts for nobody"}),
+		"live-left":      both(synced, row{held: true, reason: "a finalizer that is left over goes"}),
+		"other":          both(alone, row{other: true, reason: "nobody asked for it"}),
+		"other-hook":     both(alone, row{other: true, hook: true, reason: "the same"}),
+		"other-left":     both(alone, row{other: true, held: true, reason: "the finalizer goes, and that is all"}),
+		"opted-out":      both(finalized, row{other: true, hook: true, held: true, reason: "what it has is taken down"}),
+		"opted-out-ends": both(outcome{"finalize", true, "finalize", false},
+			row{other: true, hook: true, held: true, ends: true, reason: "the last answer counts for one that lives"}),
+		"gone":            both(watched, row{deleting: background, reason: "the garbage collector has its children"}),
+		"gone-left":       both(watched, row{deleting: background, held: true, reason: "the same, once the finalizer is off"}),
+		"gone-other":      both(alone, row{deleting: background, other: true, reason: "nobody asked for it"}),
+		"gone-other-left": both(alone, row{deleting: background, other: true, held: true, reason: "the finalizer must not hold it"}),
+		"final":           both(finalized, row{deleting: background, hook: true, held: true, reason: "that is what the hook is for"}),
+		"final-other": both(finalized,
+			row{deleting: background, hook: true, held: true, other: true, reason: "the finalizer counts, not the selector"}),
 		"final-foreground": both(standing, row{deleting: foreground, hook: true, held: true, reason: "the garbage collector is at the children"}),
 		"final-orphan":     both(standing, row{deleting: orphan, hook: true, held: true, reason: "the children are to stay"}),
 		"final-unheld":     both(unheld, row{deleting: background, hook: true, reason: "nothing can be put on now"}),
@@ -92,7 +94,7 @@ func truth() map[string]row {
 // TestTruth makes a parent for each row and each kind of definition, starts libretto, and looks at what it made of them.
 func TestTruth(t *testing.T) {
 	rows := truth()
-	s := newTruthStage(t)
+	s := newTruthEnv(t)
 	for _, kind := range []string{"composite", "decorator"} {
 		for name, r := range rows {
 			s.parent(kind, name, r)
@@ -128,7 +130,7 @@ func TestTruth(t *testing.T) {
 }
 
 // awaitOutcome waits for it, so that Settled is asked only when everything has begun.
-func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
+func (s *truthEnv) awaitOutcome(kind, name string, r row, want outcome) {
 	s.T.Helper()
 	s.Eventually(func() error {
 		if got := s.outcome(kind, name, r); got != want {
@@ -139,7 +141,7 @@ func (s *truthStage) awaitOutcome(kind, name string, r row, want outcome) {
 }
 
 // outcome is how things are now.
-func (s *truthStage) outcome(kind, name string, r row) outcome {
+func (s *truthEnv) outcome(kind, name string, r row) outcome {
 	s.T.Helper()
 	full := parentName(kind, name)
 	parent := s.Get(s.Things(), full)

@@ -17,7 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// wire is a stage with Sites of the cluster's, and a server that keeps what it was sent.
+// wire is an Env with cluster-scoped Sites, and a server that keeps the requests.
 type wire struct {
 	*env.Env
 	sites  schema.GroupVersionResource
@@ -41,7 +41,8 @@ func newWire(t *testing.T) *wire {
 	t.Helper()
 	e := env.NewRunning(t)
 	e.Apply(env.CRD(e.Group, "Site", "Cluster"))
-	w := &wire{Env: e, server: serve(t, nil), sites: e.Things().GroupVersion().WithResource("sites"), post: &post{namespace: e.Namespace, last: map[string]seen{}}}
+	w := &wire{Env: e, server: serve(t, nil), sites: e.Things().GroupVersion().WithResource("sites"),
+		post: &post{namespace: e.Namespace, last: map[string]seen{}}}
 	w.server.says(w.post.answer)
 	e.Apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: related}}")
 	return w
@@ -80,7 +81,8 @@ func (p *post) of(definition, hook string) seen {
 func (w *wire) define(name, kind, version string, parents schema.GroupVersionResource) string {
 	w.T.Helper()
 	full := w.Namespace + "-" + name
-	rule := fmt.Sprintf("{apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}", parents.GroupVersion(), parents.Resource, name)
+	rule := fmt.Sprintf("{apiVersion: %s, resource: %s, labelSelector: {matchLabels: {set: %s}}}", parents.GroupVersion(), parents.Resource,
+		name)
 	const children = "[{apiVersion: v1, resource: configmaps}, {apiVersion: apps/v1, resource: deployments}]"
 	spec := fmt.Sprintf("generateSelector: true\nparentResource: %s\nchildResources: %s", rule, children)
 	if kind == "DecoratorController" {
@@ -108,14 +110,20 @@ func TestRequests(t *testing.T) {
 		related       string // of the related ConfigMap
 		foreign       string // of the related Namespace, "" where it is left out
 	}{
-		"composite-v1":         {kind: "CompositeController", version: "v1", child: "composite-v1-child", related: "related"},
-		"composite-v2":         {kind: "CompositeController", version: "v2", child: "NS/composite-v2-child", related: "NS/related", foreign: "NS"},
-		"composite-cluster-v1": {kind: "CompositeController", version: "v1", cluster: true, child: "NS/composite-cluster-v1-child", related: "NS/related", foreign: "NS"},
-		"composite-cluster-v2": {kind: "CompositeController", version: "v2", cluster: true, child: "NS/composite-cluster-v2-child", related: "NS/related", foreign: "NS"},
-		"decorator-v1":         {kind: "DecoratorController", version: "v1", child: "decorator-v1-child", related: "related"},
-		"decorator-v2":         {kind: "DecoratorController", version: "v2", child: "NS/decorator-v2-child", related: "NS/related", foreign: "NS"},
-		"decorator-cluster-v1": {kind: "DecoratorController", version: "v1", cluster: true, child: "NS/decorator-cluster-v1-child", related: "NS/related", foreign: "NS"},
-		"decorator-cluster-v2": {kind: "DecoratorController", version: "v2", cluster: true, child: "NS/decorator-cluster-v2-child", related: "NS/related", foreign: "NS"},
+		"composite-v1": {kind: "CompositeController", version: "v1", child: "composite-v1-child", related: "related"},
+		"composite-v2": {kind: "CompositeController", version: "v2", child: "NS/composite-v2-child", related: "NS/related",
+			foreign: "NS"},
+		"composite-cluster-v1": {kind: "CompositeController", version: "v1", cluster: true, child: "NS/composite-cluster-v1-child",
+			related: "NS/related", foreign: "NS"},
+		"composite-cluster-v2": {kind: "CompositeController", version: "v2", cluster: true, child: "NS/composite-cluster-v2-child",
+			related: "NS/related", foreign: "NS"},
+		"decorator-v1": {kind: "DecoratorController", version: "v1", child: "decorator-v1-child", related: "related"},
+		"decorator-v2": {kind: "DecoratorController", version: "v2", child: "NS/decorator-v2-child", related: "NS/related",
+			foreign: "NS"},
+		"decorator-cluster-v1": {kind: "DecoratorController", version: "v1", cluster: true, child: "NS/decorator-cluster-v1-child",
+			related: "NS/related", foreign: "NS"},
+		"decorator-cluster-v2": {kind: "DecoratorController", version: "v2", cluster: true, child: "NS/decorator-cluster-v2-child",
+			related: "NS/related", foreign: "NS"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +135,8 @@ func TestRequests(t *testing.T) {
 			}
 			definition := w.define(name, c.kind, c.version, parents)
 			parent := w.Namespace + "-" + name
-			there.Apply(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s, labels: {set: %s}}, spec: {text: any}}", parents.GroupVersion(), kind, parent, name))
+			there.Apply(fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s, labels: {set: %s}}, spec: {text: any}}", parents.GroupVersion(),
+				kind, parent, name))
 			child := strings.ReplaceAll(c.child, "NS", w.Namespace)
 			want := map[string]any{
 				"children": map[string]any{"ConfigMap.v1": []string{child}, "Deployment.apps/v1": []string{}},
@@ -148,7 +157,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// mustBeSent waits until the last request of a hook is the wanted one: of children and related objects just the keys, and the parent as it is.
+// mustBeSent waits until the last request of a hook is the wanted one: of children and related objects just the keys,
+// and the parent as it is.
 func (w *wire) mustBeSent(name, hook, kind, definition string, want map[string]any, live func() *unstructured.Unstructured) {
 	w.T.Helper()
 	parentField, childrenField := "parent", "children"
@@ -162,8 +172,10 @@ func (w *wire) mustBeSent(name, hook, kind, definition string, want map[string]a
 		}
 		fields := []string{"controller", "finalizing", "related", parentField, childrenField}
 		slices.Sort(fields)
-		got := map[string]any{"children": keys(last.body[childrenField]), "related": keys(last.body["related"]), "finalizing": last.body["finalizing"]}
-		if diff := cmp.Diff(fields, slices.Sorted(maps.Keys(last.body))) + cmp.Diff(want, got) + controllerDiffers(last.body["controller"], kind, definition); diff != "" {
+		got := map[string]any{"children": keys(last.body[childrenField]), "related": keys(last.body["related"]),
+			"finalizing": last.body["finalizing"]}
+		if diff := cmp.Diff(fields, slices.Sorted(maps.Keys(last.body))) + cmp.Diff(want, got) + controllerDiffers(last.body["controller"], kind,
+			definition); diff != "" {
 			return fmt.Errorf("the request of %s (-want +got):\n%s", hook, diff)
 		}
 		if live == nil {
@@ -240,7 +252,8 @@ func TestVersionIsChanged(t *testing.T) {
 		for version, want := range map[string]string{"v1": name + "-child", "v2": w.Namespace + "/" + name + "-child"} {
 			w.define(name, kind, version, w.Things())
 			w.Eventually(func() error {
-				return differs("keys", map[string]any{"ConfigMap.v1": []string{want}, "Deployment.apps/v1": []string{}}, keys(w.post.of(name, "sync").body[list]))
+				return differs("keys", map[string]any{"ConfigMap.v1": []string{want}, "Deployment.apps/v1": []string{}},
+					keys(w.post.of(name, "sync").body[list]))
 			})
 		}
 	}

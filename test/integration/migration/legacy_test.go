@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,12 +25,17 @@ const (
 // family is a kind of definition with its parents.
 type family struct {
 	reason    string
-	kind      string // composite or decorator
+	kind      string // env.Composite or env.Decorator
 	cluster   bool   // its parents are in no namespace
 	generated bool   // generateSelector
 	finalizes bool
 	version   string
 	method    string
+}
+
+// path returns the path of a hook's URL.
+func (f family) path(hook string) string {
+	return "/" + strings.ToLower(strings.TrimSuffix(f.kind, "Controller")) + "/" + hook
 }
 
 func (f family) parents() string {
@@ -51,16 +57,16 @@ func (f family) hookNames() []string {
 	return names
 }
 
-// leaveParent makes a parent as metacontroller leaves it.
-func (s *stage) leaveParent(name string, f family, family string, spec map[string]any) *unstructured.Unstructured {
+// createLegacyParent makes a parent as metacontroller leaves it.
+func (s *testEnv) createLegacyParent(name string, f family, family string, spec map[string]any) *unstructured.Unstructured {
 	s.T.Helper()
-	if f.kind == composite && !f.generated {
+	if f.kind == env.Composite && !f.generated {
 		spec["selector"] = map[string]any{"matchLabels": map[string]any{"parent": name}}
 	}
 	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": s.Group + "/v1", "kind": f.parentKind(), "spec": spec}}
 	parent.SetName(name)
 	labels, annotations := map[string]string{"family": family}, map[string]string{}
-	if f.kind == decorator {
+	if f.kind == env.Decorator {
 		more, notes := decoration(parent)
 		addTo(labels, more)
 		addTo(annotations, notes)
@@ -73,7 +79,7 @@ func (s *stage) leaveParent(name string, f family, family string, spec map[strin
 	w, resource := s.of(f)
 	created := s.create(w.In(resource), parent)
 	s.T.Cleanup(func() { w.Delete(resource, w.Namespace, name) })
-	if f.kind == composite {
+	if f.kind == env.Composite {
 		status := statusOf(created)
 		status["observedGeneration"] = created.GetGeneration()
 		w.Patch(resource, name, mustMarshal(map[string]any{"status": status}), "status")
@@ -81,8 +87,8 @@ func (s *stage) leaveParent(name string, f family, family string, spec map[strin
 	return created
 }
 
-func (s *stage) finalizer(f family, name string) string {
-	return "metacontroller.io/" + f.kind + "controller-" + s.definitionName(name)
+func (s *testEnv) finalizer(f family, name string) string {
+	return "metacontroller.io/" + strings.ToLower(f.kind) + "-" + s.definitionName(name)
 }
 
 func addTo(all map[string]string, more map[string]any) {
@@ -91,8 +97,8 @@ func addTo(all map[string]string, more map[string]any) {
 	}
 }
 
-// leaveChild makes what a hook wants, as metacontroller's dynamic apply does.
-func (s *stage) leaveChild(parent *unstructured.Unstructured, f family, family string, wanted map[string]any) {
+// createLegacyChild makes what a hook wants, as metacontroller's dynamic apply does.
+func (s *testEnv) createLegacyChild(parent *unstructured.Unstructured, f family, family string, wanted map[string]any) {
 	s.T.Helper()
 	applied := s.completed(parent, f, family, wanted)
 	child := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(applied.Object)}
@@ -107,7 +113,7 @@ func (s *stage) leaveChild(parent *unstructured.Unstructured, f family, family s
 }
 
 // completed is what metacontroller makes of a hook's child before it applies it.
-func (s *stage) completed(parent *unstructured.Unstructured, f family, family string, wanted map[string]any) *unstructured.Unstructured {
+func (s *testEnv) completed(parent *unstructured.Unstructured, f family, family string, wanted map[string]any) *unstructured.Unstructured {
 	child := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(wanted)}
 	if child.GetNamespace() == "" {
 		child.SetNamespace(parent.GetNamespace())
@@ -115,18 +121,19 @@ func (s *stage) completed(parent *unstructured.Unstructured, f family, family st
 	if f.generated {
 		child.SetLabels(map[string]string{"controller-uid": string(parent.GetUID())})
 	}
-	if f.kind == decorator {
+	if f.kind == env.Decorator {
 		child.SetAnnotations(map[string]string{marker: s.definitionName(family)})
 	}
 	return child
 }
 
 func resourceOf(child *unstructured.Unstructured) schema.GroupVersionResource {
-	return map[string]schema.GroupVersionResource{"ConfigMap": env.ConfigMaps, "Service": services, "Deployment": deployments}[child.GetKind()]
+	return map[string]schema.GroupVersionResource{"ConfigMap": env.ConfigMaps, "Service": env.Services,
+		"Deployment": env.Deployments}[child.GetKind()]
 }
 
-// leaveRevision makes the ControllerRevision of a parent's text that has the children of these numbers.
-func (s *stage) leaveRevision(parent *unstructured.Unstructured, text string, numbers ...int) string {
+// createLegacyRevision makes the ControllerRevision of a parent's text that has the children of these numbers.
+func (s *testEnv) createLegacyRevision(parent *unstructured.Unstructured, text string, numbers ...int) string {
 	s.T.Helper()
 	spec := runtime.DeepCopyJSON(parent.Object["spec"].(map[string]any))
 	spec["text"] = text
@@ -149,12 +156,10 @@ func (s *stage) leaveRevision(parent *unstructured.Unstructured, text string, nu
 }
 
 // create creates an object in metacontroller's name.
-func (s *stage) create(client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *testEnv) create(client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
 	s.T.Helper()
 	created, err := client.Create(s.T.Context(), object, metav1.CreateOptions{FieldManager: "metacontroller"})
-	if err != nil {
-		s.T.Fatal(err)
-	}
+	s.NoError(err)
 	return created
 }
 

@@ -16,7 +16,9 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 // newEnv returns an Env that has the custom resource Thing and runs libretto.
 func newEnv(t *testing.T, flags ...string) *env.Env {
 	t.Helper()
-	e := newEnv(t, flags...)
+	e := env.New(t)
+	e.Apply(thingCRD(e))
+	e.Start(flags...)
 	return e
 }
 

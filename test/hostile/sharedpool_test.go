@@ -16,14 +16,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox"
 )
 
-// street is a pool with one innocent definition on it.
-type street struct {
+// sharedPool is a pool with a well-behaved definition.
+type sharedPool struct {
 	engines *engines.Registry
 	good    engines.Program
 	variant int
 }
 
-func newStreet(t *testing.T) *street {
+func newSharedPool(t *testing.T) *sharedPool {
 	t.Helper()
 	pool := sandbox.New(sandbox.Config{Workers: 2, Grace: 100 * time.Millisecond})
 	t.Cleanup(pool.Close)
@@ -31,12 +31,12 @@ func newStreet(t *testing.T) *street {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &street{engines: registry}
+	s := &sharedPool{engines: registry}
 	s.good = s.program(t, one("JavaScript", "sync.js", innocent["JavaScript"]["sync.js"]))
 	return s
 }
 
-func (s *street) program(t *testing.T, a attack) engines.Program {
+func (s *sharedPool) program(t *testing.T, a attack) engines.Program {
 	t.Helper()
 	engine, err := s.engines.ByName(a.language)
 	if err != nil {
@@ -60,7 +60,7 @@ func (t times) String() string {
 }
 
 // measure calls the innocent definition for a spell beside the other one.
-func (s *street) measure(t *testing.T, other attack) times {
+func (s *sharedPool) measure(t *testing.T, other attack) times {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -106,7 +106,7 @@ func keepCalling(ctx context.Context, program engines.Program) {
 func startOfWorker(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	s := newStreet(t)
+	s := newSharedPool(t)
 	if _, err := s.good.Run(t.Context(), request("first")); err != nil {
 		t.Fatal(err)
 	}

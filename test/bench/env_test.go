@@ -75,24 +75,24 @@ func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error
 	return engines.Response{Body: h(call.Request)}, nil
 }
 
-// world is a definition at work.
-type world struct {
+// testEnv is a definition that runs.
+type testEnv struct {
 	server     *apiServer
 	reconciler *parent.Reconciler
 	revision   string // of the scripts
 }
 
 // start has a definition work on what the server has, and returns when its caches
-// hold it. Without a queue nobody is told of events.
-func start(tb testing.TB, text string, server *apiServer, hooks map[string]engines.Program, queue parent.Queue) *world {
+// hold it. Without a queue events are dropped.
+func start(tb testing.TB, text string, server *apiServer, hooks map[string]engines.Program, queue parent.Queue) *testEnv {
 	tb.Helper()
 	plan, refusal := definition.Planner{Find: find}.Plan(read(tb, text))
 	if refusal != nil {
 		tb.Fatal(refusal.Err)
 	}
-	w := &world{server: server}
+	e := &testEnv{server: server}
 	config := plan.Config
-	config.Programs = func() parent.Programs { return parent.Programs{Revision: w.revision, ByHook: hooks} }
+	config.Programs = func() parent.Programs { return parent.Programs{Revision: e.revision, ByHook: hooks} }
 	config.Changed = func() {}
 	ctx, cancel := context.WithCancel(context.Background())
 	reconciler, err := parent.New(config, parent.Environment{
@@ -111,13 +111,13 @@ func start(tb testing.TB, text string, server *apiServer, hooks map[string]engin
 	if !reconciler.WaitForSync(ctx) {
 		tb.Fatal("the caches are not filled")
 	}
-	w.reconciler = reconciler
-	return w
+	e.reconciler = reconciler
+	return e
 }
 
-// reconcile makes one pass, which must succeed.
-func (w *world) reconcile(tb testing.TB, key controller.Key) {
-	_, err := w.reconciler.Reconcile(tb.Context(), key)
+// reconcile reconciles once, which must succeed.
+func (e *testEnv) reconcile(tb testing.TB, key controller.Key) {
+	_, err := e.reconciler.Reconcile(tb.Context(), key)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -125,10 +125,10 @@ func (w *world) reconcile(tb testing.TB, key controller.Key) {
 
 // settle makes passes until one does not ask for another because of a cache that
 // is still being filled.
-func (w *world) settle(tb testing.TB, key controller.Key) {
+func (e *testEnv) settle(tb testing.TB, key controller.Key) {
 	tb.Helper()
 	poll(tb, time.Millisecond, time.Minute, func() (bool, error) {
-		_, err := w.reconciler.Reconcile(tb.Context(), key)
+		_, err := e.reconciler.Reconcile(tb.Context(), key)
 		if err != nil && !errors.Is(err, controller.ErrLater) {
 			tb.Fatal(err)
 		}

@@ -20,13 +20,14 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
 // soon is how long anything may take that is expected to happen at once.
 const soon = 30 * time.Second
 
-// bench is where objects are synced: a namespace, with an owner for them.
-type bench struct {
+// dynamicEnv is a namespace with an owner, in which objects are synced.
+type dynamicEnv struct {
 	t         *testing.T
 	client    dynamic.Interface
 	namespace string
@@ -35,19 +36,15 @@ type bench struct {
 	schemas *schema.Source
 }
 
-func newBench(t *testing.T) *bench {
+func newDynamicEnv(t *testing.T) *dynamicEnv {
 	t.Helper()
 	c := cluster.Get(t)
-	if err := c.ApplyFiles(t.Context(), testdata+"kinds.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, c.ApplyFiles(t.Context(), testdata+"kinds.yaml"))
 	quiet := rest.CopyConfig(c.Config)
 	quiet.WarningHandlerWithContext = rest.NoWarnings{} // There are many, about fields that are not known.
 	client, err := dynamic.NewForConfig(quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{t: t, client: client, namespace: c.Namespace(t), schemas: newSource(t, c)}
+	env.NoError(t, err)
+	b := &dynamicEnv{t: t, client: client, namespace: c.Namespace(t), schemas: newSource(t, c)}
 	b.owner = b.makeOwner()
 	b.told()
 	return b
@@ -56,30 +53,26 @@ func newBench(t *testing.T) *bench {
 func newSource(t *testing.T, c *cluster.Cluster) *schema.Source {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env.NoError(t, err)
 	return schema.New(schema.Config{
 		API: schema.Over(client.RESTClient()), Interval: time.Hour, Timeout: soon, Clock: clock.RealClock{}, Log: testr.New(t),
 	})
 }
 
 // makeOwner makes an object that owns what is synced.
-func (b *bench) makeOwner() metav1.OwnerReference {
+func (b *dynamicEnv) makeOwner() metav1.OwnerReference {
 	b.t.Helper()
 	maps := b.client.Resource(kube.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(b.namespace)
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "owner"}}}
 	object.SetAPIVersion("v1")
 	object.SetKind("ConfigMap")
 	made, err := maps.Create(b.t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: made.GetUID()}
 }
 
 // told waits until the API server tells the schemas of the kinds that were made just now.
-func (b *bench) told() {
+func (b *dynamicEnv) told() {
 	b.t.Helper()
 	kind := kube.GroupVersionKind{Group: "apply.example.com", Version: "v1", Kind: "Typed"}
 	cluster.Eventually(b.t, soon, func() error {
@@ -91,8 +84,8 @@ func (b *bench) told() {
 	})
 }
 
-// elsewhere is the same bench in a namespace of its own.
-func (b *bench) elsewhere() *bench {
+// elsewhere returns the same dynamicEnv in a namespace of its own.
+func (b *dynamicEnv) elsewhere() *dynamicEnv {
 	b.t.Helper()
 	other := *b
 	other.namespace = cluster.Get(b.t).Namespace(b.t)
@@ -100,15 +93,15 @@ func (b *bench) elsewhere() *bench {
 	return &other
 }
 
-// in is the same bench for a subtest.
-func (b *bench) in(t *testing.T) *bench {
+// in returns the same dynamicEnv for a subtest.
+func (b *dynamicEnv) in(t *testing.T) *dynamicEnv {
 	other := *b
 	other.t = t
 	return &other
 }
 
 // rule updates objects of a kind in place.
-func (b *bench) rule(object *unstructured.Unstructured) apply.Rule {
+func (b *dynamicEnv) rule(object *unstructured.Unstructured) apply.Rule {
 	kind := object.GroupVersionKind()
 	resource := strings.ToLower(kind.Kind) + "s"
 	if strings.HasSuffix(resource, "ys") {
@@ -125,40 +118,36 @@ func (b *bench) rule(object *unstructured.Unstructured) apply.Rule {
 	return rule
 }
 
-func (b *bench) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
+func (b *dynamicEnv) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	rule := b.rule(object)
 	return b.client.Resource(rule.Resource).Namespace(b.namespace)
 }
 
-// find gives the object that is there, or nil.
-func (b *bench) find(object *unstructured.Unstructured) *unstructured.Unstructured {
+// find returns the stored object, or nil.
+func (b *dynamicEnv) find(object *unstructured.Unstructured) *unstructured.Unstructured {
 	b.t.Helper()
 	live, err := b.resource(object).Get(b.t.Context(), object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return live
 }
 
 // diff compares what is there with what is desired.
-func (b *bench) diff(desired *unstructured.Unstructured) []apply.Change {
+func (b *dynamicEnv) diff(desired *unstructured.Unstructured) []apply.Change {
 	b.t.Helper()
 	in := apply.Input{Owner: b.owner, Rules: []apply.Rule{b.rule(desired)}, Desired: []*unstructured.Unstructured{desired}}
 	if live := b.find(desired); live != nil {
 		in.Observed = append(in.Observed, live)
 	}
 	changes, err := apply.Diff(in)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, err)
 	return changes
 }
 
 // sync compares and writes, again if somebody else was quicker.
-func (b *bench) sync(desired *unstructured.Unstructured) error {
+func (b *dynamicEnv) sync(desired *unstructured.Unstructured) error {
 	b.t.Helper()
 	var refused error
 	cluster.Eventually(b.t, soon, func() error {
@@ -185,7 +174,7 @@ const (
 
 // settles syncs twice, and then as often as resyncs says. An error says that these are
 // not without a write.
-func (b *bench) settles(desired *unstructured.Unstructured) error {
+func (b *dynamicEnv) settles(desired *unstructured.Unstructured) error {
 	b.t.Helper()
 	for range 2 {
 		if err := b.sync(desired); err != nil {
@@ -204,25 +193,25 @@ func (b *bench) settles(desired *unstructured.Unstructured) error {
 }
 
 // touch makes a new version of an object.
-func (b *bench) touch(object *unstructured.Unstructured, n int) {
+func (b *dynamicEnv) touch(object *unstructured.Unstructured, n int) {
 	b.t.Helper()
 	patch := fmt.Sprintf(`{"metadata": {"labels": {"touched": "%d"}}}`, n)
-	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
 // delete removes an object and waits until it is gone.
-func (b *bench) delete(object *unstructured.Unstructured) {
+func (b *dynamicEnv) delete(object *unstructured.Unstructured) {
 	b.t.Helper()
 	now, background := int64(0), metav1.DeletePropagationBackground
 	patch := []byte(`{"metadata": {"finalizers": null}}`)
 	if _, err := b.resource(object).Patch(b.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := b.resource(object).Delete(b.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}); err != nil {
-		b.t.Fatal(err)
-	}
+	env.NoError(b.t, b.resource(object).Delete(b.t.Context(), object.GetName(),
+		metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &background}))
 	cluster.Eventually(b.t, soon, func() error {
 		if b.find(object) != nil {
 			return fmt.Errorf("%s is still there", apply.KeyOf(object))

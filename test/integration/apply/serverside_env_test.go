@@ -16,22 +16,21 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// scene is a namespace with an owner, in which writers write.
-type scene struct {
+// serverSideEnv is a namespace with an owner, in which writers write.
+type serverSideEnv struct {
 	t         *testing.T
 	cluster   *cluster.Cluster
 	namespace string
 	owner     metav1.OwnerReference
 }
 
-func newScene(t *testing.T) *scene {
+func newServerSideEnv(t *testing.T) *serverSideEnv {
 	t.Helper()
-	s := &scene{t: t, cluster: cluster.Get(t)}
-	if err := s.cluster.ApplyFiles(t.Context(), "testdata/serverside/kinds.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	s := &serverSideEnv{t: t, cluster: cluster.Get(t)}
+	env.NoError(t, s.cluster.ApplyFiles(t.Context(), "testdata/serverside/kinds.yaml"))
 	s.namespace = s.cluster.Namespace(t)
 	owner := s.parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}`)
 	made, err := s.in(owner).Create(t.Context(), owner, metav1.CreateOptions{})
@@ -40,22 +39,20 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// sub is the same scene for a subtest.
-func (s *scene) sub(t *testing.T) *scene {
+// sub returns the same serverSideEnv for a subtest.
+func (s *serverSideEnv) sub(t *testing.T) *serverSideEnv {
 	other := *s
 	other.t = t
 	return &other
 }
 
-func (s *scene) must(err error) {
+func (s *serverSideEnv) must(err error) {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	env.NoError(s.t, err)
 }
 
-// parse reads one YAML document as an object of the scene's namespace.
-func (s *scene) parse(document string) *unstructured.Unstructured {
+// parse reads one YAML document as an object of the namespace.
+func (s *serverSideEnv) parse(document string) *unstructured.Unstructured {
 	s.t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(document))
 	s.must(err)
@@ -66,7 +63,7 @@ func (s *scene) parse(document string) *unstructured.Unstructured {
 }
 
 // read reads the documents of a file, by name.
-func (s *scene) read(file string) map[string]*unstructured.Unstructured {
+func (s *serverSideEnv) read(file string) map[string]*unstructured.Unstructured {
 	s.t.Helper()
 	data, err := os.ReadFile("testdata/serverside/" + file)
 	s.must(err)
@@ -90,12 +87,12 @@ func resourceOf(object *unstructured.Unstructured) kube.GroupVersionResource {
 	return kind.GroupVersion().WithResource(resource)
 }
 
-func (s *scene) in(object *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *serverSideEnv) in(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	return s.cluster.Dynamic().Resource(resourceOf(object)).Namespace(s.namespace)
 }
 
-// live gives the object as it is, or nil.
-func (s *scene) live(object *unstructured.Unstructured) *unstructured.Unstructured {
+// live returns the stored object, or nil.
+func (s *serverSideEnv) live(object *unstructured.Unstructured) *unstructured.Unstructured {
 	s.t.Helper()
 	found, err := s.in(object).Get(s.t.Context(), object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -105,7 +102,7 @@ func (s *scene) live(object *unstructured.Unstructured) *unstructured.Unstructur
 	return found
 }
 
-// entryOf gives the entry of live's managedFields of a manager and an operation, or nil.
+// entryOf returns the entry of live's managedFields of a manager and an operation, or nil.
 func entryOf(live *unstructured.Unstructured, manager string, operation metav1.ManagedFieldsOperationType) *metav1.ManagedFieldsEntry {
 	for _, e := range live.GetManagedFields() {
 		if e.Manager == manager && e.Operation == operation && e.Subresource == "" {
@@ -117,21 +114,21 @@ func entryOf(live *unstructured.Unstructured, manager string, operation metav1.M
 
 // writer is a definition's way of writing.
 type writer struct {
-	*scene
+	*serverSideEnv
 	rule apply.Rule
 }
 
 const prefix = "libretto"
 
-// applies gives a writer by server-side apply.
-func (s *scene) applies(definition string) writer {
+// applies returns a writer by server-side apply.
+func (s *serverSideEnv) applies(definition string) writer {
 	return writer{s, apply.Rule{
 		Namespaced: true, Method: apply.InPlace, Strategy: apply.ServerSideApply, Force: true, Managers: managersOf(definition),
 	}}
 }
 
-// merges gives a writer by dynamic apply.
-func (s *scene) merges(definition string) writer {
+// merges returns a writer by dynamic apply.
+func (s *serverSideEnv) merges(definition string) writer {
 	return writer{s, apply.Rule{Namespaced: true, Method: apply.InPlace, Managers: managersOf(definition)}}
 }
 
@@ -206,7 +203,7 @@ func (w writer) settle(desired *unstructured.Unstructured) {
 	}
 }
 
-// value gives what is at a path, as text.
+// value returns what is at a path, as text.
 func value(object *unstructured.Unstructured, path ...string) string {
 	v, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 	return fmt.Sprint(v)
