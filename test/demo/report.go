@@ -102,3 +102,106 @@ func (r *report) interrupted(err error) {
 		r.line("  %v", err)
 	}
 }
+
+// style adds colours, or leaves text as it is.
+type style bool
+
+func (s style) bold(text string) string    { return s.wrap("1", text) }
+func (s style) good(text string) string    { return s.wrap("32", text) }
+func (s style) bad(text string) string     { return s.wrap("31", text) }
+func (s style) command(text string) string { return s.wrap("36", text) }
+
+func (s style) wrap(code, text string) string {
+	if !s {
+		return text
+	}
+	return "\033[" + code + "m" + text + "\033[0m"
+}
+
+// How often it is said that something lasts: on a terminal the line is written over, in a log each is one more.
+const (
+	terminalTick = 200 * time.Millisecond
+	logTick      = 5 * time.Second
+)
+
+// during runs a task and, while it lasts, says so. The task itself must not print.
+func (r *report) during(what string, task func() error) error {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.progress(what, stop)
+	}()
+	err := task()
+	close(stop)
+	<-stopped
+	return err
+}
+
+// progress tells how long something has lasted, until stop is closed.
+func (r *report) progress(what string, stop <-chan struct{}) {
+	tick, format, last := logTick, "  ... %s (%s)\n", ""
+	if r.terminal {
+		// A line that were wrapped could not be written over.
+		tick, format, last = terminalTick, "\r\033[K  ... %.60s (%s)", "\r\033[K"
+	}
+	begin := time.Now()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for shown := false; ; shown = true {
+		select {
+		case <-ticker.C:
+			r.print(format, what, duration(time.Since(begin)))
+		case <-stop:
+			if shown {
+				r.print("%s", last)
+			}
+			return
+		}
+	}
+}
+
+// readOn is where the reader goes from here.
+var readOn = [][2]string{
+	{"examples/catset/README.md", "the example that you have just seen"},
+	{"examples/hello/README.md", "a smaller one, to begin with"},
+	{"docs/reference/api.md", "every field of a definition"},
+}
+
+// titleWidth is that of the table's column of titles.
+const titleWidth = 32
+
+// summary is a table of the steps, and whether all came true.
+func (r *report) summary(played []outcome, steps []step, ended error) {
+	r.line("\n%s", r.style.bold("Summary"))
+	failed := ended != nil
+	for i, s := range steps {
+		result, took := "not reached", ""
+		if i < len(played) {
+			result, took = r.style.good("ok"), duration(played[i].took)
+			if played[i].err != nil {
+				result, failed = r.style.bad("FAILED"), true
+			}
+		}
+		r.line("  %2d  %-*s %8s  %s", i+1, titleWidth, s.title, took, result)
+	}
+	r.line("      %-*s %8s", titleWidth, "in all", duration(time.Since(r.begin)))
+	if failed {
+		r.line("\nNot every step came true: see FAILED above.")
+		return
+	}
+	r.line("\nEvery step came true. Read on:")
+	for _, entry := range readOn {
+		r.line("  %-26s %s", entry[0], entry[1])
+	}
+}
+
+// duration is short and of the precision that matters: 31 ms, 0.4 s, 12.3 s, 120 s.
+func duration(d time.Duration) string {
+	switch {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}
