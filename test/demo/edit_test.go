@@ -36,11 +36,11 @@ func TestScriptEdits(t *testing.T) {
 	if err := compile(t, led); err != nil {
 		t.Errorf("the edited script does not load: %v", err)
 	}
-	broken, err := lostParenthesis.apply(led)
+	broken, err := missingParenthesis.apply(led)
 	if err != nil {
 		t.Fatalf("lostParenthesis: %v", err)
 	}
-	want := fmt.Sprintf("%s:%d:", scriptName, lostParenthesis.line(led))
+	want := fmt.Sprintf("%s:%d:", scriptName, missingParenthesis.line(led))
 	if err := compile(t, broken); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the broken script: got error %v, want one that contains %q", err, want)
 	}

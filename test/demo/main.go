@@ -1,6 +1,6 @@
 // Command demo shows what libretto does, step by step, on a control plane of its own or on the cluster of KUBECONFIG. Each
-// step says what it does and why, runs commands that a reader could type, and waits until the cluster shows what it
-// promised. `make demo` runs it.
+// step prints what it does and why, runs commands that a reader could type, and waits for the expected state. `make demo`
+// runs it.
 package main
 
 import (
@@ -19,31 +19,30 @@ import (
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
-// signalGrace is how much later than other processes this one may notice a signal.
+// signalGrace is how much later than its child processes this process may notice a signal.
 const signalGrace = 200 * time.Millisecond
 
-// world is all that the program takes from its surroundings.
-type world struct {
-	kubeconfig string // of a cluster to use, or empty
+// environment is the environment of the program.
+type environment struct {
+	kubeconfig string // Of the cluster to use, or empty.
 	stdout     io.Writer
-	terminal   bool // stdout is one: lines can be written over
+	terminal   bool // stdout is a terminal.
 	colour     bool
 }
 
 func main() {
-	// A pipe that nobody reads any more and a terminal that was closed end the demo as Ctrl-C does, so that a borrowed
-	// cluster is cleaned up even then.
+	// A closed pipe or terminal ends the demo like Ctrl-C, so that an external cluster is cleaned up.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, _ = signal.NotifyContext(ctx, syscall.SIGPIPE)
-	// A second Ctrl-C ends the clean-up, too.
+	// A second Ctrl-C also ends the cleanup.
 	context.AfterFunc(ctx, stop)
-	klog.SetLogger(logr.Discard()) // the watches' complaints about a control plane that is being stopped
+	klog.SetLogger(logr.Discard()) // Hides the errors of watches while the control plane stops.
 	if err := enterCheckout(); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 	terminal := isTerminal(os.Stdout)
-	os.Exit(run(ctx, world{
+	os.Exit(run(ctx, environment{
 		kubeconfig: os.Getenv("KUBECONFIG"),
 		stdout:     os.Stdout,
 		terminal:   terminal,
@@ -51,7 +50,7 @@ func main() {
 	}))
 }
 
-// enterCheckout goes where the paths of the shown commands begin.
+// enterCheckout changes to the root of the checkout, which the paths of commands are relative to.
 func enterCheckout() error {
 	root, err := cluster.Root()
 	if err != nil {
@@ -60,14 +59,14 @@ func enterCheckout() error {
 	return os.Chdir(root)
 }
 
-// isTerminal holds for devices that show characters, and not for files and pipes.
+// isTerminal reports whether a file is a terminal.
 func isTerminal(file *os.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// interrupted says whether the demo was told to end. A terminal's Ctrl-C reaches all of its processes, and the end of
-// another may be noticed before the signal is.
+// interrupted reports whether the demo got a signal. Ctrl-C in a terminal reaches all of its processes, and this one may
+// notice the end of another before the signal.
 func interrupted(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -77,16 +76,16 @@ func interrupted(ctx context.Context) bool {
 	}
 }
 
-// run plays the demo and returns the exit code.
-func run(ctx context.Context, w world) int {
-	out := newReport(w)
-	d := newDemo(w, out)
+// run runs the demo and returns the exit code.
+func run(ctx context.Context, env environment) int {
+	out := newReport(env)
+	d := newDemo(env, out)
 	out.title("Libretto: Kubernetes controllers that are scripts in ConfigMaps")
-	played, err := play(ctx, out, d.steps())
+	outcomes, err := runSteps(ctx, out, d.steps())
 	if err != nil && !interrupted(ctx) {
 		out.failure(err, d.log())
 	}
-	ended := d.end(ctx)
+	ended := d.close(ctx)
 	if ctx.Err() != nil {
 		out.interrupted(ended)
 		return 130
@@ -94,65 +93,64 @@ func run(ctx context.Context, w world) int {
 	if ended != nil {
 		out.failure(fmt.Errorf("at the end: %w", ended), "")
 	}
-	out.summary(played, d.steps(), ended)
+	out.summary(outcomes, d.steps(), ended)
 	if err != nil || ended != nil {
 		return 1
 	}
 	return 0
 }
 
-// The limits of waiting. On its own control plane a step takes fractions of a second, and the limit is for a machine
-// that is busy with something else; another cluster may have to fetch an image first.
+// Time limits. On its own control plane a step takes fractions of a second. An external cluster may have to pull an image.
 const (
-	ownLimit      = time.Minute
-	borrowedLimit = 3 * time.Minute
+	localLimit    = time.Minute
+	externalLimit = 3 * time.Minute
 	startLimit    = 90 * time.Second
 )
 
-// demo is what the steps share.
+// demo is the state that the steps share.
 type demo struct {
 	out        *report
-	kubeconfig string // of the borrowed cluster; empty if the control plane is the demo's own
+	kubeconfig string // Of the external cluster; empty if the demo starts a control plane.
 	limit      time.Duration
 
-	// From the first step on.
-	cluster *cluster.Cluster
-	work    string     // folder for the edited script and kubectl's cache
-	undo    [][]string // kubectl's arguments, to be run last to first
+	// Set by the first step.
+	cluster  *cluster.Cluster
+	workDir  string     // For the edited script and kubectl's cache.
+	cleanups [][]string // Arguments of kubectl, run last to first.
 
-	// From the second step on.
+	// Set by the second and third step.
 	libretto *cluster.Libretto
 	watch    *watch
 
-	good string // the newest script that loads
+	script string // The newest script that loads.
 }
 
-func newDemo(w world, out *report) *demo {
-	d := &demo{out: out, kubeconfig: w.kubeconfig, limit: ownLimit}
-	if d.borrowed() {
-		d.limit = borrowedLimit
+func newDemo(env environment, out *report) *demo {
+	d := &demo{out: out, kubeconfig: env.kubeconfig, limit: localLimit}
+	if d.external() {
+		d.limit = externalLimit
 	}
 	return d
 }
 
-// borrowed holds if the cluster is somebody else's, and to be left as it was found.
-func (d *demo) borrowed() bool { return d.kubeconfig != "" }
+// external reports whether the demo uses the cluster of KUBECONFIG, which it leaves unchanged.
+func (d *demo) external() bool { return d.kubeconfig != "" }
 
 func (d *demo) steps() []step {
 	return []step{
 		d.clusterStep(),
 		{"Install libretto", "Its CRDs, and the program: one process for all controllers of a cluster.", d.install},
-		{"Create a controller", "examples/catset is a StatefulSet as a script. A ConfigMap holds it: no image is built, nothing is deployed.", d.create},
+		{"Create a controller", "examples/catset is a StatefulSet as a script. A ConfigMap holds it: no image is built, nothing is deployed.", d.createController},
 		{"Three Pods", "A CatSet asks for three. The script answers which Pods and claims should exist, libretto makes it so.", d.threePods},
 		{"Scale to five", "A CatSet has the scale subresource, so that kubectl scale and autoscalers work.", d.scale},
 		{"Delete a Pod by hand", "What should exist and does not is made again, under its old name and with its old claim.", d.deletePod},
 		{"Edit the script", "Pod 0 is to be labelled as the leader. The ConfigMap is changed, and that is all.", d.editScript},
 		{"Break the script", "A parenthesis gets lost. What does not load never runs: the last good revision goes on.", d.breakScript},
-		{"Mend the script", "The parenthesis is back, and the controller has never been away.", d.mendScript},
+		{"Mend the script", "The parenthesis is back, and the controller has never been away.", d.repairScript},
 	}
 }
 
-// log is what libretto has logged, if it was started.
+// log returns the log of libretto.
 func (d *demo) log() string {
 	if d.libretto == nil {
 		return ""
@@ -160,16 +158,16 @@ func (d *demo) log() string {
 	return d.libretto.Log()
 }
 
-// end stops what was started, and on a borrowed cluster deletes what was created, also when the demo was interrupted.
-func (d *demo) end(interrupted context.Context) error {
+// close stops all processes. On an external cluster it deletes what was created, even after an interrupt.
+func (d *demo) close(interrupted context.Context) error {
 	if d.watch != nil {
 		d.watch.stop()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(interrupted), borrowedLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(interrupted), externalLimit)
 	defer cancel()
 	cleaned, stopped := d.cleanUp(ctx), d.stop()
 	if interrupted.Err() != nil {
-		// A terminal's Ctrl-C reached all of the demo's processes: that they had stopped is no error.
+		// Ctrl-C in a terminal also stopped the other processes: their exit is no error.
 		return cleaned
 	}
 	return errors.Join(cleaned, stopped)
@@ -183,17 +181,17 @@ func (d *demo) stop() error {
 	if d.cluster != nil {
 		errs = append(errs, d.cluster.Stop())
 	}
-	return errors.Join(append(errs, os.RemoveAll(d.work))...)
+	return errors.Join(append(errs, os.RemoveAll(d.workDir))...)
 }
 
 func (d *demo) cleanUp(ctx context.Context) error {
-	if len(d.undo) == 0 {
+	if len(d.cleanups) == 0 {
 		return nil
 	}
 	d.out.section("Clean up", "The cluster is left as it was found.")
 	start := time.Now()
-	for i := len(d.undo) - 1; i >= 0; i-- {
-		if err := d.kubectl(ctx, d.undo[i]...); err != nil {
+	for i := len(d.cleanups) - 1; i >= 0; i-- {
+		if err := d.kubectl(ctx, d.cleanups[i]...); err != nil {
 			return fmt.Errorf("what the demo created may still be there: %w", err)
 		}
 	}
@@ -201,28 +199,28 @@ func (d *demo) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// undoing notes how to take back on a borrowed cluster what comes next. Its own control plane takes all with it.
-func (d *demo) undoing(file ...string) {
-	if d.borrowed() {
-		d.undo = append(d.undo, append(append([]string{"delete"}, file...), "--ignore-not-found", "--timeout=2m"))
+// addCleanup makes close delete the next objects from an external cluster.
+func (d *demo) addCleanup(file ...string) {
+	if d.external() {
+		d.cleanups = append(d.cleanups, append(append([]string{"delete"}, file...), "--ignore-not-found", "--timeout=2m"))
 	}
 }
 
-// step is one thing that the demo shows.
+// step is a step of the demo.
 type step struct {
 	title string
-	why   string // what happens and why it matters, in plain words
+	why   string // What happens and why it matters.
 	run   func(context.Context) error
 }
 
-// outcome is how a step went.
+// outcome is the result of a step.
 type outcome struct {
 	took time.Duration
 	err  error
 }
 
-// play runs the steps until one fails, and returns the outcomes of those that were run.
-func play(ctx context.Context, out *report, steps []step) ([]outcome, error) {
+// runSteps runs the steps until one fails. It returns the outcomes of those that ran.
+func runSteps(ctx context.Context, out *report, steps []step) ([]outcome, error) {
 	var outcomes []outcome
 	for i, s := range steps {
 		out.heading(i+1, len(steps), s)
@@ -236,13 +234,13 @@ func play(ctx context.Context, out *report, steps []step) ([]outcome, error) {
 	return outcomes, nil
 }
 
-// unmet is the error of a step that waited in vain.
-type unmet struct {
+// timeoutError is the error of a step whose check did not pass in time.
+type timeoutError struct {
 	expected string
 	limit    time.Duration
 	seen     string
 }
 
-func (e unmet) Error() string {
+func (e timeoutError) Error() string {
 	return fmt.Sprintf("expected within %s: %s; last seen: %s", duration(e.limit), e.expected, e.seen)
 }

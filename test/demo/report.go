@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// logTail is how much of libretto's log a failure shows.
+// logTail is the number of log lines that a failure prints.
 const logTail = 30
 
-// report writes what the demo does and sees: lines of plain text, with colours and a line that is written over only on
-// a terminal.
+// report prints the demo as plain text. Colours and the progress line are only for terminals.
 type report struct {
 	out      io.Writer
 	terminal bool
@@ -19,11 +18,11 @@ type report struct {
 	begin    time.Time
 }
 
-func newReport(w world) *report {
-	return &report{out: w.stdout, terminal: w.terminal, style: style(w.colour), begin: time.Now()}
+func newReport(env environment) *report {
+	return &report{out: env.stdout, terminal: env.terminal, style: style(env.colour), begin: time.Now()}
 }
 
-// print writes. Nobody is left to be told of an error: a closed pipe is a signal, which ends the demo.
+// print prints. It ignores errors, as SIGPIPE ends the demo.
 func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
 
 func (r *report) line(format string, args ...any) { r.print(format+"\n", args...) }
@@ -36,15 +35,15 @@ func (r *report) heading(number, of int, s step) {
 
 func (r *report) section(title, why string) {
 	r.line("\n%s", r.style.bold(title))
-	r.say(why)
+	r.info(why)
 }
 
-func (r *report) say(text string) { r.line("    %s", text) }
+func (r *report) info(text string) { r.line("    %s", text) }
 
-// command shows what is about to be run.
+// command prints a command before it runs.
 func (r *report) command(line string) { r.line("  %s", r.style.command("$ "+line)) }
 
-// answer shows what a command printed.
+// answer prints the output of a command.
 func (r *report) answer(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -63,24 +62,24 @@ func (r *report) diff(lines []diffLine) {
 		case '+':
 			r.line("%s", r.style.good("    + "+line.text))
 		default:
-			r.say(line.text)
+			r.info(line.text)
 		}
 	}
 }
 
-// ok says that something came true.
+// ok prints an expectation that was met.
 func (r *report) ok(format string, args ...any) {
 	r.line("  %s  "+format, append([]any{r.style.good("ok")}, args...)...)
 }
 
-// times says what came true after the ConfigMap had changed.
-func (r *report) times(timings []timing) {
+// timings prints the times from the change of the ConfigMap.
+func (r *report) timings(timings []timing) {
 	for _, t := range timings {
 		r.ok("%s after the ConfigMap changed: %s", duration(t.took), t.what)
 	}
 }
 
-// failure says what did not come true, and what libretto had to say.
+// failure prints an error and the end of libretto's log.
 func (r *report) failure(err error, log string) {
 	r.line("  %s  %v", r.style.bad("FAILED"), err)
 	if log == "" {
@@ -95,7 +94,7 @@ func tail(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// interrupted is the last line of a demo that was told to end.
+// interrupted prints the last line of a demo that got a signal.
 func (r *report) interrupted(err error) {
 	r.line("\ninterrupted after %s", duration(time.Since(r.begin)))
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *report) interrupted(err error) {
 	}
 }
 
-// style adds colours, or leaves text as it is.
+// style adds colours if it is true.
 type style bool
 
 func (s style) bold(text string) string    { return s.wrap("1", text) }
@@ -118,14 +117,14 @@ func (s style) wrap(code, text string) string {
 	return "\033[" + code + "m" + text + "\033[0m"
 }
 
-// How often it is said that something lasts: on a terminal the line is written over, in a log each is one more.
+// Intervals of progress lines. On a terminal each overwrites the last one.
 const (
 	terminalTick = 200 * time.Millisecond
 	logTick      = 5 * time.Second
 )
 
-// during runs a task and, while it lasts, says so. The task itself must not print.
-func (r *report) during(what string, task func() error) error {
+// withProgress runs a task and prints its progress. The task must not print.
+func (r *report) withProgress(what string, task func() error) error {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -137,11 +136,11 @@ func (r *report) during(what string, task func() error) error {
 	return err
 }
 
-// progress tells how long something has lasted, until stop is closed.
+// progress prints the elapsed time until stop is closed.
 func (r *report) progress(what string, stop <-chan struct{}) {
 	tick, format, last := logTick, "  ... %s (%s)\n", ""
 	if r.terminal {
-		// A line that were wrapped could not be written over.
+		// It is truncated, as a wrapped line can't be overwritten.
 		tick, format, last = terminalTick, "\r\033[K  ... %.60s (%s)", "\r\033[K"
 	}
 	begin := time.Now()
@@ -160,25 +159,25 @@ func (r *report) progress(what string, stop <-chan struct{}) {
 	}
 }
 
-// readOn is where the reader goes from here.
-var readOn = [][2]string{
+// nextReading are files for the reader to continue with.
+var nextReading = [][2]string{
 	{"examples/catset/README.md", "the example that you have just seen"},
 	{"examples/hello/README.md", "a smaller one, to begin with"},
 	{"docs/reference/api.md", "every field of a definition"},
 }
 
-// titleWidth is that of the table's column of titles.
+// titleWidth is the width of the column of titles.
 const titleWidth = 32
 
-// summary is a table of the steps, and whether all came true.
-func (r *report) summary(played []outcome, steps []step, ended error) {
+// summary prints a table of the steps and the overall result.
+func (r *report) summary(outcomes []outcome, steps []step, ended error) {
 	r.line("\n%s", r.style.bold("Summary"))
 	failed := ended != nil
 	for i, s := range steps {
 		result, took := "not reached", ""
-		if i < len(played) {
-			result, took = r.style.good("ok"), duration(played[i].took)
-			if played[i].err != nil {
+		if i < len(outcomes) {
+			result, took = r.style.good("ok"), duration(outcomes[i].took)
+			if outcomes[i].err != nil {
 				result, failed = r.style.bad("FAILED"), true
 			}
 		}
@@ -190,12 +189,12 @@ func (r *report) summary(played []outcome, steps []step, ended error) {
 		return
 	}
 	r.line("\nEvery step came true. Read on:")
-	for _, entry := range readOn {
+	for _, entry := range nextReading {
 		r.line("  %-26s %s", entry[0], entry[1])
 	}
 }
 
-// duration is short and of the precision that matters: 31 ms, 0.4 s, 12.3 s, 120 s.
+// duration formats a time: 31 ms, 0.4 s, 12.3 s, 120 s.
 func duration(d time.Duration) string {
 	switch {
 	case d < 100*time.Millisecond:

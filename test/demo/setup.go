@@ -17,27 +17,27 @@ import (
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
-// clusterStep is the first step: where everything else happens.
+// clusterStep returns the first step.
 func (d *demo) clusterStep() step {
-	if d.borrowed() {
+	if d.external() {
 		return step{
 			"Use the cluster of KUBECONFIG",
 			"KUBECONFIG is set, so that no control plane is started. What the demo creates is deleted at the end.",
-			d.borrow,
+			d.useExternalCluster,
 		}
 	}
 	return step{
 		"Start a control plane",
 		"A real API server with etcd. A stand-in for the kubelet says that Pods run, so that nothing is downloaded.",
-		d.start,
+		d.startControlPlane,
 	}
 }
 
-func (d *demo) start(ctx context.Context) error {
+func (d *demo) startControlPlane(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	begin := time.Now()
-	err := d.out.during("the control plane starts", func() (err error) {
+	err := d.out.withProgress("the control plane starts", func() (err error) {
 		d.cluster, err = cluster.Start(ctx, cluster.Options{})
 		return err
 	})
@@ -45,11 +45,11 @@ func (d *demo) start(ctx context.Context) error {
 		return err
 	}
 	d.out.ok("ready at %s (%s)", d.cluster.Config.Host, duration(time.Since(begin)))
-	d.out.say("While the demo lasts you can look around: export KUBECONFIG=" + d.cluster.Kubeconfig)
-	return d.makeWork(d.cluster.Dir)
+	d.out.info("While the demo lasts you can look around: export KUBECONFIG=" + d.cluster.Kubeconfig)
+	return d.makeWorkDir(d.cluster.Dir)
 }
 
-func (d *demo) borrow(ctx context.Context) error {
+func (d *demo) useExternalCluster(ctx context.Context) error {
 	if strings.ContainsRune(d.kubeconfig, os.PathListSeparator) {
 		return fmt.Errorf("KUBECONFIG=%s lists several files: set it to one", d.kubeconfig)
 	}
@@ -57,46 +57,45 @@ func (d *demo) borrow(ctx context.Context) error {
 	if d.cluster, err = cluster.Attach(d.kubeconfig); err != nil {
 		return err
 	}
-	if err := d.makeWork(""); err != nil {
+	if err := d.makeWorkDir(""); err != nil {
 		return err
 	}
-	if err := d.out.during("looking what is there", func() error { return d.refuseIfInUse(ctx) }); err != nil {
+	if err := d.out.withProgress("looking what is there", func() error { return d.refuseIfInUse(ctx) }); err != nil {
 		return err
 	}
 	d.out.ok("nothing is in the way at %s", d.cluster.Config.Host)
 	return nil
 }
 
-// makeWork makes the folder for the demo's files. That of the own control plane vanishes with it, even if the demo is
-// killed.
-func (d *demo) makeWork(parent string) error {
+// makeWorkDir creates the folder for the demo's files. A folder in parent is deleted with it, even if the demo is killed.
+func (d *demo) makeWorkDir(parent string) error {
 	work, err := os.MkdirTemp(parent, "demo-")
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
-	d.work, err = filepath.Abs(work)
+	d.workDir, err = filepath.Abs(work)
 	return err
 }
 
-// errInUse is why a cluster is not used: at the end the demo would delete what was not its own, or libretto would take up
-// definitions that another process hosts.
+// errInUse is the error for a cluster that has objects of the demo's names, which close would delete, or definitions, which
+// another process may host.
 var errInUse = errors.New("the cluster is in use: choose another one, or unset KUBECONFIG")
 
 var (
-	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	composites  = v1alpha1.GroupVersion.WithResource("compositecontrollers")
-	decorators  = v1alpha1.GroupVersion.WithResource("decoratorcontrollers")
-	maps        = v1alpha1.GroupVersion.WithResource("mapcontrollers")
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	composites = v1alpha1.GroupVersion.WithResource("compositecontrollers")
+	decorators = v1alpha1.GroupVersion.WithResource("decoratorcontrollers")
+	maps       = v1alpha1.GroupVersion.WithResource("mapcontrollers")
 )
 
-// refuseIfInUse looks for what the demo would create, and for definitions of somebody else's.
+// refuseIfInUse returns errInUse if the cluster has objects that the demo creates, or definitions.
 func (d *demo) refuseIfInUse(ctx context.Context) error {
 	for _, own := range []struct {
 		resource schema.GroupVersionResource
 		name     string
 	}{
-		{namespaces, demoNamespace}, {namespaces, scriptNamespace}, {definitions, catsets.Resource + "." + catsets.Group},
+		{namespaces, demoNamespace}, {namespaces, scriptNamespace}, {crds, catsets.Resource + "." + catsets.Group},
 	} {
 		found, err := d.exists(ctx, own.resource, own.name)
 		if err != nil {
@@ -129,9 +128,9 @@ func (d *demo) exists(ctx context.Context, resource schema.GroupVersionResource,
 	return true, nil
 }
 
-// hasOurDefinitions holds on a cluster with libretto's CRDs, or metacontroller's: they are somebody's, and stay as they are.
-func (d *demo) hasOurDefinitions(ctx context.Context) (bool, error) {
-	return d.exists(ctx, definitions, composites.Resource+"."+composites.Group)
+// hasCRDs reports whether libretto's or metacontroller's CRDs are installed.
+func (d *demo) hasCRDs(ctx context.Context) (bool, error) {
+	return d.exists(ctx, crds, composites.Resource+"."+composites.Group)
 }
 
 const (
@@ -139,8 +138,8 @@ const (
 	exampleFolder    = "examples/catset"
 	catsetFile       = "examples/catset/catset.yaml"
 
-	demoNamespace   = "demo"   // of the CatSet
-	scriptNamespace = "catset" // of the ConfigMap
+	demoNamespace   = "demo"   // Of the CatSet.
+	scriptNamespace = "catset" // Of the ConfigMap.
 	controllerName  = "catset-controller"
 	configMapName   = "catset-hooks"
 	scriptName      = "sync.js"
@@ -153,14 +152,14 @@ var (
 	catsets    = schema.GroupVersionResource{Group: "ctl.example.com", Version: "v1", Resource: "catsets"}
 )
 
-// install brings the CRDs and starts the program.
+// install installs the CRDs and starts libretto.
 func (d *demo) install(ctx context.Context) error {
 	if err := d.installDefinitions(ctx); err != nil {
 		return err
 	}
 	d.out.command(commandLine("bin/libretto", "serve", "--kubeconfig="+d.cluster.Kubeconfig))
 	begin := time.Now()
-	err := d.out.during("libretto starts", func() (err error) {
+	err := d.out.withProgress("libretto starts", func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, startLimit)
 		defer cancel()
 		d.libretto, err = d.cluster.StartLibretto(ctx)
@@ -174,15 +173,15 @@ func (d *demo) install(ctx context.Context) error {
 }
 
 func (d *demo) installDefinitions(ctx context.Context) error {
-	found, err := d.hasOurDefinitions(ctx)
+	found, err := d.hasCRDs(ctx)
 	if err != nil {
 		return err
 	}
 	if found {
-		d.out.say("The CRDs are there already, and are left as they are.")
+		d.out.info("The CRDs are there already, and are left as they are.")
 		return nil
 	}
-	d.undoing("-k", definitionFolder)
+	d.addCleanup("-k", definitionFolder)
 	if err := d.kubectl(ctx, "apply", "-k", definitionFolder); err != nil {
 		return err
 	}
@@ -193,13 +192,13 @@ func (d *demo) installDefinitions(ctx context.Context) error {
 	return d.kubectl(ctx, wait...)
 }
 
-// create applies the example, and begins to watch what becomes of it.
-func (d *demo) create(ctx context.Context) error {
+// createController applies the example and starts the watch.
+func (d *demo) createController(ctx context.Context) error {
 	var err error
-	if d.good, err = readScript(); err != nil {
+	if d.script, err = readScript(); err != nil {
 		return err
 	}
-	d.undoing("-k", exampleFolder)
+	d.addCleanup("-k", exampleFolder)
 	if err := d.kubectl(ctx, "apply", "-k", exampleFolder); err != nil {
 		return err
 	}

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// getAll is how the demo shows where things stand.
+// getAll prints the CatSet, its Pods and claims.
 func (d *demo) getAll(ctx context.Context) error {
 	return d.kubectl(ctx, "get", "catsets,pods,pvc", "-n", demoNamespace)
 }
 
 func (d *demo) threePods(ctx context.Context) error {
-	d.undoing("-f", catsetFile)
+	d.addCleanup("-f", catsetFile)
 	if err := d.kubectl(ctx, "apply", "-f", catsetFile); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "three Pods are Ready, each with its claim", settled(3)); err != nil {
+	if err := d.await(ctx, "three Pods are Ready, each with its claim", allReady(3)); err != nil {
 		return err
 	}
 	d.out.ok("three Pods are Ready, each with a claim of its own, %s after the CatSet was there", duration(settlingTime(d.watch.all(), 3)))
@@ -34,11 +34,11 @@ func (d *demo) threePods(ctx context.Context) error {
 }
 
 func (d *demo) scale(ctx context.Context) error {
-	before := fingerprints(d.watch.all(), podNames(3)...)
+	before := podVersions(d.watch.all(), podNames(3)...)
 	if err := d.kubectl(ctx, "scale", "catset", "nginx", "-n", demoNamespace, "--replicas=5"); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "five Pods are Ready, each with its claim", settled(5)); err != nil {
+	if err := d.await(ctx, "five Pods are Ready, each with its claim", allReady(5)); err != nil {
 		return err
 	}
 	d.out.ok("five Pods are Ready, %s after the CatSet said so", duration(settlingTime(d.watch.all(), 5)))
@@ -51,7 +51,7 @@ func (d *demo) scale(ctx context.Context) error {
 
 func (d *demo) deletePod(ctx context.Context) error {
 	const name = "nginx-1"
-	others := fingerprints(d.watch.all(), "nginx-0", "nginx-2", "nginx-3", "nginx-4")
+	others := podVersions(d.watch.all(), "nginx-0", "nginx-2", "nginx-3", "nginx-4")
 	claim := uid(d.watch.all(), claims, "www-"+name)
 	gap, err := d.deleteAndAwait(ctx, name)
 	if err != nil {
@@ -68,51 +68,45 @@ func (d *demo) deletePod(ctx context.Context) error {
 	return d.kubectl(ctx, "get", "pods", "-n", demoNamespace)
 }
 
-// deleteAndAwait deletes one of the five Pods and waits until there are five again. It returns how long the Pod was away.
+// deleteAndAwait deletes one of five Pods and waits for the new one. It returns how long there was no Ready Pod.
 func (d *demo) deleteAndAwait(ctx context.Context, name string) (time.Duration, error) {
 	mark, old := d.watch.mark(), uid(d.watch.all(), pods, name)
 	if err := d.kubectl(ctx, "delete", "pod", name, "-n", demoNamespace); err != nil {
 		return 0, err
 	}
-	if err := d.await(ctx, "a new "+name+" is Ready", all(replaced(name, old), settled(5))); err != nil {
+	if err := d.await(ctx, "a new "+name+" is Ready", all(replaced(name, old), allReady(5))); err != nil {
 		return 0, err
 	}
-	return awayTime(d.watch.since(mark), name, old), nil
+	return downtime(d.watch.since(mark), name, old), nil
 }
 
-// untouched holds if the Pods are those of the fingerprints, to the last field.
+// untouched returns an error if a Pod has another UID or version than before.
 func (d *demo) untouched(before map[string]string) error {
 	now := d.watch.all()
 	for name, expected := range before {
-		if seen := fingerprints(now, name)[name]; seen != expected {
+		if seen := podVersions(now, name)[name]; seen != expected {
 			return fmt.Errorf("expected Pod %s to be untouched, %s; last seen: %s", name, expected, seen)
 		}
 	}
 	return nil
 }
 
-// editScript shows that a changed ConfigMap is all that a new behaviour needs.
+// editScript changes the behaviour by changing the ConfigMap.
 func (d *demo) editScript(ctx context.Context) error {
-	mark, log := d.watch.mark(), d.watch.all()
+	log := d.watch.all()
 	oldRevision, oldPod := revision(log), uid(log, pods, "nginx-0")
-	others := fingerprints(log, podNames(5)[1:]...)
-	changed, err := leaderEdit.apply(d.good)
+	others := podVersions(log, podNames(5)[1:]...)
+	changed, err := leaderEdit.apply(d.script)
 	if err != nil {
 		return err
 	}
-	if err := d.applyScript(ctx, d.good, changed); err != nil {
-		return err
-	}
-	d.good = changed
-	live := all(newRevision(oldRevision), replaced("nginx-0", oldPod), leads("nginx-0"), settled(5))
-	if err := d.await(ctx, "nginx-0 is made anew with the label role=leader", live); err != nil {
-		return err
-	}
-	start, err := d.changedAt(ctx, changed)
+	live := all(newRevision(oldRevision), replaced("nginx-0", oldPod), isLeader("nginx-0"), allReady(5))
+	since, start, err := d.changeScript(ctx, d.script, changed, "nginx-0 is made anew with the label role=leader", live)
 	if err != nil {
 		return err
 	}
-	d.out.times(editTimes(d.watch.since(mark), start, oldRevision, oldPod))
+	d.script = changed
+	d.out.timings(editTimes(since, start, oldRevision, oldPod))
 	if err := d.untouched(others); err != nil {
 		return err
 	}
@@ -120,50 +114,41 @@ func (d *demo) editScript(ctx context.Context) error {
 	return d.kubectl(ctx, "get", "pods", "-n", demoNamespace, "-L", "role")
 }
 
-// breakScript shows that a script that does not load changes nothing but the condition.
+// breakScript shows that an invalid script changes only the condition.
 func (d *demo) breakScript(ctx context.Context) error {
-	broken, err := lostParenthesis.apply(d.good)
+	broken, err := missingParenthesis.apply(d.script)
 	if err != nil {
 		return err
 	}
-	mark, before := d.watch.mark(), fingerprints(d.watch.all(), podNames(5)...)
-	if err := d.applyScript(ctx, d.good, broken); err != nil {
-		return err
-	}
-	position := regexp.MustCompile(fmt.Sprintf(`%s:%d:\d+: `, regexp.QuoteMeta(scriptName), lostParenthesis.line(d.good)))
-	if err := d.await(ctx, "condition ScriptsReady is False and names "+position.String(), scriptsBroken(position)); err != nil {
-		return err
-	}
-	start, err := d.changedAt(ctx, broken)
+	before := podVersions(d.watch.all(), podNames(5)...)
+	position := regexp.MustCompile(fmt.Sprintf(`%s:%d:\d+: `, regexp.QuoteMeta(scriptName), missingParenthesis.line(d.script)))
+	expected := "condition ScriptsReady is False and names " + position.String()
+	since, start, err := d.changeScript(ctx, d.script, broken, expected, scriptsBroken(position))
 	if err != nil {
 		return err
 	}
-	d.out.times(breakTimes(d.watch.since(mark), start, position))
-	if err := d.showCondition(ctx); err != nil {
+	d.out.timings(breakTimes(since, start, position))
+	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName, "-o", `jsonpath={.status.conditions[?(@.type=="ScriptsReady")].message}`); err != nil {
 		return err
 	}
 	if err := d.untouched(before); err != nil {
 		return err
 	}
 	d.out.ok("all five Pods are untouched: same UIDs, same resourceVersions")
-	return d.stillWorks(ctx, position)
+	return d.deleteLeader(ctx, position)
 }
 
-func (d *demo) showCondition(ctx context.Context) error {
-	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName); err != nil {
-		return err
-	}
-	return d.kubectl(ctx, "get", "compositecontroller", controllerName, "-o", `jsonpath={.status.conditions[?(@.type=="ScriptsReady")].message}`)
-}
-
-// stillWorks deletes the leader, which only the edited script knows, while the newest script is broken.
-func (d *demo) stillWorks(ctx context.Context, position *regexp.Regexp) error {
-	others := fingerprints(d.watch.all(), podNames(5)[1:]...)
+// deleteLeader deletes the leader while the newest script is invalid. Only the edited script makes a leader.
+func (d *demo) deleteLeader(ctx context.Context, position *regexp.Regexp) error {
+	others := podVersions(d.watch.all(), podNames(5)[1:]...)
 	gap, err := d.deleteAndAwait(ctx, "nginx-0")
 	if err != nil {
 		return err
 	}
-	if err := d.await(ctx, "the new nginx-0 has the label role=leader while the script is broken", all(leads("nginx-0"), scriptsBroken(position))); err != nil {
+	if err := d.await(ctx, "the new nginx-0 has the label role=leader while the script is broken", all(isLeader("nginx-0"), scriptsBroken(position))); err != nil {
 		return err
 	}
 	if err := d.untouched(others); err != nil {
@@ -173,23 +158,17 @@ func (d *demo) stillWorks(ctx context.Context, position *regexp.Regexp) error {
 	return nil
 }
 
-func (d *demo) mendScript(ctx context.Context) error {
-	broken, err := lostParenthesis.apply(d.good)
+func (d *demo) repairScript(ctx context.Context) error {
+	broken, err := missingParenthesis.apply(d.script)
 	if err != nil {
 		return err
 	}
-	mark, before := d.watch.mark(), fingerprints(d.watch.all(), podNames(5)...)
-	if err := d.applyScript(ctx, broken, d.good); err != nil {
-		return err
-	}
-	if err := d.await(ctx, "condition ScriptsReady is True again", definitionReady); err != nil {
-		return err
-	}
-	start, err := d.changedAt(ctx, d.good)
+	before := podVersions(d.watch.all(), podNames(5)...)
+	since, start, err := d.changeScript(ctx, broken, d.script, "condition ScriptsReady is True again", definitionReady)
 	if err != nil {
 		return err
 	}
-	d.out.times(mendTimes(d.watch.since(mark), start))
+	d.out.timings(repairTimes(since, start))
 	if err := d.untouched(before); err != nil {
 		return err
 	}
@@ -206,10 +185,24 @@ func readScript() (string, error) {
 	return string(script), nil
 }
 
-// applyScript edits a copy of the script as its author would, and applies it. Only the ConfigMap changes.
+// changeScript applies an edited script and waits for a check. It returns the observations since, and when the ConfigMap
+// was changed.
+func (d *demo) changeScript(ctx context.Context, before, after, expected string, c check) (log observations, start time.Time, err error) {
+	mark := d.watch.mark()
+	if err := d.applyScript(ctx, before, after); err != nil {
+		return nil, time.Time{}, err
+	}
+	if err := d.await(ctx, expected, c); err != nil {
+		return nil, time.Time{}, err
+	}
+	start, err = d.changedAt(ctx, after)
+	return d.watch.since(mark), start, err
+}
+
+// applyScript writes the edited script and applies it as a ConfigMap.
 func (d *demo) applyScript(ctx context.Context, before, after string) error {
 	d.out.diff(diff(scriptName, before, after))
-	path := filepath.Join(d.work, scriptName)
+	path := filepath.Join(d.workDir, scriptName)
 	if err := os.WriteFile(path, []byte(after), 0o600); err != nil {
 		return fmt.Errorf("edited script: %w", err)
 	}
@@ -218,12 +211,11 @@ func (d *demo) applyScript(ctx context.Context, before, after string) error {
 		[]string{"apply", "-f", "-"})
 }
 
-// changedAt is when the ConfigMap got the text, which is what the times of an edit are counted from. The audit log of the
-// own control plane knows when the request came in. A borrowed cluster keeps such things to itself: there it is when the
-// watch told of it, which may be a little late.
+// changedAt returns when the ConfigMap got the text: the time of the request in the audit log or, on an external cluster,
+// the time of the watch event.
 func (d *demo) changedAt(ctx context.Context, text string) (time.Time, error) {
-	if d.borrowed() {
-		return edited(d.watch.all(), text), nil
+	if d.external() {
+		return editedAt(d.watch.all(), text), nil
 	}
 	requests, err := d.cluster.Requests(ctx, 0, "kubectl")
 	if err != nil {
@@ -236,8 +228,8 @@ func (d *demo) changedAt(ctx context.Context, text string) (time.Time, error) {
 	return writes[len(writes)-1].Time, nil
 }
 
-// edited is when the ConfigMap was first seen with the text since it last had another.
-func edited(log sightings, text string) time.Time {
+// editedAt returns when the ConfigMap was first observed with the text after its last other text.
+func editedAt(log observations, text string) time.Time {
 	var since time.Time
 	held := ""
 	for _, s := range log {
@@ -253,14 +245,14 @@ func edited(log sightings, text string) time.Time {
 	return since
 }
 
-// await waits until what the watch has seen passes the check, for as long as the demo's limit allows.
+// await waits until the check passes, up to the time limit.
 func (d *demo) await(ctx context.Context, expected string, c check) error {
-	return d.out.during("waiting until "+expected, func() error {
+	return d.out.withProgress("waiting until "+expected, func() error {
 		ctx, cancel := context.WithTimeout(ctx, d.limit)
 		defer cancel()
 		seen, err := d.watch.await(ctx, c, d.libretto.Ended)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return unmet{expected: expected, limit: d.limit, seen: seen}
+			return timeoutError{expected: expected, limit: d.limit, seen: seen}
 		}
 		if err != nil {
 			return fmt.Errorf("expected %s: %w; last seen: %s", expected, err, seen)

@@ -17,22 +17,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endedPoll is how often a wait looks whether it is in vain.
+// endedPoll is the interval of checks whether libretto still runs.
 const endedPoll = 200 * time.Millisecond
 
 var errLibrettoEnded = errors.New("libretto has ended")
 
-// watch notes all that happens to the resources of the demo. What is waited for and how long it took are then questions
-// to its notes.
+// watch records all changes of the demo's resources with their times.
 type watch struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	seen    sightings
-	changed chan struct{} // closed at the next sighting
+	log     observations
+	changed chan struct{} // Closed at the next observation.
 }
 
-// startWatch returns when everything that there is has been seen.
+// startWatch returns after the initial lists.
 func (d *demo) startWatch(ctx context.Context) (*watch, error) {
 	running, cancel := context.WithCancel(ctx)
 	w := &watch{cancel: cancel, changed: make(chan struct{})}
@@ -60,9 +59,9 @@ func (d *demo) startWatch(ctx context.Context) (*watch, error) {
 func (w *watch) follow(client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (cache.SharedIndexInformer, error) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { w.note(resource, object, false) },
-		UpdateFunc: func(_, object any) { w.note(resource, object, false) },
-		DeleteFunc: func(object any) { w.note(resource, object, true) },
+		AddFunc:    func(object any) { w.observe(resource, object, false) },
+		UpdateFunc: func(_, object any) { w.observe(resource, object, false) },
+		DeleteFunc: func(object any) { w.observe(resource, object, true) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch of %s: %w", resource.Resource, err)
@@ -70,7 +69,7 @@ func (w *watch) follow(client dynamic.Interface, resource schema.GroupVersionRes
 	return informer, nil
 }
 
-func (w *watch) note(resource schema.GroupVersionResource, object any, gone bool) {
+func (w *watch) observe(resource schema.GroupVersionResource, object any, gone bool) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
@@ -80,37 +79,37 @@ func (w *watch) note(resource schema.GroupVersionResource, object any, gone bool
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen = append(w.seen, sighting{at: time.Now(), resource: resource, object: known, gone: gone})
+	w.log = append(w.log, observation{at: time.Now(), resource: resource, object: known, deleted: gone})
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
 
 func (w *watch) stop() { w.cancel() }
 
-// all is everything that was seen so far.
-func (w *watch) all() sightings { return w.since(0) }
+// all returns all observations.
+func (w *watch) all() observations { return w.since(0) }
 
-// mark is the present moment, to ask for what is seen since.
+// mark returns the present position for since.
 func (w *watch) mark() int { return len(w.all()) }
 
-func (w *watch) since(mark int) sightings {
-	seen, _ := w.now()
+func (w *watch) since(mark int) observations {
+	seen, _ := w.snapshot()
 	return seen[mark:]
 }
 
-// now is what was seen, and a channel that is closed when there is more.
-func (w *watch) now() (sightings, <-chan struct{}) {
+// snapshot returns all observations, and a channel that is closed at the next one.
+func (w *watch) snapshot() (observations, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clip(w.seen), w.changed
+	return slices.Clip(w.log), w.changed
 }
 
-// await looks at every sighting until the check holds. It returns what was seen last.
+// await waits until the check passes. It returns the check's last description.
 func (w *watch) await(ctx context.Context, c check, ended func() bool) (string, error) {
 	ticker := time.NewTicker(endedPoll)
 	defer ticker.Stop()
 	for {
-		log, changed := w.now()
+		log, changed := w.snapshot()
 		seen, done := c(log)
 		if done {
 			return seen, nil
@@ -127,36 +126,36 @@ func (w *watch) await(ctx context.Context, c check, ended func() bool) (string, 
 	}
 }
 
-// sighting is one thing that a watch told, and when.
-type sighting struct {
+// observation is a watch event with its time.
+type observation struct {
 	at       time.Time
 	resource schema.GroupVersionResource
 	object   *unstructured.Unstructured
-	gone     bool
+	deleted  bool
 }
 
-// is says whether it is of the named object.
-func (s sighting) is(resource schema.GroupVersionResource, name string) bool {
+// is reports whether it is of the named object.
+func (s observation) is(resource schema.GroupVersionResource, name string) bool {
 	return s.resource == resource && s.object.GetName() == name
 }
 
-// sightings are in the order in which they were made. For one resource that is the order in which things happened.
-type sightings []sighting
+// observations are ordered by time. For a resource that is the order of its changes.
+type observations []observation
 
-// first is the first that matches.
-func (l sightings) first(match func(sighting) bool) (sighting, bool) {
+// first returns the first observation that matches.
+func (l observations) first(match func(observation) bool) (observation, bool) {
 	i := slices.IndexFunc(l, match)
 	if i < 0 {
-		return sighting{}, false
+		return observation{}, false
 	}
 	return l[i], true
 }
 
-// get is the newest version of an object, or nil if there is none now.
-func (l sightings) get(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
+// get returns the newest version of an object, or nil if it is deleted.
+func (l observations) get(resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	for _, s := range slices.Backward(l) {
 		if s.is(resource, name) {
-			if s.gone {
+			if s.deleted {
 				return nil
 			}
 			return s.object
@@ -165,13 +164,13 @@ func (l sightings) get(resource schema.GroupVersionResource, name string) *unstr
 	return nil
 }
 
-// list is the objects of a resource that there are now, by name.
-func (l sightings) list(resource schema.GroupVersionResource) []*unstructured.Unstructured {
+// list returns the present objects of a resource by name.
+func (l observations) list(resource schema.GroupVersionResource) []*unstructured.Unstructured {
 	newest := map[string]*unstructured.Unstructured{}
 	for _, s := range l {
 		switch {
 		case s.resource != resource:
-		case s.gone:
+		case s.deleted:
 			delete(newest, s.object.GetName())
 		default:
 			newest[s.object.GetName()] = s.object
@@ -185,16 +184,16 @@ func (l sightings) list(resource schema.GroupVersionResource) []*unstructured.Un
 	return objects
 }
 
-// uid is that of an object, or empty if there is none now.
-func uid(log sightings, resource schema.GroupVersionResource, name string) string {
+// uid returns the UID of an object, or "".
+func uid(log observations, resource schema.GroupVersionResource, name string) string {
 	if object := log.get(resource, name); object != nil {
 		return string(object.GetUID())
 	}
 	return ""
 }
 
-// fingerprints tell for each of the Pods which it is and in which version, so that any write to it shows.
-func fingerprints(log sightings, names ...string) map[string]string {
+// podVersions returns the UID and resourceVersion of Pods by name.
+func podVersions(log observations, names ...string) map[string]string {
 	prints := map[string]string{}
 	for _, name := range names {
 		prints[name] = "not there"
@@ -205,31 +204,31 @@ func fingerprints(log sightings, names ...string) map[string]string {
 	return prints
 }
 
-// timing is something that was seen, and how long after its cause.
+// timing is an observation and the time since its cause.
 type timing struct {
 	what string
 	took time.Duration
 }
 
-// between is never negative: two watches may tell in another order than things happened.
+// between is never negative: two watches may report changes in another order.
 func between(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
 
-// settlingTime is how long it took from a CatSet with n replicas to n Ready Pods. It is not counted from the request: an
-// API server keeps the first object of a new CRD waiting for two seconds.
-func settlingTime(log sightings, n int64) time.Duration {
-	wanted, _ := log.first(func(s sighting) bool {
+// settlingTime returns the time from a CatSet with n replicas to n Ready Pods. It does not begin with the request, as an API
+// server delays the first object of a new CRD by two seconds.
+func settlingTime(log observations, n int64) time.Duration {
+	wanted, _ := log.first(func(s observation) bool {
 		replicas, _, _ := unstructured.NestedInt64(s.object.Object, "spec", "replicas")
 		return s.resource == catsets && replicas == n
 	})
-	told, _ := log.first(func(s sighting) bool { return s.resource == catsets && readyReplicas(s.object) == n })
-	return between(wanted.at, told.at)
+	reported, _ := log.first(func(s observation) bool { return s.resource == catsets && readyReplicas(s.object) == n })
+	return between(wanted.at, reported.at)
 }
 
-// inOrder holds if every one of the Pods was first seen after the one before it was Ready.
-func inOrder(log sightings, names []string) bool {
+// inOrder reports whether each Pod was created after the one before was Ready.
+func inOrder(log observations, names []string) bool {
 	for i := 1; i < len(names); i++ {
-		ready := slices.IndexFunc(log, func(s sighting) bool { return s.is(pods, names[i-1]) && isReady(s.object) })
-		created := slices.IndexFunc(log, func(s sighting) bool { return s.is(pods, names[i]) })
+		ready := slices.IndexFunc(log, func(s observation) bool { return s.is(pods, names[i-1]) && isReady(s.object) })
+		created := slices.IndexFunc(log, func(s observation) bool { return s.is(pods, names[i]) })
 		if ready < 0 || created < ready {
 			return false
 		}
@@ -237,49 +236,50 @@ func inOrder(log sightings, names []string) bool {
 	return true
 }
 
-// awayTime is how long there was no Ready Pod of a name, from when the old one was gone.
-func awayTime(log sightings, name, old string) time.Duration {
-	gone, _ := log.first(func(s sighting) bool { return s.is(pods, name) && s.gone })
-	back, _ := log.first(func(s sighting) bool { return isNew(s, name, old) && isReady(s.object) })
+// downtime returns how long there was no Ready Pod of that name after the old one was deleted.
+func downtime(log observations, name, old string) time.Duration {
+	gone, _ := log.first(func(s observation) bool { return s.is(pods, name) && s.deleted })
+	back, _ := log.first(func(s observation) bool { return isNew(s, name, old) && isReady(s.object) })
 	return between(gone.at, back.at)
 }
 
-func isNew(s sighting, name, old string) bool {
-	return s.is(pods, name) && !s.gone && string(s.object.GetUID()) != old
+func isNew(s observation, name, old string) bool {
+	return s.is(pods, name) && !s.deleted && string(s.object.GetUID()) != old
 }
 
-// editTimes tells how fast an edit of the script took effect on the first Pod.
-func editTimes(log sightings, start time.Time, oldRevision, oldPod string) []timing {
-	acted, _ := log.first(func(s sighting) bool {
-		return s.is(pods, "nginx-0") && (s.gone || s.object.GetDeletionTimestamp() != nil)
+// editTimes returns how soon an edit of the script took effect on the first Pod.
+func editTimes(log observations, start time.Time, oldRevision, oldPod string) []timing {
+	deleted, _ := log.first(func(s observation) bool {
+		return s.is(pods, "nginx-0") && (s.deleted || s.object.GetDeletionTimestamp() != nil)
 	})
-	told, _ := log.first(func(s sighting) bool {
+	reported, _ := log.first(func(s observation) bool {
 		return s.is(composites, controllerName) && scriptRevision(s.object) != oldRevision
 	})
-	live, _ := log.first(func(s sighting) bool { return isNew(s, "nginx-0", oldPod) && isReady(s.object) })
+	ready, _ := log.first(func(s observation) bool { return isNew(s, "nginx-0", oldPod) && isReady(s.object) })
 	return []timing{
-		{"the new script acts, and the old nginx-0 is deleted", between(start, acted.at)},
-		{fmt.Sprintf("the definition's status.scriptRevision is no longer %s but %s", oldRevision, scriptRevision(told.object)), between(start, told.at)},
-		{"the new nginx-0 is Ready, with the label role=leader", between(start, live.at)},
+		{"the new script acts, and the old nginx-0 is deleted", between(start, deleted.at)},
+		{fmt.Sprintf("the definition's status.scriptRevision is no longer %s but %s", oldRevision, scriptRevision(reported.object)), between(start, reported.at)},
+		{"the new nginx-0 is Ready, with the label role=leader", between(start, ready.at)},
 	}
 }
 
-// breakTimes tells how fast a broken script was complained of.
-func breakTimes(log sightings, start time.Time, position *regexp.Regexp) []timing {
-	told, _ := log.first(func(s sighting) bool {
-		return s.is(composites, controllerName) && isBroken(s.object, position)
-	})
-	return []timing{{"condition ScriptsReady is False and names the line", between(start, told.at)}}
+// breakTimes returns how soon the condition named the error in a broken script.
+func breakTimes(log observations, start time.Time, position *regexp.Regexp) []timing {
+	return []timing{{"condition ScriptsReady is False and names the line", between(start, definitionAt(log, func(definition *unstructured.Unstructured) bool {
+		return isBroken(definition, position)
+	}))}}
 }
 
-// mendTimes tells how fast the complaint was taken back.
-func mendTimes(log sightings, start time.Time) []timing {
-	told, _ := log.first(func(s sighting) bool {
-		status := ""
-		if s.is(composites, controllerName) {
-			status, _ = scripts(s.object)
-		}
+// repairTimes returns how soon the condition was True again.
+func repairTimes(log observations, start time.Time) []timing {
+	return []timing{{"condition ScriptsReady is True again", between(start, definitionAt(log, func(definition *unstructured.Unstructured) bool {
+		status, _ := scripts(definition)
 		return status == "True"
-	})
-	return []timing{{"condition ScriptsReady is True again", between(start, told.at)}}
+	}))}}
+}
+
+// definitionAt returns when the definition was first observed to match.
+func definitionAt(log observations, match func(*unstructured.Unstructured) bool) time.Time {
+	found, _ := log.first(func(s observation) bool { return s.is(composites, controllerName) && match(s.object) })
+	return found.at
 }
