@@ -12,7 +12,7 @@ import (
 
 type object = map[string]any
 
-// history notes what was seen, one sighting a millisecond.
+// logBuilder builds observations, one each millisecond.
 type logBuilder struct{ log observations }
 
 func (h *logBuilder) see(resource schema.GroupVersionResource, name string, content object) *logBuilder {
@@ -22,7 +22,7 @@ func (h *logBuilder) see(resource schema.GroupVersionResource, name string, cont
 	return h
 }
 
-// pod sees a Pod, its uid being its name and a suffix, and its claim.
+// pod adds a Pod, whose UID is its name and a suffix, and its claim.
 func (h *logBuilder) pod(name, suffix string, ready bool, labels object) *logBuilder {
 	status := "False"
 	if ready {
@@ -129,7 +129,7 @@ func TestTimes(t *testing.T) {
 	for _, timing := range editTimes(h.log, editedAt(h.log, "new"), "a", "nginx-0") {
 		got = append(got, timing.took)
 	}
-	// A Pod is seen after its claim, so that the Ready one is the eighth sighting.
+	// The claim of a Pod comes first, so that the Ready Pod is the eighth observation.
 	want := []time.Duration{2 * time.Millisecond, time.Millisecond, 6 * time.Millisecond}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("got %v, want %v", got, want)

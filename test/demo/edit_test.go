@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/javascript"
 )
 
-// root is the folder that the demo's paths begin at.
+// root is the root of the checkout.
 var root = filepath.Join("..", "..")
 
 func exampleScript(t *testing.T) string {
@@ -26,7 +26,7 @@ func exampleScript(t *testing.T) string {
 	return string(script)
 }
 
-// TestScriptEdits keeps the demo's edits in step with the example: the one has to load, the other not, in the right line.
+// TestScriptEdits checks the edits against the example's script: the first must load, the second fail in the right line.
 func TestScriptEdits(t *testing.T) {
 	script := exampleScript(t)
 	led, err := leaderEdit.apply(script)

@@ -39,7 +39,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestColours shows that a log gets none, and that on a terminal every colour that begins also ends.
+// TestColours checks that there are colours only on a terminal, and that they are reset.
 func TestColours(t *testing.T) {
 	for name, c := range map[string]struct {
 		colour bool
@@ -58,7 +58,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestProgress shows a line that is written over on a terminal, and nothing in a log for what is quickly done.
+// TestProgress checks that the line is overwritten on a terminal, and that a log has none for a quick task.
 func TestProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal bool
@@ -69,7 +69,7 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			synctest.Test(t, func(*testing.T) { // In a time of its own, which takes none.
+			synctest.Test(t, func(*testing.T) { // With a fake clock.
 				r := newReport(environment{stdout: &out, terminal: c.terminal})
 				_ = r.withProgress("it lasts", func() error {
 					time.Sleep(terminalTick + terminalTick/2)
