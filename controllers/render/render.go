@@ -1,10 +1,8 @@
-// Package render runs the real reconciler of a definition on a cluster in
-// memory, for commands that work offline and for tests of behaviour: what a pass
-// would write is what it writes there.
+// Package render runs the real reconciler of a definition on a cluster in memory, for offline commands and
+// for tests.
 //
-// A Session holds one definition and one cluster. Nothing happens in it by
-// itself: a parent is reconciled when it is asked for, and what would have woken
-// a controller up is told by Woken.
+// A Session has one definition and one cluster. It has no workers: Reconcile makes one pass over a parent,
+// and Enqueued returns the keys that workers would take.
 package render
 
 import (
@@ -26,39 +24,38 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// Input is what a session begins with.
+// Input is the initial state of a session.
 type Input struct {
 	// Definition is a CompositeController, DecoratorController or MapController.
 	Definition *unstructured.Unstructured
-	// Objects are what is in the cluster, each as it is, with its status. What is
-	// missing of their metadata is filled in.
+	// Objects are in the cluster from the beginning, with their status. Missing metadata is filled in.
 	Objects []*unstructured.Unstructured
-	// Resources are those of the cluster beyond the built-in ones.
+	// Resources are served in addition to the built-in ones.
 	Resources []memcluster.Resource
 	// Programs answer the definition's hooks.
 	Programs map[string]engines.Program
-	// Clock gives the time of the cluster and of all passes.
+	// Clock is that of the cluster and of all passes.
 	Clock clock.WithTicker
-	// RevisionNamespace is where cluster-scoped parents have their ControllerRevisions.
+	// RevisionNamespace is the namespace of ControllerRevisions of cluster-scoped parents.
 	RevisionNamespace string
 	Log               logr.Logger
 }
 
-// RefusedError says why a definition can't be run.
+// RefusedError is the error for a definition that is not accepted.
 type RefusedError struct {
-	// Reason is that of the condition Accepted.
+	// Reason is the reason of the condition Accepted.
 	Reason string
 	Err    error
 }
 
-// Error gives the reason and what is wrong.
+// Error returns the reason and the cause.
 func (e *RefusedError) Error() string { return e.Reason + ": " + e.Err.Error() }
 
-// Unwrap gives what is wrong.
+// Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Run makes a session. It must be closed. A definition that is not accepted gives
-// a *RefusedError.
+// Run returns a session, which must be closed. It returns a *RefusedError for a definition that is not
+// accepted.
 func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
 	s := &Session{cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace}
@@ -73,12 +70,11 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	return s, nil
 }
 
-// fieldManager begins the names under which definitions apply on the server's side.
+// fieldManager is the prefix of the definitions' field managers.
 const fieldManager = "libretto"
 
-// Define replaces the definition and its programs, as a host does that starts
-// anew: nothing is remembered but what is in the cluster. If the definition is
-// refused, the session has none.
+// Define replaces the definition and its programs, like a restarted process: only the state in the cluster
+// is kept. If the definition is not accepted, the session has none.
 func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured, programs map[string]engines.Program) error {
 	s.Close()
 	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: fieldManager}
@@ -95,24 +91,24 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	return nil
 }
 
-// running is one definition at work.
+// running is a running definition.
 type running struct {
 	config     parent.Config
 	reconciler *parent.Reconciler
 	pool       *informer.Pool
-	events     *events
-	writes     *writes
+	events     *eventRecorder
+	writes     *recorded[memcluster.Write]
 	queue      *recordedQueue
 	cancel     context.CancelFunc
 }
 
-// start makes the reconciler and waits until it knows the cluster. It goes on
-// until it is closed, whatever becomes of ctx.
+// start creates the reconciler and waits until its caches are filled. It runs until it is closed, even if
+// ctx ends.
 func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
 	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(programs)} }
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{config: config, events: &events{}, writes: &writes{}, queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel}
+	r := &running{config: config, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{}, queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel}
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
 	r.pool.KeepFields(fieldManager)
@@ -133,8 +129,8 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	return r, nil
 }
 
-// environment is that of a process with this definition alone. It writes one
-// object at a time and asks one question at a time, so that the order is always the same.
+// environment returns that of a process with only this definition. It makes one write and one hook call at
+// a time, so that the order is always the same.
 func (s *Session) environment(client dynamic.Interface, r *running) parent.Environment {
 	return parent.Environment{
 		Client: client, Pool: r.pool, Events: r.events, Clock: s.clock, Log: s.log, Writes: 1, Calls: 1,
@@ -146,7 +142,7 @@ func (r *running) close() {
 	r.cancel()
 }
 
-// keyOf gives the key of an object that is a parent of the definition.
+// keyOf returns the key of a parent. It fails for an object of another kind.
 func (r *running) keyOf(object *unstructured.Unstructured) (controller.Key, error) {
 	for _, rule := range r.config.Parents {
 		if rule.Kind.GroupKind() == object.GroupVersionKind().GroupKind() {

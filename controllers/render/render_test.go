@@ -39,7 +39,7 @@ metadata: {name: a, namespace: default}
 spec: {selector: {matchLabels: {app: a}}, mode: slow}
 `
 
-// program makes a ConfigMap that says what the parent says.
+// program returns a ConfigMap with the parent's mode.
 type program struct{ engines.ProgramBase }
 
 func (program) Run(_ context.Context, call engines.Call) (engines.Response, error) {
@@ -71,12 +71,12 @@ func run(t *testing.T, definition string) (*Session, error) {
 	})
 }
 
-// TestSession shows passes, an edit between them, and a restart.
+// TestSession makes passes, with an edit and a restart between them.
 func TestSession(t *testing.T) {
 	session(t, composite, "create ConfigMap a", "update ConfigMap a")
 }
 
-// TestServerSideSession shows the same with server-side apply.
+// TestServerSideSession does the same with server-side apply.
 func TestServerSideSession(t *testing.T) {
 	session(t, strings.Replace(composite, "resource: configmaps,", "resource: configmaps, applyStrategy: ServerSideApply,", 1), "patch ConfigMap a", "patch ConfigMap a")
 }
@@ -102,7 +102,7 @@ func session(t *testing.T, definition, creates, updates string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"Box default/a"}, s.Enqueued()); diff != "" {
-		t.Errorf("who is woken by a change of the parent\n-want +got:\n%s", diff)
+		t.Errorf("keys after a change of the parent\n-want +got:\n%s", diff)
 	}
 	expectPass(t, s, updates, "update status Box a")
 	if err := s.Define(t.Context(), object(t, definition), map[string]engines.Program{"sync": program{}}); err != nil {
@@ -145,8 +145,7 @@ func TestNoSuchParent(t *testing.T) {
 	}
 }
 
-// TestClose shows that nothing of a session runs on: what ends by itself is let run until
-// it has.
+// TestClose checks that all goroutines of a session end.
 func TestClose(t *testing.T) {
 	s, err := run(t, composite)
 	if err != nil {
@@ -156,16 +155,16 @@ func TestClose(t *testing.T) {
 	s.Close()
 	s.Close()
 	deadline := time.Now().Add(5 * time.Second)
-	for leftOver() != "" && time.Now().Before(deadline) {
+	for leakedGoroutine() != "" && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}
-	if left := leftOver(); left != "" {
+	if left := leakedGoroutine(); left != "" {
 		t.Errorf("a goroutine is left behind:\n%s", left)
 	}
 }
 
-// leftOver gives the goroutines of caches and clusters that run.
-func leftOver() string {
+// leakedGoroutine returns the stack of a goroutine of a cache or cluster, or "".
+func leakedGoroutine() string {
 	var all strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
 		return err.Error()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -16,8 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// Session is a definition at work in a cluster in memory. It is used by one
-// goroutine.
+// Session is a definition that runs on a cluster in memory. It is not safe for concurrent use.
 type Session struct {
 	cluster   *memcluster.Cluster
 	clock     clock.WithTicker
@@ -26,25 +26,22 @@ type Session struct {
 	running   *running
 }
 
-// Result is what came of a pass.
+// Result is the result of a pass.
 type Result struct {
-	// Writes are all that the API server was asked to write, in order.
+	// Writes are all write requests, in order.
 	Writes []memcluster.Write
 	// Parent is the parent after the pass, or nil if it is gone.
 	Parent *unstructured.Unstructured
-	// Events are those that the pass told, in order.
+	// Events are those that the pass emitted, in order.
 	Events []Event
-	// RequeueAfter is when the parent wants to be looked at again; zero means at
-	// the next event.
+	// RequeueAfter is the time until the next pass; zero means at the next event.
 	RequeueAfter time.Duration
-	// Err is why the pass failed. With controller.ErrLater in it the pass is made
-	// again soon and nobody is told.
+	// Err is the error of the pass. controller.ErrLater means that it is repeated soon, without an event.
 	Err error
 }
 
-// Reconcile makes one pass over the parent that object names by kind, namespace
-// and name. A pass that finds a resource it did not know before waits until that
-// is listed and begins again. The error says that there was no pass.
+// Reconcile makes one pass over the parent with the kind, namespace and name of object. If the pass starts
+// to watch a resource, it is repeated once that is listed. An error means that no pass was made.
 func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructured) (Result, error) {
 	if s.running == nil {
 		return Result{}, errors.New("the session has no definition")
@@ -53,8 +50,8 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 	if err != nil {
 		return Result{}, err
 	}
-	s.running.events.reset()
-	s.running.writes.reset()
+	s.running.events.take()
+	s.running.writes.take()
 	var result Result
 	for again := true; again; {
 		known := s.running.pool.Len()
@@ -91,27 +88,27 @@ func (s *Session) Enqueued() []string {
 	return s.running.queue.keys()
 }
 
-// Refuse has the cluster refuse writes to come.
+// Refuse makes the cluster refuse later writes.
 func (s *Session) Refuse(r memcluster.Refusal) { s.cluster.Refuse(r) }
 
-// Get gives an object as it is in the cluster, or nil.
+// Get returns an object of the cluster, or nil.
 func (s *Session) Get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	endpoint, err := Endpoint(s.cluster, s.cluster.Client(nil), object)
 	if err != nil {
 		return nil, err
 	}
 	found, err := endpoint.Get(ctx, object.GetName(), metav1.GetOptions{})
-	if err != nil {
-		return nil, ignoreNotFound(err)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return found, nil
+	return found, err
 }
 
-// Cluster is what the session works on.
+// Cluster returns the session's cluster.
 func (s *Session) Cluster() *memcluster.Cluster { return s.cluster }
 
-// Close ends the definition's work and returns when nothing of it runs any more.
-// The cluster stays as it is. It may be called more than once.
+// Close stops the definition and waits for its goroutines. The cluster stays as it is. It may be called
+// more than once.
 func (s *Session) Close() {
 	if s.running != nil {
 		s.running.close()
@@ -119,7 +116,7 @@ func (s *Session) Close() {
 	}
 }
 
-// Endpoint gives where an object is read and written.
+// Endpoint returns the client for an object's resource and namespace.
 func Endpoint(cluster *memcluster.Cluster, client dynamic.Interface, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	resource, err := cluster.ResourceOf(object.GroupVersionKind())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package catset_test says what the CatSet's script answers in which situation.
+// Package catset_test tests the CatSet's script.
 package catset_test
 
 import (
@@ -9,15 +9,15 @@ import (
 
 type object = map[string]any
 
-// situation is what the script is asked about.
-type situation struct {
+// requestState describes the objects in a request.
+type requestState struct {
 	replicas int64
 	pods     []object
-	claims   []string // as ordinals
+	claims   []string // By ordinal.
 	edit     func(set object)
 }
 
-// answer is what matters of a response: names in order, and the numbers of the status.
+// answer is a summary of a response: names in order, and the numbers of the status.
 type answer struct {
 	Pods, Claims         []string
 	Replicas, Ready, Now int64
@@ -27,43 +27,43 @@ func TestSync(t *testing.T) {
 	program := compile(t)
 	cases := map[string]struct {
 		reason string
-		given  situation
+		given  requestState
 		want   answer
 	}{
 		"Empty": {
 			reason: "the first pod comes with its claim",
-			given:  situation{replicas: 3},
+			given:  requestState{replicas: 3},
 			want:   answer{Pods: []string{"nginx-0"}, Claims: []string{"www-nginx-0"}},
 		},
 		"NotReady": {
 			reason: "the second pod waits for the first to be ready",
-			given:  situation{replicas: 3, pods: []object{pod(0)}, claims: []string{"0"}},
+			given:  requestState{replicas: 3, pods: []object{pod(0)}, claims: []string{"0"}},
 			want:   answer{Pods: []string{"nginx-0"}, Claims: []string{"www-nginx-0"}, Replicas: 1, Now: 1},
 		},
 		"Ready": {
 			reason: "the second pod comes when the first is ready",
-			given:  situation{replicas: 3, pods: []object{pod(0, ready)}, claims: []string{"0"}},
+			given:  requestState{replicas: 3, pods: []object{pod(0, ready)}, claims: []string{"0"}},
 			want:   answer{Pods: []string{"nginx-0", "nginx-1"}, Claims: []string{"www-nginx-0", "www-nginx-1"}, Replicas: 1, Ready: 1, Now: 1},
 		},
 		"Complete": {
 			reason: "all pods stay when all are there, and pod 10 is not taken for pod 1",
-			given:  situation{replicas: 11, pods: readyPods(11)},
+			given:  requestState{replicas: 11, pods: readyPods(11)},
 			want: answer{
-				Pods: numbered("nginx-%d", 11), Claims: numbered("www-nginx-%d", 11),
+				Pods: numberedNames("nginx-%d", 11), Claims: numberedNames("www-nginx-%d", 11),
 				Replicas: 11, Ready: 11, Now: 11,
 			},
 		},
 		"Gap": {
 			reason: "a pod that is lost comes back, and those above it stay",
-			given:  situation{replicas: 3, pods: []object{pod(0, ready), pod(2, ready)}},
+			given:  requestState{replicas: 3, pods: []object{pod(0, ready), pod(2, ready)}},
 			want: answer{
-				Pods: numbered("nginx-%d", 3), Claims: numbered("www-nginx-%d", 3),
+				Pods: numberedNames("nginx-%d", 3), Claims: numberedNames("www-nginx-%d", 3),
 				Replicas: 2, Ready: 2, Now: 2,
 			},
 		},
 		"GapMustWait": {
 			reason: "a pod that is lost has to wait for those below it, and those above it stay",
-			given:  situation{replicas: 3, pods: []object{pod(0), pod(2, ready)}},
+			given:  requestState{replicas: 3, pods: []object{pod(0), pod(2, ready)}},
 			want: answer{
 				Pods: []string{"nginx-0", "nginx-2"}, Claims: []string{"www-nginx-0", "www-nginx-2"},
 				Replicas: 2, Ready: 1, Now: 2,
@@ -71,25 +71,25 @@ func TestSync(t *testing.T) {
 		},
 		"Going": {
 			reason: "a pod that is being deleted is not ready, whatever its conditions say",
-			given:  situation{replicas: 2, pods: []object{pod(0, ready, going)}},
+			given:  requestState{replicas: 2, pods: []object{pod(0, ready, deleting)}},
 			want:   answer{Pods: []string{"nginx-0"}, Claims: []string{"www-nginx-0"}, Replicas: 1},
 		},
 		"Failed": {
 			reason: "a pod that has failed goes, and its claim stays",
-			given:  situation{replicas: 2, pods: []object{pod(0, failed)}, claims: []string{"0"}},
+			given:  requestState{replicas: 2, pods: []object{pod(0, failed)}, claims: []string{"0"}},
 			want:   answer{Claims: []string{"www-nginx-0"}, Replicas: 1, Now: 1},
 		},
 		"ScaleDown": {
 			reason: "the highest pod goes first, and alone",
-			given:  situation{replicas: 1, pods: readyPods(4), claims: []string{"0", "1", "2", "3"}},
+			given:  requestState{replicas: 1, pods: readyPods(4), claims: []string{"0", "1", "2", "3"}},
 			want: answer{
-				Pods: numbered("nginx-%d", 3), Claims: numbered("www-nginx-%d", 4),
+				Pods: numberedNames("nginx-%d", 3), Claims: numberedNames("www-nginx-%d", 4),
 				Replicas: 4, Ready: 4, Now: 1,
 			},
 		},
 		"ScaleDownMustWait": {
 			reason: "the next pod goes when the one above it has stopped",
-			given:  situation{replicas: 0, pods: []object{pod(0, ready), pod(1, ready, going)}, claims: []string{"0", "1"}},
+			given:  requestState{replicas: 0, pods: []object{pod(0, ready), pod(1, ready, deleting)}, claims: []string{"0", "1"}},
 			want: answer{
 				Pods: []string{"nginx-0"}, Claims: []string{"www-nginx-0", "www-nginx-1"},
 				Replicas: 2, Ready: 1,
@@ -97,17 +97,17 @@ func TestSync(t *testing.T) {
 		},
 		"ScaledDown": {
 			reason: "claims outlive their pods",
-			given:  situation{claims: []string{"0", "1"}},
+			given:  requestState{claims: []string{"0", "1"}},
 			want:   answer{Claims: []string{"www-nginx-0", "www-nginx-1"}},
 		},
 		"OtherNames": {
 			reason: "a pod that was adopted by its labels and has no number goes",
-			given:  situation{pods: []object{{"metadata": object{"name": "nginx-x"}}, {"metadata": object{"name": "other-0"}}}},
+			given:  requestState{pods: []object{{"metadata": object{"name": "nginx-x"}}, {"metadata": object{"name": "other-0"}}}},
 			want:   answer{},
 		},
 		"NoClaimTemplates": {
 			reason: "a set needs no claims",
-			given: situation{replicas: 1, edit: func(set object) {
+			given: requestState{replicas: 1, edit: func(set object) {
 				delete(set["spec"].(object), "volumeClaimTemplates")
 			}},
 			want: answer{Pods: []string{"nginx-0"}},
@@ -124,7 +124,7 @@ func TestSync(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	body := run(t, compile(t), situation{replicas: 1, claims: []string{"0", "7"}})
+	body := run(t, compile(t), requestState{replicas: 1, claims: []string{"0", "7"}})
 	labels := object{"app": "nginx"}
 	claim := object{"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
 	want := object{

@@ -10,8 +10,7 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestReadme sees to it that the YAML in the project's README is a part of
-// hello.yaml to the letter, so that what is shown is what is tested.
+// TestReadme checks that the YAML in the project's README is a literal part of hello.yaml.
 func TestReadme(t *testing.T) {
 	example := read(t, "hello.yaml")
 	blocks := yamlBlock.FindAllStringSubmatch(read(t, filepath.Join("..", "..", "README.md")), -1)

@@ -17,22 +17,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// testCase is one file.
+// testCase is a case, read from its file.
 type testCase struct {
 	file         string
 	archive      *txtar.Archive
 	comment      string
-	knownFailure string // why, if it is known to fail
-	rewritten    bool   // by the first engine
-	annotated    bool   // shows the annotation of the last applied state
+	knownFailure string // The reason of a known failure.
+	rewritten    bool   // By the first engine.
+	annotated    bool   // Outcomes show the last-applied annotation.
 	definition   *unstructured.Unstructured
 	objects      []*unstructured.Unstructured
 	resources    *resources
-	hooks        map[string]map[string]string // hook, then extension
+	hooks        map[string]map[string]string // By hook, then extension.
 	steps        []step
 }
 
-// hookNames are the names that hook files may begin with.
+// hookNames are the hooks that a case may have files for.
 var hookNames = []string{"sync", "finalize", "customize", "map", "tombstone"}
 
 func readCase(file string) (*testCase, error) {
@@ -56,19 +56,19 @@ func readCase(file string) (*testCase, error) {
 	return c, nil
 }
 
-// readComment takes the lines with a meaning out of the comment.
+// readComment parses the lines of the comment that are directives.
 func (c *testCase) readComment() {
-	var said []string
+	var rest []string
 	for line := range strings.Lines(string(c.archive.Comment)) {
 		if reason, ok := strings.CutPrefix(line, "known-failure:"); ok {
 			c.knownFailure = strings.TrimSpace(reason)
 		} else if strings.TrimSpace(line) == "shows: last-applied" {
 			c.annotated = true
 		} else {
-			said = append(said, line)
+			rest = append(rest, line)
 		}
 	}
-	c.comment = strings.TrimSpace(strings.Join(said, ""))
+	c.comment = strings.TrimSpace(strings.Join(rest, ""))
 }
 
 func (c *testCase) read(f txtar.File) (err error) {
@@ -93,7 +93,7 @@ func (c *testCase) read(f txtar.File) (err error) {
 	return err
 }
 
-// part gives the text of a part, or "".
+// part returns the text of a part, or "".
 func (c *testCase) part(name string) string {
 	i := slices.IndexFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == name })
 	if i < 0 {
@@ -113,8 +113,7 @@ func readObject(data []byte) (*unstructured.Unstructured, error) {
 	return objects[0], nil
 }
 
-// readObjects reads YAML documents. Objects without a namespace are put into
-// default when they are stored, if their kind has one.
+// readObjects reads YAML documents. The cluster puts objects without a namespace into default.
 func readObjects(data []byte) ([]*unstructured.Unstructured, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var objects []*unstructured.Unstructured
@@ -136,7 +135,7 @@ func readObjects(data []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// readFields reads YAML with whole numbers as int64, as clients of the API server do.
+// readFields reads YAML with integers as int64, like clients of the API server.
 func readFields(document []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

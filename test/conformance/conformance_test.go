@@ -51,7 +51,7 @@ func caseFiles(t *testing.T) []string {
 	return files
 }
 
-// runOnEngines runs a case on each engine. The others are told of as skipped.
+// runOnEngines runs a case on each engine that has its hooks, and skips the others.
 func runOnEngines(t *testing.T, c *testCase, registry *engines.Registry) {
 	ran := 0
 	for _, definition := range standard.Definitions() {
@@ -68,8 +68,7 @@ func runOnEngines(t *testing.T, c *testCase, registry *engines.Registry) {
 	}
 }
 
-// check runs a case on one engine and compares. A case that is known to fail is
-// skipped as long as it does.
+// check runs a case on an engine and compares the outcomes. A known failure is skipped until it passes.
 func (c *testCase) check(t *testing.T, definition engines.Definition, registry *engines.Registry) {
 	got, err := c.run(t, definition, registry)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *testCase) check(t *testing.T, definition engines.Definition, registry *
 			t.Fatal(err)
 		}
 	}
-	diff := c.differs(t, got)
+	diff := c.diff(t, got)
 	switch {
 	case diff != "" && c.knownFailure != "":
 		t.Skipf("known failure: %s\n%s", c.knownFailure, diff)

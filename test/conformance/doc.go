@@ -1,5 +1,4 @@
-// Package conformance says what Libretto does, one readable file for each case:
-// a definition, the objects that are there, hooks, what happens, and what comes
-// of it. Each case runs through the real reconciler on a cluster in memory, on
-// every engine that it has a hook for. README.md is the vocabulary.
+// Package conformance specifies the behaviour of Libretto in one file for each case: a definition, objects,
+// hooks, steps and their expected outcomes. Each case runs with the real reconciler on a cluster in memory,
+// on every engine that it has a hook for. README.md describes the format.
 package conformance

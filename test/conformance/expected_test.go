@@ -16,7 +16,7 @@ import (
 
 const expectedName = "expected.yaml"
 
-// field and fields are an object whose fields stay in order.
+// field is a field of an object with ordered fields.
 type field struct {
 	key   string
 	value any
@@ -24,10 +24,10 @@ type field struct {
 
 type fields []field
 
-// texts are the fields of which a case may expect a part.
-var texts = []string{"message", "error", "later", "refused"}
+// textFields are the fields for which a case may expect a substring.
+var textFields = []string{"message", "error", "later", "refused"}
 
-// format writes outcomes down.
+// format writes outcomes as YAML.
 func format(outcomes []fields) string {
 	var b strings.Builder
 	for _, outcome := range outcomes {
@@ -63,13 +63,13 @@ func writeValue(b *strings.Builder, indent string, value any) {
 	}
 }
 
-// isCollection says whether a value is written over several lines, unless it is empty.
+// isCollection reports whether a value is a map or list with entries, written on several lines.
 func isCollection(value any) bool {
 	v := reflect.ValueOf(value)
 	return (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() > 0
 }
 
-// encode writes YAML, and texts on one line, however long.
+// encode writes YAML, with long texts on one line.
 func encode(value any) string {
 	if text, ok := value.(string); ok && len(text) > 60 && !strings.Contains(text, "\n") {
 		return strconv.Quote(text) + "\n"
@@ -89,15 +89,15 @@ func indented(text, indent string) string {
 	return b.String()
 }
 
-// decode reads outcomes as plain values, to compare them.
+// decode reads outcomes as plain values for comparison.
 func decode(text string) (any, error) {
 	var value any
 	err := yaml.Unmarshal([]byte(text), &value)
 	return value, err
 }
 
-// differs compares, and gives "" if all is as expected.
-func (c *testCase) differs(t *testing.T, got []fields) string {
+// diff returns the difference to the expected outcomes, or "".
+func (c *testCase) diff(t *testing.T, got []fields) string {
 	t.Helper()
 	want, err := decode(c.part(expectedName))
 	if err != nil {
@@ -105,36 +105,36 @@ func (c *testCase) differs(t *testing.T, got []fields) string {
 	}
 	have, err := decode(address.ReplaceAllString(format(got), ""))
 	if err != nil {
-		t.Fatalf("what came of the case can't be written down: %v\n%s", err, format(got))
+		t.Fatalf("the outcomes are not YAML: %v\n%s", err, format(got))
 	}
-	return cmp.Diff(want, shortened(want, have, ""))
+	return cmp.Diff(want, keepExpectedParts(want, have, ""))
 }
 
-// address is where the test's own server answers a webhook, which is at another port each time.
+// address is the URL of the test's webhook server, whose port varies.
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+: `)
 
-// shortened gives got with each text replaced by the part of it that is expected.
-func shortened(want, got any, key string) any {
+// keepExpectedParts returns got with each text replaced by the expected substring.
+func keepExpectedParts(want, got any, key string) any {
 	switch g := got.(type) {
 	case string:
-		if w, ok := want.(string); ok && slices.Contains(texts, key) && w != "" && strings.Contains(g, w) {
+		if w, ok := want.(string); ok && slices.Contains(textFields, key) && w != "" && strings.Contains(g, w) {
 			return w
 		}
 	case []any:
 		w, _ := want.([]any)
 		for i := range min(len(w), len(g)) {
-			g[i] = shortened(w[i], g[i], "")
+			g[i] = keepExpectedParts(w[i], g[i], "")
 		}
 	case map[string]any:
 		w, _ := want.(map[string]any)
 		for key := range g {
-			g[key] = shortened(w[key], g[key], key)
+			g[key] = keepExpectedParts(w[key], g[key], key)
 		}
 	}
 	return got
 }
 
-// rewrite puts what came of the case into its file. Parts of texts stay parts.
+// rewrite writes the outcomes into the case's file. Expected substrings are kept.
 func (c *testCase) rewrite(got []fields) error {
 	want, err := decode(c.part(expectedName))
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *testCase) rewrite(got []fields) error {
 	return os.WriteFile(c.file, txtar.Format(c.archive), 0o644)
 }
 
-// keepParts is shortened for what is in order.
+// keepParts is keepExpectedParts for ordered fields.
 func keepParts(got []fields, want any) []fields {
 	expected, _ := want.([]any)
 	kept := make([]fields, len(got))
@@ -176,7 +176,7 @@ func keepIn(outcome fields, want any) fields {
 			inner, _ := w[f.key].([]any)
 			kept[i].value = keepItems(items, inner)
 		} else if text, ok := f.value.(string); ok {
-			kept[i].value = shortened(w[f.key], text, f.key)
+			kept[i].value = keepExpectedParts(w[f.key], text, f.key)
 		}
 	}
 	return kept

@@ -14,24 +14,23 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Endings of hook files that belong to no one engine: an answer that is always
-// the same, and a server's answer, byte for byte.
+// Extensions of hook files for all engines: a constant answer, and a raw HTTP response.
 const (
 	constant = ".json"
 	verbatim = ".http"
 )
 
-// constants say how an answer that is always the same is written as a script.
+// constants are formats of scripts that return a constant answer.
 var constants = map[string]string{
 	"JavaScript": "export default () => (%s)",
 	"Jsonnet":    "function(request) %s",
 	"CEL":        "%s",
 }
 
-// scripted says whether an engine runs scripts: the other one calls webhooks.
+// scripted reports whether an engine runs scripts and does not call webhooks.
 func scripted(definition engines.Definition) bool { return len(definition.Extensions) > 0 }
 
-// missing names a hook that an engine can't run, or gives "".
+// missing returns a hook that an engine can't run, or "".
 func (c *testCase) missing(definition engines.Definition) string {
 	for _, hook := range slices.Sorted(maps.Keys(c.hooks)) {
 		if scripted(definition) {
@@ -45,7 +44,7 @@ func (c *testCase) missing(definition engines.Definition) string {
 	return ""
 }
 
-// script gives a hook's script for an engine.
+// script returns a hook's script for an engine.
 func (c *testCase) script(hook string, definition engines.Definition) (*engines.Script, bool) {
 	if slices.Contains(c.webhookOnly(), hook) {
 		return nil, false
@@ -66,7 +65,7 @@ func scriptOf(name, text string) *engines.Script {
 	return &engines.Script{Path: name, Files: map[string]string{name: text}, Signature: engines.Request}
 }
 
-// webhookOnly are the hooks of which the case has a server's answer.
+// webhookOnly returns the hooks that have a raw HTTP response.
 func (c *testCase) webhookOnly() []string {
 	var only []string
 	for hook, texts := range c.hooks {
@@ -77,8 +76,8 @@ func (c *testCase) webhookOnly() []string {
 	return only
 }
 
-// programs compiles the hooks for an engine, and writes into the definition how
-// they are answered. A webhook is answered by a server that lives as long as t.
+// programs compiles the hooks for an engine and sets them in the definition. The server of webhooks is
+// closed with t.
 func (c *testCase) programs(t *testing.T, definition engines.Definition, registry *engines.Registry, object *unstructured.Unstructured) (map[string]engines.Program, error) {
 	engine, err := registry.ByName(definition.Name)
 	if err != nil {
@@ -103,7 +102,7 @@ func (c *testCase) programs(t *testing.T, definition engines.Definition, registr
 	return programs, nil
 }
 
-// source is what a hook is compiled from, and how a definition says so.
+// source returns a hook's source, and its entry in the definition.
 func (c *testCase) source(hook string, definition engines.Definition, server *httptest.Server) (engines.Source, map[string]any) {
 	if server != nil {
 		url := server.URL + "/" + hook
@@ -114,8 +113,7 @@ func (c *testCase) source(hook string, definition engines.Definition, server *ht
 		map[string]any{"script": map[string]any{"engine": definition.Name, "inline": script.Files[script.Path]}}
 }
 
-// setBackend completes a hook of the definition, in which a case may write its
-// version and settings of the webhook.
+// setBackend completes a hook of the definition. It keeps the version and webhook settings of the case.
 func setBackend(object *unstructured.Unstructured, hook string, backend map[string]any) error {
 	given, _, err := unstructured.NestedMap(object.Object, "spec", "hooks", hook)
 	if err != nil {

@@ -17,21 +17,21 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// renewal says whether a pass is made for answers of webhooks that expire, of which those
-// of scripts know nothing: see TestCustomizeIsRenewed.
-func (p *play) renewal(after time.Duration) bool {
-	return p.remote && after > 17*time.Minute && after <= 20*time.Minute
+// isRenewal reports whether a requeue is for a webhook's answer that expires, which scripts' answers do not:
+// see TestCustomizeIsRenewed.
+func (e *env) isRenewal(after time.Duration) bool {
+	return e.webhooks && after > 17*time.Minute && after <= 20*time.Minute
 }
 
-// told says what came of a pass.
-func (p *play) told(parent string, result render.Result) fields {
-	outcome := fields{{"pass", parent}, {"writes", p.writes(result.Writes)}}
+// passOutcome returns the outcome of a pass.
+func (e *env) passOutcome(parent string, result render.Result) fields {
+	outcome := fields{{"pass", parent}, {"writes", e.writes(result.Writes)}}
 	if result.Parent == nil {
 		outcome = append(outcome, field{"gone", true})
 	} else if status, ok := result.Parent.Object["status"]; ok {
 		outcome = append(outcome, field{"status", status})
 	}
-	if result.RequeueAfter > 0 && !p.renewal(result.RequeueAfter) {
+	if result.RequeueAfter > 0 && !e.isRenewal(result.RequeueAfter) {
 		outcome = append(outcome, field{"requeue", result.RequeueAfter.String()})
 	}
 	if events := eventsOf(result.Events); len(events) > 0 {
@@ -47,59 +47,59 @@ func (p *play) told(parent string, result render.Result) fields {
 }
 
 func eventsOf(events []render.Event) []any {
-	var told []any
+	var lines []any
 	for _, e := range events {
-		told = append(told, fields{{"event", e.Type + " " + e.Reason}, {"message", e.Message}})
+		lines = append(lines, fields{{"event", e.Type + " " + e.Reason}, {"message", e.Message}})
 	}
-	return told
+	return lines
 }
 
-func (p *play) writes(writes []memcluster.Write) []any {
-	told := []any{}
+func (e *env) writes(writes []memcluster.Write) []any {
+	lines := []any{}
 	for _, w := range writes {
-		told = append(told, p.write(w))
+		lines = append(lines, e.write(w))
 	}
-	return told
+	return lines
 }
 
-// write says what a write did to the cluster, or what was asked for in vain.
-func (p *play) write(w memcluster.Write) fields {
-	told := fields{{string(w.Verb), ref(w.Kind.Kind, w.Namespace, w.Name)}}
+// write returns the change that a write made, or the reason why it was refused.
+func (e *env) write(w memcluster.Write) fields {
+	lines := fields{{string(w.Verb), ref(w.Kind.Kind, w.Namespace, w.Name)}}
 	switch {
 	case w.Verb == memcluster.Create:
-		told = append(told, field{"with", p.shown(w.Sent)})
+		lines = append(lines, field{"with", e.simplified(w.Sent)})
 	case w.Verb == memcluster.Delete:
-		told = append(told, field{"propagation", string(w.Propagation)})
+		lines = append(lines, field{"propagation", string(w.Propagation)})
 	case w.Err == nil && w.Before == nil: // A creation by server-side apply.
-		told = append(told, field{"with", p.shown(w.After.Object)})
+		lines = append(lines, field{"with", e.simplified(w.After.Object)})
 	case w.Err == nil && w.After == nil:
-		told = append(told, field{"gone", true})
+		lines = append(lines, field{"gone", true})
 	case w.Err == nil && w.Verb != memcluster.UpdateStatus:
-		told = append(told, field{"with", difference(p.shown(w.Before.Object), p.shown(w.After.Object))})
+		lines = append(lines, field{"with", mergePatchBetween(e.simplified(w.Before.Object), e.simplified(w.After.Object))})
 	}
 	if w.Err != nil {
-		told = append(told, field{"refused", string(apierrors.ReasonForError(w.Err))})
+		lines = append(lines, field{"refused", string(apierrors.ReasonForError(w.Err))})
 	}
-	return told
+	return lines
 }
 
-// counted are what the cluster says of an object, and what the line above says.
-var counted = []string{"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"}
+// serverFields are the metadata that the cluster sets or that the line above has.
+var serverFields = []string{"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"}
 
-// shown is what of an object is worth reading.
-func (p *play) shown(object map[string]any) map[string]any {
+// simplified returns an object without the fields that are the same in every case.
+func (e *env) simplified(object map[string]any) map[string]any {
 	o := (&unstructured.Unstructured{Object: object}).DeepCopy()
 	delete(o.Object, "apiVersion")
 	delete(o.Object, "kind")
 	metadata, _ := o.Object["metadata"].(map[string]any)
-	for _, name := range counted {
+	for _, name := range serverFields {
 		delete(metadata, name)
 	}
-	if !p.annotated {
+	if !e.annotated {
 		unstructured.RemoveNestedField(metadata, "annotations", apply.LastApplied)
 	}
 	if references, ok := metadata["ownerReferences"].([]any); ok {
-		metadata["ownerReferences"] = owners(references)
+		metadata["ownerReferences"] = ownerLines(references)
 	}
 	for _, name := range []string{"annotations", "ownerReferences"} {
 		if value := reflect.ValueOf(metadata[name]); value.IsValid() && value.Len() == 0 {
@@ -112,26 +112,25 @@ func (p *play) shown(object map[string]any) map[string]any {
 	return o.Object
 }
 
-// owners says who owns an object: "controller" is one that controls it and blocks
-// its own deletion.
-func owners(references []any) []any {
-	var told []any
+// ownerLines returns a line for each owner. "controller" controls the object and has blockOwnerDeletion.
+func ownerLines(references []any) []any {
+	var lines []any
 	for _, r := range references {
 		reference, _ := r.(map[string]any)
 		kind, _ := reference["kind"].(string)
 		name, _ := reference["name"].(string)
 		uid, _ := reference["uid"].(string)
 		if reference["controller"] == true && reference["blockOwnerDeletion"] == true {
-			told = append(told, strings.Join([]string{"controller", kind, name, uid}, " "))
+			lines = append(lines, strings.Join([]string{"controller", kind, name, uid}, " "))
 		} else {
-			told = append(told, strings.Join([]string{"owner", kind, name, uid}, " "))
+			lines = append(lines, strings.Join([]string{"owner", kind, name, uid}, " "))
 		}
 	}
-	return told
+	return lines
 }
 
-// difference is the merge patch from one object to another.
-func difference(before, after map[string]any) map[string]any {
+// mergePatchBetween returns the merge patch from one object to another.
+func mergePatchBetween(before, after map[string]any) map[string]any {
 	patch := map[string]any{}
 	for key, value := range after {
 		old, had := before[key]
@@ -140,7 +139,7 @@ func difference(before, after map[string]any) map[string]any {
 		switch {
 		case had && reflect.DeepEqual(old, value):
 		case fromObject && toObject:
-			patch[key] = difference(from, to)
+			patch[key] = mergePatchBetween(from, to)
 		default:
 			patch[key] = value
 		}
@@ -153,8 +152,8 @@ func difference(before, after map[string]any) map[string]any {
 	return patch
 }
 
-// merged is a merge patch applied.
-func merged(target, patch map[string]any) map[string]any {
+// applyMergePatch returns target with a merge patch applied.
+func applyMergePatch(target, patch map[string]any) map[string]any {
 	result := map[string]any{}
 	for key, value := range target {
 		result[key] = value
@@ -162,7 +161,7 @@ func merged(target, patch map[string]any) map[string]any {
 	for key, value := range patch {
 		to, _ := result[key].(map[string]any)
 		if fields, ok := value.(map[string]any); ok {
-			result[key] = merged(to, fields)
+			result[key] = applyMergePatch(to, fields)
 		} else if value == nil {
 			delete(result, key)
 		} else {
@@ -172,7 +171,7 @@ func merged(target, patch map[string]any) map[string]any {
 	return result
 }
 
-// normalized reads values anew, with whole numbers as int64.
+// normalized converts integers to int64.
 func normalized(value map[string]any) map[string]any {
 	text, err := json.Marshal(value)
 	if err != nil {

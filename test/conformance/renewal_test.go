@@ -20,27 +20,27 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// redeployed is a webhook whose program can be replaced.
-type redeployed struct {
+// etagServer is a webhook whose answer can be replaced. It supports If-None-Match.
+type etagServer struct {
 	mu        sync.Mutex
 	answer    string
 	asked     int
-	confirmed int // answered by 304
+	confirmed int // Answered by 304.
 }
 
-func (r *redeployed) deploy(answer string) {
+func (r *etagServer) deploy(answer string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
-func (r *redeployed) calls() (asked, confirmed int) {
+func (r *etagServer) calls() (asked, confirmed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked, r.confirmed
 }
 
-func (r *redeployed) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (r *etagServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, _ = io.Copy(io.Discard, request.Body)
@@ -55,38 +55,38 @@ func (r *redeployed) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_, _ = io.WriteString(w, r.answer)
 }
 
-// counting is a script that answers what it sees, and counts.
-type counting struct {
+// countingProgram computes its answer from the request and counts calls.
+type countingProgram struct {
 	engines.ProgramBase
 	mu    sync.Mutex
 	calls int
 	body  func(request map[string]any) any
 }
 
-func (c *counting) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+func (c *countingProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls++
 	return engines.Response{Body: c.body(call.Request)}, nil
 }
 
-func (c *counting) count() int {
+func (c *countingProgram) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls
 }
 
-// renewal is a definition at work with a clock that the test sets.
-type renewal struct {
+// renewalEnv is a running definition with a fake clock.
+type renewalEnv struct {
 	t       *testing.T
 	session *render.Session
 	clock   *testclock.FakeClock
 	parent  *unstructured.Unstructured
 }
 
-func newRenewal(t *testing.T, definition string, objects string, programs map[string]engines.Program) *renewal {
+func newRenewalEnv(t *testing.T, definition string, objects string, programs map[string]engines.Program) *renewalEnv {
 	t.Helper()
-	r := &renewal{t: t, clock: testclock.NewFakeClock(epoch)}
+	r := &renewalEnv{t: t, clock: testclock.NewFakeClock(epoch)}
 	object, err := readObject([]byte(definition))
 	if err != nil {
 		t.Fatal(err)
@@ -107,8 +107,8 @@ func newRenewal(t *testing.T, definition string, objects string, programs map[st
 	return r
 }
 
-// pass makes one and says when the next one is due.
-func (r *renewal) pass() (time.Duration, map[string]any) {
+// pass makes a pass. It returns the time until the next one, and the parent's status.
+func (r *renewalEnv) pass() (time.Duration, map[string]any) {
 	r.t.Helper()
 	result, err := r.session.Reconcile(r.t.Context(), r.parent)
 	if err != nil || result.Err != nil {
@@ -118,7 +118,7 @@ func (r *renewal) pass() (time.Duration, map[string]any) {
 	return result.RequeueAfter, status
 }
 
-// webhookOf compiles an endpoint that is answered by handler.
+// webhookOf compiles an endpoint served by handler.
 func webhookOf(t *testing.T, handler http.Handler, etag *engines.Etag) engines.Program {
 	t.Helper()
 	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
@@ -170,8 +170,8 @@ func relatedConfigMap(name string) string {
 	return fmt.Sprintf(`{"relatedResources": [{"apiVersion": "v1", "resource": "configmaps", "names": [%q]}]}`, name)
 }
 
-func seeing() *counting {
-	return &counting{body: func(request map[string]any) any {
+func newRelatedProgram() *countingProgram {
+	return &countingProgram{body: func(request map[string]any) any {
 		related, _, _ := unstructured.NestedMap(request, "related", "ConfigMap.v1")
 		sees := []any{}
 		for key := range related {
@@ -181,8 +181,8 @@ func seeing() *counting {
 	}}
 }
 
-// settled makes passes until there is nothing to write, and gives when the next one is due.
-func (r *renewal) settled(want string) time.Duration {
+// settled makes passes until nothing is written. It returns the time until the next one.
+func (r *renewalEnv) settled(want string) time.Duration {
 	r.t.Helper()
 	var due time.Duration
 	var status map[string]any
@@ -195,9 +195,8 @@ func (r *renewal) settled(want string) time.Duration {
 	return due
 }
 
-// TestCustomizeIsRenewed shows that a customize webhook that was redeployed is asked again
-// after 20 minutes at the latest, that the parent is looked at then, and that an answer
-// which is the same costs no call of the sync hook.
+// TestCustomizeIsRenewed checks that a customize webhook is called again after 20 minutes at most, that its
+// parent is reconciled then, and that an unchanged answer causes no call of the sync hook.
 func TestCustomizeIsRenewed(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason, more string
@@ -211,8 +210,8 @@ func TestCustomizeIsRenewed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			server, sync := &redeployed{answer: relatedConfigMap("one")}, seeing()
-			r := newRenewal(t, renewedDefinition+c.more, renewedObjects, map[string]engines.Program{"sync": sync, "customize": webhookOf(t, server, c.etag)})
+			server, sync := &etagServer{answer: relatedConfigMap("one")}, newRelatedProgram()
+			r := newRenewalEnv(t, renewedDefinition+c.more, renewedObjects, map[string]engines.Program{"sync": sync, "customize": webhookOf(t, server, c.etag)})
 			due := r.settled("default/one")
 			if due < c.least || due > c.most {
 				t.Fatalf("the next pass is due after %s, want from %s to %s", due, c.least, c.most)
@@ -240,15 +239,14 @@ func TestCustomizeIsRenewed(t *testing.T) {
 	}
 }
 
-// TestNewKindIsShown shows that rules which change nothing but the groups that a hook is
-// shown count as a change.
+// TestNewKindIsShown checks that new rules that only add an empty group of related objects cause a sync.
 func TestNewKindIsShown(t *testing.T) {
-	server := &redeployed{answer: `{"relatedResources": []}`}
-	groups := &counting{body: func(request map[string]any) any {
+	server := &etagServer{answer: `{"relatedResources": []}`}
+	groups := &countingProgram{body: func(request map[string]any) any {
 		related, _ := request["related"].(map[string]any)
 		return map[string]any{"status": map[string]any{"groups": int64(len(related))}, "children": []any{}}
 	}}
-	r := newRenewal(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": groups, "customize": webhookOf(t, server, nil)})
+	r := newRenewalEnv(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": groups, "customize": webhookOf(t, server, nil)})
 	r.pass()
 	due, _ := r.pass()
 	server.deploy(relatedConfigMap("none"))
@@ -258,15 +256,15 @@ func TestNewKindIsShown(t *testing.T) {
 	}
 }
 
-// TestScriptedCustomizeIsKept shows that a script is not asked again for what has its
-// answer: its revision tells when it may answer otherwise.
+// TestScriptedCustomizeIsKept checks that a script's answer does not expire: it changes only with the
+// script's revision.
 func TestScriptedCustomizeIsKept(t *testing.T) {
 	var rules map[string]any
-	customize := &counting{body: func(map[string]any) any {
+	customize := &countingProgram{body: func(map[string]any) any {
 		rules = map[string]any{"relatedResources": []any{map[string]any{"apiVersion": "v1", "resource": "configmaps", "names": []any{"one"}}}}
 		return rules
 	}}
-	r := newRenewal(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": seeing(), "customize": customize})
+	r := newRenewalEnv(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": newRelatedProgram(), "customize": customize})
 	if due := r.settled("default/one"); due != 0 {
 		t.Errorf("the next pass is due after %s, want none", due)
 	}
@@ -277,10 +275,10 @@ func TestScriptedCustomizeIsKept(t *testing.T) {
 	}
 }
 
-// TestMapIsRenewed shows the same of what a map keeps of each input.
+// TestMapIsRenewed checks the same for the answers that a map caches for each input.
 func TestMapIsRenewed(t *testing.T) {
-	server := &redeployed{answer: `{"outputs": []}`}
-	r := newRenewal(t, `
+	server := &etagServer{answer: `{"outputs": []}`}
+	r := newRenewalEnv(t, `
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: MapController
 metadata: {name: leaves}

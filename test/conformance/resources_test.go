@@ -24,8 +24,8 @@ type customResource struct {
 	Defaults   map[string]any `json:"defaults"`
 }
 
-// standardResources are there in every case: a Thing in a namespace and a
-// ClusterThing in none, Buckets likewise for maps, and Leaf and ClusterLeaf for children.
+// standardResources returns those of every case: Thing for parents, Bucket for maps and Leaf for children,
+// each also cluster-scoped as ClusterThing and so on.
 func standardResources() *resources {
 	r := &resources{}
 	for _, kind := range []string{"Thing", "Bucket", "Leaf"} {
@@ -55,7 +55,7 @@ func (r *resources) add(c customResource) error {
 	return nil
 }
 
-// read adds those of resources.yaml.
+// read adds the resources of resources.yaml.
 func (r *resources) read(data []byte) error {
 	var listed []customResource
 	if err := yaml.UnmarshalStrict(data, &listed); err != nil {
@@ -69,8 +69,8 @@ func (r *resources) read(data []byte) error {
 	return nil
 }
 
-// named gives an object of the kind, namespace and name that "Thing default/a" says.
-func (r *resources) named(ref string) (*unstructured.Unstructured, error) {
+// objectFor returns an object with the kind, namespace and name of a reference like "Thing default/a".
+func (r *resources) objectFor(ref string) (*unstructured.Unstructured, error) {
 	kind, name, found := strings.Cut(ref, " ")
 	if !found {
 		return nil, fmt.Errorf("%q must be a kind and a name, as in Thing default/a", ref)
@@ -92,7 +92,7 @@ func (r *resources) named(ref string) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("%q: no resource has the kind %s", ref, kind)
 }
 
-// refOf says "Thing default/a" of an object.
+// refOf returns an object's reference, like "Thing default/a".
 func refOf(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" && !strings.HasPrefix(o.GetKind(), "Cluster") && o.GetKind() != "Namespace" {
 		return o.GetKind() + " default/" + o.GetName()

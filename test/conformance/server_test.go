@@ -17,10 +17,10 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// serving is the engine that answers webhooks where a case has a script only.
-const serving = "JavaScript"
+// servingEngine is the engine that answers webhooks if a case has only a script.
+const servingEngine = "JavaScript"
 
-// servable says whether a server can answer for a hook.
+// servable reports whether a server can answer a hook.
 func (c *testCase) servable(hook string) bool {
 	for _, extension := range []string{verbatim, constant, ".js"} {
 		if _, ok := c.hooks[hook][extension]; ok {
@@ -53,7 +53,7 @@ func (c *testCase) handler(hook string, registry *engines.Registry) (http.Handle
 	if text, ok := texts[constant]; ok {
 		return answerVerbatim("HTTP/1.1 200 OK\n\n" + text), nil
 	}
-	engine, err := registry.ByName(serving)
+	engine, err := registry.ByName(servingEngine)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,7 @@ func (c *testCase) handler(hook string, registry *engines.Registry) (http.Handle
 	return answerWith(program), err
 }
 
-// answerVerbatim answers what a part of a case says: a status line, headers, an
-// empty line and a body.
+// answerVerbatim returns a handler that sends text: a status line, headers, an empty line and a body.
 func answerVerbatim(text string) http.Handler {
 	head, body, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\n\n")
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -75,11 +74,11 @@ func answerVerbatim(text string) http.Handler {
 		defer func() { _ = response.Body.Close() }()
 		maps.Copy(w.Header(), response.Header)
 		w.WriteHeader(response.StatusCode)
-		_, _ = io.Copy(w, response.Body) // Whoever hangs up has seen enough.
+		_, _ = io.Copy(w, response.Body)
 	})
 }
 
-// answerWith answers with what a program says of the request's body.
+// answerWith returns a handler that runs a program on the request's body.
 func answerWith(program engines.Program) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		answer, err := runOn(request, program)
@@ -87,7 +86,7 @@ func answerWith(program engines.Program) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		_, _ = w.Write(answer) // Whoever hangs up has seen enough.
+		_, _ = w.Write(answer)
 	})
 }
 

@@ -20,33 +20,33 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// epoch is when every case begins.
+// epoch is the time at which every case begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// step is an entry of steps.yaml: what happens, and to whom.
+// step is an entry of steps.yaml.
 type step map[string]any
 
-// play is one case being run on one engine.
-type play struct {
+// env is a case that runs on one engine.
+type env struct {
 	*testCase
 	ctx      context.Context
 	clock    *testclock.FakeClock
 	session  *render.Session
 	programs map[string]engines.Program
-	object   *unstructured.Unstructured // the definition
-	remote   bool                       // the hooks are webhooks
+	object   *unstructured.Unstructured // The definition.
+	webhooks bool                       // The hooks are webhooks.
 }
 
-// run runs a case and gives what came of each step.
+// run runs a case and returns the outcome of each step.
 func (c *testCase) run(t *testing.T, engine engines.Definition, registry *engines.Registry) ([]fields, error) {
-	p := &play{testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch), object: c.definition.DeepCopy(), remote: !scripted(engine)}
+	e := &env{testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch), object: c.definition.DeepCopy(), webhooks: !scripted(engine)}
 	var err error
-	if p.programs, err = c.programs(t, engine, registry, p.object); err != nil {
+	if e.programs, err = c.programs(t, engine, registry, e.object); err != nil {
 		return nil, err
 	}
-	p.session, err = render.Run(p.ctx, render.Input{
-		Definition: p.object, Objects: c.objects, Resources: c.resources.list, Programs: p.programs,
-		Clock: p.clock, RevisionNamespace: "libretto", Log: logr.Discard(),
+	e.session, err = render.Run(e.ctx, render.Input{
+		Definition: e.object, Objects: c.objects, Resources: c.resources.list, Programs: e.programs,
+		Clock: e.clock, RevisionNamespace: "libretto", Log: logr.Discard(),
 	})
 	var refused *render.RefusedError
 	if errors.As(err, &refused) {
@@ -55,14 +55,14 @@ func (c *testCase) run(t *testing.T, engine engines.Definition, registry *engine
 	if err != nil {
 		return nil, err
 	}
-	t.Cleanup(p.session.Close)
-	return p.steps()
+	t.Cleanup(e.session.Close)
+	return e.runSteps()
 }
 
-func (p *play) steps() ([]fields, error) {
+func (e *env) runSteps() ([]fields, error) {
 	var outcomes []fields
-	for i, s := range p.testCase.steps {
-		outcome, err := p.do(s)
+	for i, s := range e.testCase.steps {
+		outcome, err := e.runStep(s)
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -71,11 +71,11 @@ func (p *play) steps() ([]fields, error) {
 	return outcomes, nil
 }
 
-// do takes one step.
-func (p *play) do(s step) (fields, error) {
+// runStep runs one step.
+func (e *env) runStep(s step) (fields, error) {
 	for verb, act := range map[string]func(step) (fields, error){
-		"pass": p.pass, "create": p.create, "change": p.change, "change status": p.changeStatus, "delete": p.delete,
-		"advance": p.advance, "refuse": p.refuse, "restart": p.restart, "define": p.define,
+		"pass": e.pass, "create": e.create, "change": e.change, "change status": e.changeStatus, "delete": e.delete,
+		"advance": e.advance, "refuse": e.refuse, "restart": e.restart, "define": e.define,
 	} {
 		if s[verb] != nil {
 			return act(s)
@@ -84,40 +84,40 @@ func (p *play) do(s step) (fields, error) {
 	return nil, fmt.Errorf("%v: no step is called so", s)
 }
 
-func (p *play) pass(s step) (fields, error) {
-	object, err := p.resources.named(fmt.Sprint(s["pass"]))
+func (e *env) pass(s step) (fields, error) {
+	object, err := e.resources.objectFor(fmt.Sprint(s["pass"]))
 	if err != nil {
 		return nil, err
 	}
-	result, err := p.session.Reconcile(p.ctx, object)
+	result, err := e.session.Reconcile(e.ctx, object)
 	if err != nil {
 		return nil, err
 	}
-	return p.told(fmt.Sprint(s["pass"]), result), nil
+	return e.passOutcome(fmt.Sprint(s["pass"]), result), nil
 }
 
-func (p *play) create(s step) (fields, error) {
+func (e *env) create(s step) (fields, error) {
 	given, ok := s["create"].(map[string]any)
 	if !ok {
 		return nil, errors.New("create: is no object")
 	}
 	object := &unstructured.Unstructured{Object: normalized(given)}
-	if resource, err := p.session.Cluster().ResourceOf(object.GroupVersionKind()); err == nil && resource.Namespaced && object.GetNamespace() == "" {
+	if resource, err := e.session.Cluster().ResourceOf(object.GroupVersionKind()); err == nil && resource.Namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
-	return p.edit("create", ref(object.GetKind(), object.GetNamespace(), object.GetName()), object, func(at dynamic.ResourceInterface) error {
-		_, err := at.Create(p.ctx, object, metav1.CreateOptions{})
+	return e.edit("create", ref(object.GetKind(), object.GetNamespace(), object.GetName()), object, func(at dynamic.ResourceInterface) error {
+		_, err := at.Create(e.ctx, object, metav1.CreateOptions{})
 		return err
 	})
 }
 
-func (p *play) change(s step) (fields, error) { return p.patch(s, "change") }
+func (e *env) change(s step) (fields, error) { return e.patch(s, "change") }
 
-func (p *play) changeStatus(s step) (fields, error) { return p.patch(s, "change status", "status") }
+func (e *env) changeStatus(s step) (fields, error) { return e.patch(s, "change status", "status") }
 
-func (p *play) patch(s step, verb string, subresources ...string) (fields, error) {
+func (e *env) patch(s step, verb string, subresources ...string) (fields, error) {
 	name := fmt.Sprint(s[verb])
-	object, err := p.resources.named(name)
+	object, err := e.resources.objectFor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +125,15 @@ func (p *play) patch(s step, verb string, subresources ...string) (fields, error
 	if err != nil {
 		return nil, err
 	}
-	return p.edit(verb, name, object, func(at dynamic.ResourceInterface) error {
-		_, err := at.Patch(p.ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	return e.edit(verb, name, object, func(at dynamic.ResourceInterface) error {
+		_, err := at.Patch(e.ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
 		return err
 	})
 }
 
-func (p *play) delete(s step) (fields, error) {
+func (e *env) delete(s step) (fields, error) {
 	name := fmt.Sprint(s["delete"])
-	object, err := p.resources.named(name)
+	object, err := e.resources.objectFor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +141,13 @@ func (p *play) delete(s step) (fields, error) {
 	if policy, ok := s["propagation"].(string); ok {
 		options.PropagationPolicy = (*metav1.DeletionPropagation)(&policy)
 	}
-	return p.edit("delete", name, object, func(at dynamic.ResourceInterface) error { return at.Delete(p.ctx, object.GetName(), options) })
+	return e.edit("delete", name, object, func(at dynamic.ResourceInterface) error { return at.Delete(e.ctx, object.GetName(), options) })
 }
 
-// edit does what somebody else does, and tells who is woken by it.
-func (p *play) edit(verb, name string, object *unstructured.Unstructured, do func(dynamic.ResourceInterface) error) (fields, error) {
-	err := p.session.Edit(p.ctx, func(client dynamic.Interface) error {
-		at, err := render.Endpoint(p.session.Cluster(), client, object)
+// edit makes a change as another client. The outcome has the parents that it enqueued.
+func (e *env) edit(verb, name string, object *unstructured.Unstructured, do func(dynamic.ResourceInterface) error) (fields, error) {
+	err := e.session.Edit(e.ctx, func(client dynamic.Interface) error {
+		at, err := render.Endpoint(e.session.Cluster(), client, object)
 		if err != nil {
 			return err
 		}
@@ -156,39 +156,39 @@ func (p *play) edit(verb, name string, object *unstructured.Unstructured, do fun
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, name, err)
 	}
-	return fields{{verb, name}, {"woken", append([]string{}, p.session.Enqueued()...)}}, nil
+	return fields{{verb, name}, {"enqueued", append([]string{}, e.session.Enqueued()...)}}, nil
 }
 
-func (p *play) advance(s step) (fields, error) {
+func (e *env) advance(s step) (fields, error) {
 	by, err := time.ParseDuration(fmt.Sprint(s["advance"]))
 	if err != nil {
 		return nil, err
 	}
-	p.clock.Step(by)
+	e.clock.Step(by)
 	return fields{{"advance", s["advance"]}}, nil
 }
 
-func (p *play) refuse(s step) (fields, error) {
+func (e *env) refuse(s step) (fields, error) {
 	how, _ := s["refuse"].(map[string]any)
 	text := func(key string) string { value, _ := how[key].(string); return value }
-	p.session.Refuse(memcluster.Refusal{
+	e.session.Refuse(memcluster.Refusal{
 		Verb: memcluster.Verb(text("verb")), Resource: text("resource"), Name: text("name"), Reason: metav1.StatusReason(text("reason")), Times: 1,
 	})
 	return fields{{"refuse", text("verb") + " " + text("resource")}}, nil
 }
 
-// restart goes on with a new process that remembers nothing.
-func (p *play) restart(step) (fields, error) { return p.redefine("restart") }
+// restart replaces the process by a new one without state in memory.
+func (e *env) restart(step) (fields, error) { return e.redefine("restart") }
 
 // define merges a patch into the definition.
-func (p *play) define(s step) (fields, error) {
+func (e *env) define(s step) (fields, error) {
 	patch, _ := s["define"].(map[string]any)
-	p.object.Object = merged(p.object.Object, normalized(patch))
-	return p.redefine("define")
+	e.object.Object = applyMergePatch(e.object.Object, normalized(patch))
+	return e.redefine("define")
 }
 
-func (p *play) redefine(verb string) (fields, error) {
-	err := p.session.Define(p.ctx, p.object, p.programs)
+func (e *env) redefine(verb string) (fields, error) {
+	err := e.session.Define(e.ctx, e.object, e.programs)
 	var refused *render.RefusedError
 	if errors.As(err, &refused) {
 		return fields{{verb, "done"}, {"refused", refused.Error()}}, nil

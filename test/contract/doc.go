@@ -1,4 +1,3 @@
-// Package contract holds what authors of hooks are told against what the program does: the
-// types of requests and responses against those that are sent and taken, and the module
-// "libretto" in one language against the other.
+// Package contract tests the interface for authors of hooks: the types of requests and responses against
+// those that the program sends and accepts, and the module "libretto" of each language against the others.
 package contract

@@ -55,14 +55,13 @@ spec:
   outputResources: [{apiVersion: v1, resource: configmaps}]
   hooks: {map: HOOK, tombstone: HOOK, finalize: HOOK, customize: HOOK}`
 
-	living = `{apiVersion: example.com/v1, kind: Box, metadata: {name: a, namespace: default, generation: 1}, spec: {}}`
-	input  = `{apiVersion: v1, kind: Secret, metadata: {name: in, namespace: default}}`
-	output = `{apiVersion: v1, kind: ConfigMap, metadata: {name: out}}`
+	parentText = `{apiVersion: example.com/v1, kind: Box, metadata: {name: a, namespace: default, generation: 1}, spec: {}}`
+	input      = `{apiVersion: v1, kind: Secret, metadata: {name: in, namespace: default}}`
+	output     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: out}}`
 )
 
-// asked are the hooks, the definitions that have them, and the types that stand for what
-// they are given and give back.
-var asked = map[string]struct {
+// hookTypes are the hooks, the definitions that have them, and the types of their requests and responses.
+var hookTypes = map[string]struct {
 	definition, finalizer, hook string
 	request, response           any
 }{
@@ -78,9 +77,9 @@ var asked = map[string]struct {
 	"map customize":       {mapDefinition, "", "customize", hooks.CustomizeRequest{}, hooks.CustomizeResponse{}},
 }
 
-// TestRequests asks every hook in earnest, and holds what it is given against its type.
+// TestRequests checks the request of every hook against its type.
 func TestRequests(t *testing.T) {
-	for name, c := range asked {
+	for name, c := range hookTypes {
 		for _, version := range []string{"v1", "v2"} {
 			if version == "v1" && c.definition == mapDefinition {
 				continue // There is no v1 of its hooks.
@@ -104,11 +103,11 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestResponses answers with every field of a response's type, which has to be taken, and
-// then with one more, which has to be refused by a message that lists them all.
+// TestResponses checks that a response may have every field of its type, and that the error for an unknown
+// field lists them.
 func TestResponses(t *testing.T) {
 	listed := regexp.MustCompile(`more: is no field of this hook's response, which has ([A-Za-z, ]+)`)
-	for name, c := range asked {
+	for name, c := range hookTypes {
 		t.Run(name, func(t *testing.T) {
 			var answer map[string]any
 			for _, more := range []bool{false, true} {
@@ -137,7 +136,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestParameters shows that engines add parameters to a request, and nothing else.
+// TestParameters checks that engines add only parameters to a request.
 func TestParameters(t *testing.T) {
 	engine, err := javascript.Definition().New(engines.Config{})
 	env.NoError(t, err)
@@ -152,7 +151,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestKubernetesTypes holds what is Kubernetes' own against Kubernetes' types.
+// TestKubernetesTypes checks our types of Kubernetes' metadata against Kubernetes' own.
 func TestKubernetesTypes(t *testing.T) {
 	for name, c := range map[string]struct {
 		ours, theirs any
@@ -174,30 +173,29 @@ func TestKubernetesTypes(t *testing.T) {
 	}
 }
 
-// recorder is a hook that keeps what it was given last.
-type recorder struct {
+// recordingProgram keeps the last request.
+type recordingProgram struct {
 	engines.ProgramBase
 	request, answer map[string]any
 }
 
-func (r *recorder) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+func (r *recordingProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	r.request = call.Request
 	return engines.Response{Body: r.answer}, nil
 }
 
-// start makes a cluster with a parent and an input, and a definition whose hooks all
-// answer with as little as they may.
-func start(t *testing.T, definition, version, finalizer string) (*render.Session, map[string]*recorder) {
+// start returns a session with a parent and an input. All hooks return minimal answers.
+func start(t *testing.T, definition, version, finalizer string) (*render.Session, map[string]*recordingProgram) {
 	t.Helper()
 	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	env.NoError(t, err)
-	parent := object(t, living)
+	parent := object(t, parentText)
 	if finalizer != "" {
 		now := metav1.Unix(0, 0)
 		parent.SetDeletionTimestamp(&now)
 		parent.SetFinalizers([]string{"metacontroller.io/" + finalizer + "-boxes"})
 	}
-	recorded := map[string]*recorder{}
+	recorded := map[string]*recordingProgram{}
 	programs := map[string]engines.Program{}
 	for hook, answer := range map[string]string{
 		"sync": "{children: []}", "finalize": "{children: []}", "customize": "{}", "map": "{outputs: [" + output + "]}", "tombstone": "{outputs: []}",
@@ -208,7 +206,7 @@ func start(t *testing.T, definition, version, finalizer string) (*render.Session
 		if strings.Contains(definition, "Map") {
 			answer = strings.ReplaceAll(answer, "children", "outputs")
 		}
-		recorded[hook] = &recorder{answer: object(t, answer).Object}
+		recorded[hook] = &recordingProgram{answer: object(t, answer).Object}
 		programs[hook] = recorded[hook]
 	}
 	hook := `{version: ` + version + `, webhook: {url: "http://hooks.invalid"}}`
@@ -221,16 +219,15 @@ func start(t *testing.T, definition, version, finalizer string) (*render.Session
 	return session, recorded
 }
 
-// pass reconciles the parent such that the hook is asked, which gives that answer unless
-// it is nil. It gives the error of the pass.
-func pass(t *testing.T, session *render.Session, recorded map[string]*recorder, hook string, answer map[string]any) error {
+// pass makes a pass that calls the hook and returns its error. The hook returns answer, unless it is nil.
+func pass(t *testing.T, session *render.Session, recorded map[string]*recordingProgram, hook string, answer map[string]any) error {
 	t.Helper()
 	if answer != nil {
 		recorded[hook].answer = answer
 	}
-	result, err := session.Reconcile(t.Context(), object(t, living))
+	result, err := session.Reconcile(t.Context(), object(t, parentText))
 	if hook == "tombstone" {
-		result, err = bury(t, session)
+		result, err = deleteInput(t, session)
 	}
 	env.NoError(t, err)
 	if recorded[hook].request == nil {
@@ -239,15 +236,15 @@ func pass(t *testing.T, session *render.Session, recorded map[string]*recorder, 
 	return result.Err
 }
 
-// bury makes the pass after the input is gone.
-func bury(t *testing.T, session *render.Session) (render.Result, error) {
+// deleteInput deletes the input and makes a pass.
+func deleteInput(t *testing.T, session *render.Session) (render.Result, error) {
 	t.Helper()
 	err := session.Edit(t.Context(), func(client dynamic.Interface) error {
 		at, err := render.Endpoint(session.Cluster(), client, object(t, input))
 		return errors.Join(err, at.Delete(t.Context(), "in", metav1.DeleteOptions{}))
 	})
 	env.NoError(t, err)
-	return session.Reconcile(t.Context(), object(t, living))
+	return session.Reconcile(t.Context(), object(t, parentText))
 }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -257,7 +254,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// answerOf returns an answer that has every field of a response's type.
+// answerOf returns an answer with every field of a response's type.
 func answerOf(t *testing.T, response any) map[string]any {
 	t.Helper()
 	answer := map[string]any{}
@@ -284,7 +281,7 @@ func answerOf(t *testing.T, response any) map[string]any {
 	return answer
 }
 
-// covers checks that the rules of an answer have all fields of their type between them.
+// covers checks that every field of the type is set in some rule.
 func covers(t *testing.T, rules []any) {
 	t.Helper()
 	all := map[string]any{}
@@ -296,7 +293,7 @@ func covers(t *testing.T, rules []any) {
 	}
 }
 
-// fieldsOf returns the JSON fields of a struct, with those of the structs within it.
+// fieldsOf returns the JSON fields of a struct, with those of embedded structs.
 func fieldsOf(value any) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(value)) {
@@ -307,7 +304,7 @@ func fieldsOf(value any) map[string]reflect.Type {
 	return fields
 }
 
-// jsonKind is the kind of Go value that package unstructured has for a type.
+// jsonKind returns the kind of value that unstructured objects have for a type.
 func jsonKind(t reflect.Type) reflect.Kind {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -18,8 +18,8 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// callers call a function of the module by its name, in each language.
-var callers = map[string]struct {
+// moduleScripts call a function of the module by its name, in each language.
+var moduleScripts = map[string]struct {
 	definition   engines.Definition
 	path, script string
 }{
@@ -33,10 +33,10 @@ var callers = map[string]struct {
 		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1]) else f(a[0], a[1], a[2]) }`},
 }
 
-// caller returns the function that calls the module in one language.
-func caller(t *testing.T, language string) func(name string, args []any) (any, error) {
+// moduleCaller returns a function that calls the module in one language.
+func moduleCaller(t *testing.T, language string) func(name string, args []any) (any, error) {
 	t.Helper()
-	c := callers[language]
+	c := moduleScripts[language]
 	engine, err := c.definition.New(engines.Config{})
 	env.NoError(t, err)
 	program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{Path: c.path, Files: map[string]string{c.path: c.script}}})
@@ -71,7 +71,7 @@ const (
 	condition = `{"type": "Ready", "status": "True", "lastTransitionTime": "then", "reason": "Old"}`
 )
 
-// TestModule runs every function in both languages, which have to agree.
+// TestModule runs every function in both languages.
 func TestModule(t *testing.T) {
 	cases := map[string]struct{ reason, name, args, want, fails string }{
 		"GroupKeyCore":  {reason: "the core group has no name", name: "groupKey", args: `["v1", "Pod"]`, want: `"Pod.v1"`},
@@ -124,8 +124,8 @@ func TestModule(t *testing.T) {
 		"OrdinalHuge":        {reason: "more than a number holds", name: "ordinalOf", args: `["web-12345678901", "web"]`, want: `null`},
 		"OrdinalOtherDigits": {reason: "digits of other scripts are none", name: "ordinalOf", args: `["web-١", "web"]`, want: `null`},
 	}
-	for language := range callers {
-		call := caller(t, language)
+	for language := range moduleScripts {
+		call := moduleCaller(t, language)
 		for name, c := range cases {
 			t.Run(language+"/"+name, func(t *testing.T) {
 				t.Log(c.reason)
@@ -146,8 +146,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestHash holds the hashes of both languages against each other, and against those that
-// objects in clusters have by now: they must never change.
+// TestHash checks that both languages have the same hashes, which must never change: objects in clusters
+// have them.
 func TestHash(t *testing.T) {
 	cases := map[string]struct{ reason, value, want string }{
 		"Null":     {"any JSON has a hash", `null`, "74234e98afe7498f"},
@@ -160,7 +160,7 @@ func TestHash(t *testing.T) {
 		"Decimals": {"the fewest digits that give the number again", `[0.1, 0.5, -2.5, 1e-7, 5e-324, 1.7976931348623157e308, 0.30000000000000004, 123456.789, 1e-6]`, ""},
 		"Template": {"what it is for", `{"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "nginx:1.29", "ports": [{"containerPort": 80}]}]}}`, "b0bbe4795cb56766"},
 	}
-	javaScript, jsonnet := caller(t, "JavaScript"), caller(t, "Jsonnet")
+	javaScript, jsonnet := moduleCaller(t, "JavaScript"), moduleCaller(t, "Jsonnet")
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
@@ -178,7 +178,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestSelectors holds matchesLabels against Kubernetes' own selectors.
+// TestSelectors checks matchesLabels against Kubernetes' selectors.
 func TestSelectors(t *testing.T) {
 	selectors := []string{
 		`{}`, `{"matchLabels": {}}`, `{"matchLabels": {"a": "1"}}`, `{"matchLabels": {"a": "1", "b": "2"}}`, `{"matchExpressions": []}`,
@@ -189,8 +189,8 @@ func TestSelectors(t *testing.T) {
 		`{"matchLabels": {"b": "2"}, "matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "NotIn", "values": ["2"]}]}`,
 	}
 	sets := []string{`{}`, `{"a": "1"}`, `{"a": "2"}`, `{"a": "3"}`, `{"a": ""}`, `{"b": "2"}`, `{"a": "1", "b": "2"}`, `{"a": "2", "b": "2", "toString": "x"}`}
-	for language := range callers {
-		call := caller(t, language)
+	for language := range moduleScripts {
+		call := moduleCaller(t, language)
 		for _, selector := range selectors {
 			var typed metav1.LabelSelector
 			env.NoError(t, utiljson.Unmarshal([]byte(selector), &typed))

@@ -10,12 +10,12 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// check looks at all that was seen so far. It says what there is now, and whether that is what was waited for.
-type check func(sightings) (seen string, done bool)
+// check looks at all observations. It returns a description of the present state, and whether it is the expected one.
+type check func(observations) (seen string, done bool)
 
-// all holds when every one of the checks does.
+// all returns a check that passes if all checks pass.
 func all(checks ...check) check {
-	return func(log sightings) (string, bool) {
+	return func(log observations) (string, bool) {
 		var reports []string
 		whole := true
 		for _, c := range checks {
@@ -27,16 +27,16 @@ func all(checks ...check) check {
 	}
 }
 
-// newRevision holds when other scripts serve than those of the old revision.
+// newRevision returns a check that passes if the script revision is not the old one.
 func newRevision(old string) check {
-	return func(log sightings) (string, bool) {
+	return func(log observations) (string, bool) {
 		now := revision(log)
 		return "scriptRevision " + now, now != "" && now != old
 	}
 }
 
-// definitionReady holds when the newest scripts serve.
-func definitionReady(log sightings) (string, bool) {
+// definitionReady passes if the newest script is loaded.
+func definitionReady(log observations) (string, bool) {
 	definition := log.get(composites, controllerName)
 	if definition == nil {
 		return "no definition", false
@@ -47,9 +47,9 @@ func definitionReady(log sightings) (string, bool) {
 	return seen, ready == "True" && loaded == "True"
 }
 
-// scriptsBroken holds when the condition says that the newest scripts do not load, and where they are wrong.
+// scriptsBroken returns a check that passes if the condition ScriptsReady is False and names a position.
 func scriptsBroken(position *regexp.Regexp) check {
-	return func(log sightings) (string, bool) {
+	return func(log observations) (string, bool) {
 		definition := log.get(composites, controllerName)
 		if definition == nil {
 			return "no definition", false
@@ -66,4 +66,116 @@ func isBroken(definition *unstructured.Unstructured, position *regexp.Regexp) bo
 func describeBroken(definition *unstructured.Unstructured) string {
 	status, message := scripts(definition)
 	return fmt.Sprintf("ScriptsReady %q (%s)", status, message)
+}
+
+func podNames(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("nginx-%d", i))
+	}
+	return names
+}
+
+// allReady returns a check that passes if there are exactly n Pods, Ready and each with a bound claim, and the status of the
+// CatSet says so.
+func allReady(n int) check {
+	return func(log observations) (string, bool) {
+		done := len(log.list(pods)) == n
+		for _, name := range podNames(n) {
+			pod, claim := log.get(pods, name), log.get(claims, "www-"+name)
+			done = done && pod != nil && isReady(pod) && claim != nil && phase(claim) == "Bound"
+		}
+		ready := int64(0)
+		if set := log.get(catsets, "nginx"); set != nil {
+			ready = readyReplicas(set)
+		}
+		return fmt.Sprintf("%s, CatSet with %d ready", describePods(log), ready), done && ready == int64(n)
+	}
+}
+
+func phase(object *unstructured.Unstructured) string {
+	phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+	return phase
+}
+
+func readyReplicas(set *unstructured.Unstructured) int64 {
+	ready, _, _ := unstructured.NestedInt64(set.Object, "status", "readyReplicas")
+	return ready
+}
+
+func describePods(log observations) string {
+	var each []string
+	for _, pod := range log.list(pods) {
+		state := phase(pod)
+		switch {
+		case pod.GetDeletionTimestamp() != nil:
+			state = "Terminating"
+		case isReady(pod):
+			state = "Ready"
+		}
+		if claim := log.get(claims, "www-"+pod.GetName()); claim == nil || phase(claim) != "Bound" {
+			state += " without claim"
+		}
+		each = append(each, pod.GetName()+" "+state)
+	}
+	if each == nil {
+		return "no Pods"
+	}
+	return strings.Join(each, ", ")
+}
+
+// replaced returns a check that passes if there is a Pod of that name with another UID.
+func replaced(name, old string) check {
+	return func(log observations) (string, bool) {
+		now := uid(log, pods, name)
+		return fmt.Sprintf("%s has uid %q", name, now), now != "" && now != old
+	}
+}
+
+// isLeader returns a check that passes if the Pod has the label of the edited script.
+func isLeader(name string) check {
+	return func(log observations) (string, bool) {
+		pod := log.get(pods, name)
+		if pod == nil {
+			return "no " + name, false
+		}
+		role := pod.GetLabels()["role"]
+		return fmt.Sprintf("%s has role %q", name, role), role == "leader"
+	}
+}
+
+// condition returns the status and message of an object's condition.
+func condition(object *unstructured.Unstructured, kind string) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, entry := range conditions {
+		if c, _ := entry.(map[string]any); c["type"] == kind {
+			status, _ = c["status"].(string)
+			message, _ = c["message"].(string)
+		}
+	}
+	return status, message
+}
+
+// isReady reports whether a Pod is Ready and not being deleted.
+func isReady(pod *unstructured.Unstructured) bool {
+	status, _ := condition(pod, "Ready")
+	return status == "True" && pod.GetDeletionTimestamp() == nil
+}
+
+// scriptRevision returns the definition's status.scriptRevision.
+func scriptRevision(definition *unstructured.Unstructured) string {
+	revision, _, _ := unstructured.NestedString(definition.Object, "status", "scriptRevision")
+	return revision
+}
+
+// revision returns the revision of the loaded scripts, or "".
+func revision(log observations) string {
+	if definition := log.get(composites, controllerName); definition != nil {
+		return scriptRevision(definition)
+	}
+	return ""
+}
+
+func scripts(definition *unstructured.Unstructured) (status, message string) {
+	return condition(definition, v1alpha1.ConditionScriptsReady)
 }

@@ -12,18 +12,18 @@ import (
 
 type object = map[string]any
 
-// history notes what was seen, one sighting a millisecond.
-type history struct{ log sightings }
+// logBuilder builds observations, one each millisecond.
+type logBuilder struct{ log observations }
 
-func (h *history) see(resource schema.GroupVersionResource, name string, content object) *history {
+func (h *logBuilder) see(resource schema.GroupVersionResource, name string, content object) *logBuilder {
 	o := &unstructured.Unstructured{Object: content}
 	o.SetName(name)
-	h.log = append(h.log, sighting{at: time.UnixMilli(int64(len(h.log))), resource: resource, object: o})
+	h.log = append(h.log, observation{at: time.UnixMilli(int64(len(h.log))), resource: resource, object: o})
 	return h
 }
 
-// pod sees a Pod, its uid being its name and a suffix, and its claim.
-func (h *history) pod(name, suffix string, ready bool, labels object) *history {
+// pod adds a Pod, whose UID is its name and a suffix, and its claim.
+func (h *logBuilder) pod(name, suffix string, ready bool, labels object) *logBuilder {
 	status := "False"
 	if ready {
 		status = "True"
@@ -35,21 +35,21 @@ func (h *history) pod(name, suffix string, ready bool, labels object) *history {
 	})
 }
 
-func (h *history) gone(name string) *history {
+func (h *logBuilder) gone(name string) *logBuilder {
 	h.see(pods, name, object{})
-	h.log[len(h.log)-1].gone = true
+	h.log[len(h.log)-1].deleted = true
 	return h
 }
 
-func (h *history) set(replicas, ready int64) *history {
+func (h *logBuilder) set(replicas, ready int64) *logBuilder {
 	return h.see(catsets, "nginx", object{"spec": object{"replicas": replicas}, "status": object{"readyReplicas": ready}})
 }
 
-func (h *history) script(text string) *history {
+func (h *logBuilder) script(text string) *logBuilder {
 	return h.see(configMaps, configMapName, object{"data": object{scriptName: text}})
 }
 
-func (h *history) definition(revision, loaded, message string) *history {
+func (h *logBuilder) definition(revision, loaded, message string) *logBuilder {
 	return h.see(composites, controllerName, object{"status": object{"scriptRevision": revision, "conditions": []any{
 		object{"type": "Ready", "status": "True"},
 		object{"type": "ScriptsReady", "status": loaded, "message": message},
@@ -57,34 +57,34 @@ func (h *history) definition(revision, loaded, message string) *history {
 }
 
 func TestChecks(t *testing.T) {
-	two := func() *history {
-		return new(history).set(2, 0).pod("nginx-0", "", true, nil).pod("nginx-1", "", true, nil)
+	two := func() *logBuilder {
+		return new(logBuilder).set(2, 0).pod("nginx-0", "", true, nil).pod("nginx-1", "", true, nil)
 	}
 	position := regexp.MustCompile(`sync\.js:52:\d+: `)
 	for name, c := range map[string]struct {
 		reason string
-		given  *history
+		given  *logBuilder
 		check  check
 		want   bool
 		seen   string
 	}{
-		"Settled":       {"all are there, and the status says so", two().set(2, 2), settled(2), true, "nginx-0 Ready, nginx-1 Ready, CatSet with 2 ready"},
-		"StatusBehind":  {"the status is a promise as well", two(), settled(2), false, "with 0 ready"},
-		"PodNotReady":   {"a Pod that exists is not enough", two().pod("nginx-1", "", false, nil).set(2, 2), settled(2), false, "nginx-1 Running"},
-		"PodGone":       {"a Pod that was there is not enough", two().gone("nginx-1").set(2, 2), settled(2), false, "nginx-0 Ready, CatSet"},
-		"OneTooMany":    {"no more than wanted", two().pod("nginx-2", "", true, nil).set(2, 2), settled(2), false, "nginx-2 Ready"},
-		"Nothing":       {"nothing is said to be nothing", new(history), settled(2), false, "no Pods"},
+		"Settled":       {"all are there, and the status says so", two().set(2, 2), allReady(2), true, "nginx-0 Ready, nginx-1 Ready, CatSet with 2 ready"},
+		"StatusBehind":  {"the status is a promise as well", two(), allReady(2), false, "with 0 ready"},
+		"PodNotReady":   {"a Pod that exists is not enough", two().pod("nginx-1", "", false, nil).set(2, 2), allReady(2), false, "nginx-1 Running"},
+		"PodGone":       {"a Pod that was there is not enough", two().gone("nginx-1").set(2, 2), allReady(2), false, "nginx-0 Ready, CatSet"},
+		"OneTooMany":    {"no more than wanted", two().pod("nginx-2", "", true, nil).set(2, 2), allReady(2), false, "nginx-2 Ready"},
+		"Nothing":       {"nothing is said to be nothing", new(logBuilder), allReady(2), false, "no Pods"},
 		"SamePod":       {"the old Pod is no new one", two(), replaced("nginx-0", "nginx-0"), false, `uid "nginx-0"`},
 		"NewPod":        {"another uid is another Pod", two().pod("nginx-0", "b", true, nil), replaced("nginx-0", "nginx-0"), true, "nginx-0b"},
-		"Leader":        {"it has the label", new(history).pod("nginx-0", "", true, object{"role": "leader"}), leads("nginx-0"), true, "leader"},
-		"NoLeader":      {"it has not", two(), leads("nginx-0"), false, `role ""`},
-		"SameRevision":  {"the old one serves", new(history).definition("a", "True", ""), newRevision("a"), false, "a"},
-		"NewRevision":   {"the new one serves", new(history).definition("b", "True", ""), newRevision("a"), true, "b"},
-		"Ready":         {"both conditions are True", new(history).definition("a", "True", ""), definitionReady, true, `Ready "True"`},
-		"NotLoaded":     {"the script is not", new(history).definition("a", "False", "why"), definitionReady, false, "why"},
-		"Broken":        {"the right line is named", new(history).definition("a", "False", "sync.js:52:36: x"), scriptsBroken(position), true, "sync.js:52:36"},
-		"BrokenNowhere": {"another line is", new(history).definition("a", "False", "sync.js:5:1: x"), scriptsBroken(position), false, "sync.js:5:1"},
-		"All":           {"one of two is not all", two(), all(replaced("nginx-0", ""), leads("nginx-0")), false, `; nginx-0 has role ""`},
+		"Leader":        {"it has the label", new(logBuilder).pod("nginx-0", "", true, object{"role": "leader"}), isLeader("nginx-0"), true, "leader"},
+		"NoLeader":      {"it has not", two(), isLeader("nginx-0"), false, `role ""`},
+		"SameRevision":  {"the old one serves", new(logBuilder).definition("a", "True", ""), newRevision("a"), false, "a"},
+		"NewRevision":   {"the new one serves", new(logBuilder).definition("b", "True", ""), newRevision("a"), true, "b"},
+		"Ready":         {"both conditions are True", new(logBuilder).definition("a", "True", ""), definitionReady, true, `Ready "True"`},
+		"NotLoaded":     {"the script is not", new(logBuilder).definition("a", "False", "why"), definitionReady, false, "why"},
+		"Broken":        {"the right line is named", new(logBuilder).definition("a", "False", "sync.js:52:36: x"), scriptsBroken(position), true, "sync.js:52:36"},
+		"BrokenNowhere": {"another line is", new(logBuilder).definition("a", "False", "sync.js:5:1: x"), scriptsBroken(position), false, "sync.js:5:1"},
+		"All":           {"one of two is not all", two(), all(replaced("nginx-0", ""), isLeader("nginx-0")), false, `; nginx-0 has role ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen, done := c.check(c.given.log)
@@ -100,12 +100,12 @@ func TestChecks(t *testing.T) {
 
 func TestInOrder(t *testing.T) {
 	for name, c := range map[string]struct {
-		given *history
+		given *logBuilder
 		want  bool
 	}{
-		"OneByOne": {new(history).pod("nginx-0", "", false, nil).pod("nginx-0", "", true, nil).pod("nginx-1", "", false, nil), true},
-		"AtOnce":   {new(history).pod("nginx-0", "", false, nil).pod("nginx-1", "", false, nil).pod("nginx-0", "", true, nil), false},
-		"OneOnly":  {new(history).pod("nginx-0", "", true, nil), false},
+		"OneByOne": {new(logBuilder).pod("nginx-0", "", false, nil).pod("nginx-0", "", true, nil).pod("nginx-1", "", false, nil), true},
+		"AtOnce":   {new(logBuilder).pod("nginx-0", "", false, nil).pod("nginx-1", "", false, nil).pod("nginx-0", "", true, nil), false},
+		"OneOnly":  {new(logBuilder).pod("nginx-0", "", true, nil), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := inOrder(c.given.log, podNames(2)); got != c.want {
@@ -116,25 +116,25 @@ func TestInOrder(t *testing.T) {
 }
 
 func TestSettlingTime(t *testing.T) {
-	h := new(history).set(3, 0).set(3, 3).set(5, 3).set(5, 4).set(5, 5)
+	h := new(logBuilder).set(3, 0).set(3, 3).set(5, 3).set(5, 4).set(5, 5)
 	if got := settlingTime(h.log, 5); got != 2*time.Millisecond {
 		t.Errorf("got %s, want 2ms", got)
 	}
 }
 
 func TestTimes(t *testing.T) {
-	h := new(history).script("old").script("new").definition("b", "True", "").gone("nginx-0").
+	h := new(logBuilder).script("old").script("new").definition("b", "True", "").gone("nginx-0").
 		pod("nginx-0", "b", false, nil).pod("nginx-0", "b", true, nil)
 	var got []time.Duration
-	for _, timing := range editTimes(h.log, edited(h.log, "new"), "a", "nginx-0") {
+	for _, timing := range editTimes(h.log, editedAt(h.log, "new"), "a", "nginx-0") {
 		got = append(got, timing.took)
 	}
-	// A Pod is seen after its claim, so that the Ready one is the eighth sighting.
+	// The claim of a Pod comes first, so that the Ready Pod is the eighth observation.
 	want := []time.Duration{2 * time.Millisecond, time.Millisecond, 6 * time.Millisecond}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if away := awayTime(h.log, "nginx-0", "nginx-0"); away != 4*time.Millisecond {
+	if away := downtime(h.log, "nginx-0", "nginx-0"); away != 4*time.Millisecond {
 		t.Errorf("away for %s, want 4ms", away)
 	}
 }

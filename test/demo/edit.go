@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// edit replaces one piece of a script, which has to be there exactly once and lies within a line.
+// edit replaces a text in a line of a script. The text must occur exactly once.
 type edit struct{ old, new string }
 
 var (
-	// leaderEdit gives the first Pod a label, so that of all Pods only that one no longer fits.
+	// leaderEdit adds a label to the first Pod only.
 	leaderEdit = edit{
 		old: `labels: { ...metadata.labels }, annotations: { ...metadata.annotations } },`,
 		new: `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "leader" }) }, annotations: { ...metadata.annotations } },`,
 	}
-	// lostParenthesis is a slip of the finger that no longer loads.
-	lostParenthesis = edit{old: `const name = podName(set, ordinal);`, new: `const name = podName(set, ordinal;`}
+	// missingParenthesis makes a script invalid.
+	missingParenthesis = edit{old: `const name = podName(set, ordinal);`, new: `const name = podName(set, ordinal;`}
 )
 
 func (e edit) apply(script string) (string, error) {
@@ -25,19 +25,19 @@ func (e edit) apply(script string) (string, error) {
 	return strings.Replace(script, e.old, e.new, 1), nil
 }
 
-// line is the number of the line that is edited.
+// line returns the number of the edited line.
 func (e edit) line(script string) int {
 	before, _, _ := strings.Cut(script, e.old)
 	return 1 + strings.Count(before, "\n")
 }
 
-// diffLine is one line of a difference: removed, added, or neither, then it says where.
+// diffLine is a line of a diff: removed, added, or its position.
 type diffLine struct {
-	sign byte // '-', '+', or '@'
+	sign byte // '-', '+', or '@'.
 	text string
 }
 
-// diff shows the lines between the first and the last that differ.
+// diff returns the lines between the first and the last difference.
 func diff(name, before, after string) []diffLine {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	start := 0

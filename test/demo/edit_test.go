@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/javascript"
 )
 
-// root is the folder that the demo's paths begin at.
+// root is the root of the checkout.
 var root = filepath.Join("..", "..")
 
 func exampleScript(t *testing.T) string {
@@ -26,7 +26,7 @@ func exampleScript(t *testing.T) string {
 	return string(script)
 }
 
-// TestScriptEdits keeps the demo's edits in step with the example: the one has to load, the other not, in the right line.
+// TestScriptEdits checks the edits against the example's script: the first must load, the second fail in the right line.
 func TestScriptEdits(t *testing.T) {
 	script := exampleScript(t)
 	led, err := leaderEdit.apply(script)
@@ -36,11 +36,11 @@ func TestScriptEdits(t *testing.T) {
 	if err := compile(t, led); err != nil {
 		t.Errorf("the edited script does not load: %v", err)
 	}
-	broken, err := lostParenthesis.apply(led)
+	broken, err := missingParenthesis.apply(led)
 	if err != nil {
 		t.Fatalf("lostParenthesis: %v", err)
 	}
-	want := fmt.Sprintf("%s:%d:", scriptName, lostParenthesis.line(led))
+	want := fmt.Sprintf("%s:%d:", scriptName, missingParenthesis.line(led))
 	if err := compile(t, broken); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the broken script: got error %v, want one that contains %q", err, want)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
-// kubectl shows a command as one would type it, runs it, and shows what it answered.
+// kubectl prints a command, runs it and prints its output.
 func (d *demo) kubectl(ctx context.Context, args ...string) error {
 	d.out.command(commandLine("kubectl", args...))
 	answer, err := d.runKubectl(ctx, "", args...)
@@ -20,7 +20,7 @@ func (d *demo) kubectl(ctx context.Context, args ...string) error {
 	return err
 }
 
-// kubectlPiped does the same for two commands of which the second reads what the first writes.
+// kubectlPiped does the same for a pipe of two commands.
 func (d *demo) kubectlPiped(ctx context.Context, first, second []string) error {
 	d.out.command(commandLine("kubectl", first...) + " | " + commandLine("kubectl", second...))
 	piped, err := d.runKubectl(ctx, "", first...)
@@ -32,7 +32,7 @@ func (d *demo) kubectlPiped(ctx context.Context, first, second []string) error {
 	return err
 }
 
-// runKubectl returns what the command printed: its complaints are in the error, if it failed, and else among the rest.
+// runKubectl returns the output of a command. If it fails, stderr is in the error.
 func (d *demo) runKubectl(ctx context.Context, input string, args ...string) (string, error) {
 	binary, err := cluster.Binary("kubectl")
 	if err != nil {
@@ -40,13 +40,12 @@ func (d *demo) runKubectl(ctx context.Context, input string, args ...string) (st
 	}
 	command := exec.CommandContext(ctx, binary, append([]string{
 		"--kubeconfig", d.cluster.Kubeconfig,
-		// A cache of the demo's own: the user's may know another control plane under the same address, and would keep
-		// this one for hours.
-		"--cache-dir", filepath.Join(d.work, "kubectl-cache"),
+		// The user's cache may have an earlier control plane at the same address.
+		"--cache-dir", filepath.Join(d.workDir, "kubectl-cache"),
 	}, args...)...)
 	var stdout, stderr bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &stdout, &stderr
-	if err := d.out.during("kubectl "+args[0], command.Run); err != nil {
+	if err := d.out.withProgress("kubectl "+args[0], command.Run); err != nil {
 		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String() + stderr.String(), nil
@@ -54,7 +53,7 @@ func (d *demo) runKubectl(ctx context.Context, input string, args ...string) (st
 
 var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// commandLine is what one types in a shell to run a program with the arguments.
+// commandLine returns a command line quoted for a shell.
 func commandLine(program string, args ...string) string {
 	words := []string{program}
 	for _, arg := range args {

@@ -39,7 +39,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestColours shows that a log gets none, and that on a terminal every colour that begins also ends.
+// TestColours checks that there are colours only on a terminal, and that they are reset.
 func TestColours(t *testing.T) {
 	for name, c := range map[string]struct {
 		colour bool
@@ -50,7 +50,7 @@ func TestColours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			newReport(world{stdout: &out, terminal: c.colour, colour: c.colour}).ok("it is %s", "so")
+			newReport(environment{stdout: &out, terminal: c.colour, colour: c.colour}).ok("it is %s", "so")
 			if d := cmp.Diff(c.want, out.String()); d != "" {
 				t.Error(d)
 			}
@@ -58,7 +58,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// TestProgress shows a line that is written over on a terminal, and nothing in a log for what is quickly done.
+// TestProgress checks that the line is overwritten on a terminal, and that a log has none for a quick task.
 func TestProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal bool
@@ -69,9 +69,9 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			synctest.Test(t, func(*testing.T) { // In a time of its own, which takes none.
-				r := newReport(world{stdout: &out, terminal: c.terminal})
-				_ = r.during("it lasts", func() error {
+			synctest.Test(t, func(*testing.T) { // With a fake clock.
+				r := newReport(environment{stdout: &out, terminal: c.terminal})
+				_ = r.withProgress("it lasts", func() error {
 					time.Sleep(terminalTick + terminalTick/2)
 					return nil
 				})
@@ -88,13 +88,13 @@ func TestProgress(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	steps := []step{{title: "Three Pods"}, {title: "Scale to five"}, {title: "Edit the script"}}
-	played := []outcome{
+	outcomes := []outcome{
 		{took: 400 * time.Millisecond},
 		{took: 30 * time.Second, err: errors.New("boom")},
 	}
 	var out bytes.Buffer
-	r := newReport(world{stdout: &out})
-	r.summary(played, steps, nil)
+	r := newReport(environment{stdout: &out})
+	r.summary(outcomes, steps, nil)
 	want := []string{
 		"",
 		"Summary",
@@ -114,11 +114,11 @@ func TestSummary(t *testing.T) {
 func TestSummaryOfSuccess(t *testing.T) {
 	steps := []step{{title: "Three Pods"}}
 	var out bytes.Buffer
-	newReport(world{stdout: &out}).summary([]outcome{{}}, steps, nil)
+	newReport(environment{stdout: &out}).summary([]outcome{{}}, steps, nil)
 	if !strings.Contains(out.String(), "Every step came true.") {
 		t.Errorf("got %q", out.String())
 	}
-	for _, entry := range readOn {
+	for _, entry := range nextReading {
 		if _, err := os.Stat(filepath.Join(root, entry[0])); err != nil {
 			t.Errorf("what the summary points at is not there: %v", err)
 		}
@@ -127,11 +127,11 @@ func TestSummaryOfSuccess(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	var out bytes.Buffer
-	err := unmet{expected: "five Pods are Ready", limit: time.Minute, seen: "nginx-0 Ready, nginx-1 Pending"}
-	newReport(world{stdout: &out}).failure(err, strings.Repeat("old\n", 5)+strings.Repeat("new\n", logTail))
+	err := timeoutError{expected: "five Pods are Ready", limit: time.Minute, seen: "nginx-0 Ready, nginx-1 Pending"}
+	newReport(environment{stdout: &out}).failure(err, strings.Repeat("old\n", 5)+strings.Repeat("new\n", logTail))
 	got := out.String()
 	if !strings.Contains(got, "FAILED  expected within 60.0 s: five Pods are Ready; last seen: nginx-0 Ready, nginx-1 Pending\n") {
-		t.Errorf("what failed is not told: %s", got)
+		t.Errorf("the failure is not printed: %s", got)
 	}
 	if strings.Contains(got, "old") || strings.Count(got, "new") != logTail {
 		t.Errorf("want the last %d lines of the log, got %s", logTail, got)

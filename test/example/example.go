@@ -1,4 +1,4 @@
-// Package example loads the hooks of example files for tests, as their definitions say.
+// Package example compiles the hooks of example files for tests.
 package example
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
-// Hook compiles a hook of the definition in a file of YAML, from the ConfigMaps in it
-// and from more files, by path. What is amiss ends the test.
+// Hook compiles a hook of the definition in a YAML file. Its files are those of the ConfigMaps in it, and
+// more by path. It fails the test on any error.
 func Hook(t *testing.T, file, hook string, more map[string]string) engines.Program {
 	t.Helper()
 	script := scriptOf(t, file, hook)
@@ -43,7 +43,7 @@ func Hook(t *testing.T, file, hook string, more map[string]string) engines.Progr
 	return program
 }
 
-// scriptOf reads the script of a hook: its path from the definition, its files from the ConfigMaps.
+// scriptOf reads a hook's script: the path from the definition, the files from the ConfigMaps.
 func scriptOf(t *testing.T, file, hook string) *engines.Script {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// applied applies a Box with such a spec, and gives it.
-func applied(t *testing.T, at dynamic.ResourceInterface, manager, spec string, force bool, edits ...func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
+// applyBox applies a Box with that spec and returns it.
+func applyBox(t *testing.T, at dynamic.ResourceInterface, manager, spec string, force bool, edits ...func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
 	t.Helper()
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(spec), &fields); err != nil {
@@ -26,8 +26,8 @@ func applied(t *testing.T, at dynamic.ResourceInterface, manager, spec string, f
 	return at.Apply(t.Context(), "a", object, metav1.ApplyOptions{FieldManager: manager, Force: force})
 }
 
-// holders tells who holds what of an object.
-func holders(t *testing.T, object *unstructured.Unstructured) map[string]string {
+// fieldsByManager returns the managed fields by operation and manager.
+func fieldsByManager(t *testing.T, object *unstructured.Unstructured) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, e := range object.GetManagedFields() {
@@ -50,22 +50,22 @@ func TestApply(t *testing.T) {
 		if diff := cmp.Diff(spec, object.Object["spec"]); diff != "" {
 			t.Errorf("%s (-want, +got):\n%s", reason, diff)
 		}
-		if diff := cmp.Diff(held, holders(t, object)); diff != "" {
+		if diff := cmp.Diff(held, fieldsByManager(t, object)); diff != "" {
 			t.Errorf("%s: holders (-want, +got):\n%s", reason, diff)
 		}
 	}
-	expect("applying creates", must(applied(t, at, "one", `{"a": "1", "b": "1"}`, false)),
+	expect("applying creates", must(applyBox(t, at, "one", `{"a": "1", "b": "1"}`, false)),
 		map[string]any{"a": "1", "b": "1", "color": "red"}, map[string]string{"Apply one": `{"f:spec":{".":{},"f:a":{},"f:b":{}}}`})
-	_, err := applied(t, at, "other", `{"a": "2"}`, false)
+	_, err := applyBox(t, at, "other", `{"a": "2"}`, false)
 	if status, ok := err.(apierrors.APIStatus); !ok || status.Status().Details.Causes[0].Type != metav1.CauseTypeFieldManagerConflict || status.Status().Details.Causes[0].Field != ".spec.a" {
 		t.Errorf("a conflict gives %v", err)
 	}
-	expect("force takes a field", must(applied(t, at, "other", `{"a": "2"}`, true)),
+	expect("force takes a field", must(applyBox(t, at, "other", `{"a": "2"}`, true)),
 		map[string]any{"a": "2", "b": "1", "color": "red"}, map[string]string{"Apply one": `{"f:spec":{".":{},"f:b":{}}}`, "Apply other": `{"f:spec":{".":{},"f:a":{}}}`})
 	merged := must(at.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec": {"b": "3"}}`), metav1.PatchOptions{FieldManager: "third"}))
 	expect("an update takes a field", merged,
 		map[string]any{"a": "2", "b": "3", "color": "red"}, map[string]string{"Apply one": `{"f:spec":{}}`, "Apply other": `{"f:spec":{".":{},"f:a":{}}}`, "Update third": `{"f:spec":{"f:b":{}}}`})
-	expect("what is no longer asked for is removed", must(applied(t, at, "other", `{}`, true)),
+	expect("what is no longer asked for is removed", must(applyBox(t, at, "other", `{}`, true)),
 		map[string]any{"b": "3", "color": "red"}, map[string]string{"Apply one": `{"f:spec":{}}`, "Apply other": `{"f:spec":{}}`, "Update third": `{"f:spec":{"f:b":{}}}`})
 }
 
@@ -73,19 +73,36 @@ func TestApplyPreconditions(t *testing.T) {
 	_, at := newBoxes(t, nil)
 	uid := func(o *unstructured.Unstructured) { o.SetUID("other") }
 	version := func(o *unstructured.Unstructured) { o.SetResourceVersion("99") }
-	if _, err := applied(t, at, "one", `{}`, true, uid); !apierrors.IsConflict(err) {
+	if _, err := applyBox(t, at, "one", `{}`, true, uid); !apierrors.IsConflict(err) {
 		t.Errorf("applying to an object that is gone: %v", err)
 	}
-	if _, err := applied(t, at, "one", `{}`, true, version); err != nil {
+	if _, err := applyBox(t, at, "one", `{}`, true, version); err != nil {
 		t.Errorf("a version is not looked at where there is no object: %v", err)
 	}
-	if _, err := applied(t, at, "one", `{}`, true, version); !apierrors.IsConflict(err) {
+	if _, err := applyBox(t, at, "one", `{}`, true, version); !apierrors.IsConflict(err) {
 		t.Errorf("applying to another version: %v", err)
 	}
-	if _, err := applied(t, at, "one", `{}`, true, uid); !apierrors.IsConflict(err) {
+	if _, err := applyBox(t, at, "one", `{}`, true, uid); !apierrors.IsConflict(err) {
 		t.Errorf("applying to another object: %v", err)
 	}
-	if _, err := applied(t, at, "", `{}`, true); !apierrors.IsBadRequest(err) {
+	if _, err := applyBox(t, at, "", `{}`, true); !apierrors.IsBadRequest(err) {
 		t.Errorf("applying without a manager: %v", err)
+	}
+}
+
+// TestFirstApply checks that the fields of an object that was not applied before belong to a manager of their own.
+func TestFirstApply(t *testing.T) {
+	_, at := newBoxes(t, nil)
+	create(t, at, box("a", map[string]any{"spec": map[string]any{"a": "1", "b": "1"}}))
+	if _, err := applyBox(t, at, "one", `{"a": "2"}`, false); !apierrors.IsConflict(err) {
+		t.Errorf("applying another value: %v, want a conflict", err)
+	}
+	got, err := applyBox(t, at, "one", `{"a": "2"}`, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Apply one": `{"f:spec":{".":{},"f:a":{}}}`, "Update before-first-apply": `{"f:spec":{".":{},"f:b":{},"f:color":{}}}`}
+	if diff := cmp.Diff(want, fieldsByManager(t, got)); diff != "" {
+		t.Errorf("managers (-want, +got):\n%s", diff)
 	}
 }

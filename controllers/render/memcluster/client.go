@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Client gives access to the cluster. Every write that it is asked for is told to
-// record, failed ones included, one after the other; record may be nil.
+// Client returns a client of the cluster. It calls record for every write, failed ones included, one at a
+// time. record may be nil.
 func (c *Cluster) Client(record func(Write)) dynamic.Interface {
 	return &client{cluster: c, record: record}
 }
@@ -23,15 +23,16 @@ type client struct {
 	record  func(Write)
 }
 
-// Resource gives the endpoint of a resource.
+// Resource returns the endpoint of a resource.
 func (c *client) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	return &endpoint{client: c, resource: resource}
 }
 
-// IsWatchListSemanticsUnSupported has informers list before they watch.
+// IsWatchListSemanticsUnSupported makes informers list before they watch.
 func (c *client) IsWatchListSemanticsUnSupported() bool { return true }
 
-// endpoint is a resource in one namespace or, if that is empty, in all or none.
+// endpoint is a resource in one namespace. With an empty namespace it is cluster-scoped or in all
+// namespaces.
 type endpoint struct {
 	*client
 	resource  schema.GroupVersionResource
@@ -99,7 +100,7 @@ func (e *endpoint) unserved(what string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s: a cluster in memory does not serve %s", e.resource.Resource, what))
 }
 
-// table gives the endpoint's table. The lock is held.
+// table returns the endpoint's table. The lock is held.
 func (e *endpoint) table() (*table, error) {
 	t := e.cluster.tables[e.resource]
 	if t == nil {

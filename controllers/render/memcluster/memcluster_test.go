@@ -20,7 +20,7 @@ var (
 	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// newBoxes gives a cluster with a custom resource, and its endpoint in default.
+// newBoxes returns a cluster with a custom resource, and a client for it in the namespace default.
 func newBoxes(t *testing.T, record func(Write)) (*Cluster, dynamic.ResourceInterface) {
 	t.Helper()
 	resource, err := Custom("example.com/v1", "Box", "boxes", true, true)
@@ -141,7 +141,7 @@ func TestDelete(t *testing.T) {
 		reason     string
 		finalizers []string
 		policy     metav1.DeletionPropagation
-		want       []string // finalizers left, nil if it is gone
+		want       []string // The remaining finalizers, nil if it is deleted.
 	}{
 		"AtOnce":     {"Without finalizers an object goes at once.", nil, metav1.DeletePropagationBackground, nil},
 		"Held":       {"Finalizers hold it.", []string{"example.com/a"}, metav1.DeletePropagationBackground, []string{"example.com/a"}},
@@ -174,8 +174,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestLastFinalizer shows that an object goes with its last finalizer, and that the next
-// of its name has another UID.
+// TestLastFinalizer checks that an object is deleted with its last finalizer, and that the next of its name
+// has another UID.
 func TestLastFinalizer(t *testing.T) {
 	_, at := newBoxes(t, nil)
 	object := box("a", nil)

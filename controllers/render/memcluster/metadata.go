@@ -19,9 +19,9 @@ import (
 
 var errFinalizer = errors.New("no new finalizers can be added if the object is being deleted")
 
-// uidOf gives an object's UID: kind, namespace and name, and a number from the
-// second object of that name on. It can be used as a label.
-func uidOf(kind string, key types.NamespacedName, made int) types.UID {
+// uidFor returns an object's UID: kind, namespace and name, and a number from the second object of that
+// name on. It is a valid label value.
+func uidFor(kind string, key types.NamespacedName, made int) types.UID {
 	parts := []string{strings.ToLower(kind)}
 	if key.Namespace != "" {
 		parts = append(parts, key.Namespace)
@@ -51,8 +51,7 @@ func set(object *unstructured.Unstructured, field string, value any) {
 	object.Object[field] = runtime.DeepCopyJSONValue(value)
 }
 
-// changesSpec says whether the generation counts the change: anything but
-// metadata and status.
+// changesSpec reports whether a change increments the generation: a change outside metadata and status.
 func changesSpec(before, after *unstructured.Unstructured) bool {
 	rest := func(object *unstructured.Unstructured) map[string]any {
 		fields := maps.Clone(object.Object)
@@ -74,13 +73,12 @@ func conflict(t *table, r *request, why string) error {
 	return apierrors.NewConflict(t.GroupResource(), r.name, errors.New(why))
 }
 
-// conform does to an object what the resource's schema does. A null in an object
-// is an absent field, as for any schema that does not allow it.
-func (t *table) conform(object *unstructured.Unstructured) {
+// applySchema defaults and prunes an object. It removes nulls, as for a schema without nullable fields.
+func (t *table) applySchema(object *unstructured.Unstructured) {
 	for path, value := range t.Defaults {
 		fields := strings.Split(path, ".")
 		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
-			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...) // A parent that is no object has no default.
+			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...) // A parent that is not an object has no default.
 		}
 	}
 	for _, path := range t.Drops {

@@ -27,7 +27,7 @@ func (c *Cluster) patch(t *table, r *request) error {
 	return c.update(t, r, &unstructured.Unstructured{Object: merged})
 }
 
-// mergePatch is RFC 7386.
+// mergePatch applies a JSON merge patch (RFC 7386).
 func mergePatch(target, patch any) any {
 	fields, ok := patch.(map[string]any)
 	if !ok {

@@ -51,7 +51,7 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 	return list, nil
 }
 
-// sorted gives the objects by namespace and name.
+// sorted returns the objects by namespace and name.
 func (t *table) sorted() []*unstructured.Unstructured {
 	all := make([]*unstructured.Unstructured, 0, len(t.objects))
 	for _, object := range t.objects {
@@ -63,7 +63,7 @@ func (t *table) sorted() []*unstructured.Unstructured {
 	return all
 }
 
-// matcher gives what a list's or a watch's selectors say of an object.
+// matcher returns a function that reports whether the selectors of a list or watch match an object.
 func (e *endpoint) matcher(options metav1.ListOptions) (func(*unstructured.Unstructured) bool, error) {
 	byLabel, err := labels.Parse(options.LabelSelector)
 	if err != nil {

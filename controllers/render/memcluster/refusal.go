@@ -8,30 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal has the cluster refuse writes, as a real one sometimes does.
+// Refusal makes the cluster refuse writes.
 type Refusal struct {
-	// Verb and Resource, the plural, say which writes. Name narrows them down,
-	// unless it is empty.
+	// Verb and Resource, the plural, select the writes. An empty Name selects all objects.
 	Verb     Verb
 	Resource string
 	Name     string
-	// Reason is what the writer is told.
+	// Reason is that of the error.
 	Reason metav1.StatusReason
-	// Times is how often.
+	// Times is the number of writes to refuse.
 	Times int
 }
 
-// Refuse makes a refusal count for the writes to come.
+// Refuse adds a refusal for later writes.
 func (c *Cluster) Refuse(r Refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refusals = append(c.refusals, &r)
 }
 
-// refused gives the error of the first refusal that a write falls under.
+// refused returns the error of the first refusal that selects a write, or nil.
 func (c *Cluster) refused(t *table, r *request) error {
 	for _, refusal := range c.refusals {
-		if refusal.Times > 0 && refusal.Verb == r.told() && refusal.Resource == t.GroupVersionResource.Resource && (refusal.Name == "" || refusal.Name == r.name) {
+		if refusal.Times > 0 && refusal.Verb == r.recordedVerb() && refusal.Resource == t.GroupVersionResource.Resource && (refusal.Name == "" || refusal.Name == r.name) {
 			refusal.Times--
 			return refusal.err(t, r.name)
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// Resource is an endpoint of the cluster and what its schema does to objects.
+// Resource is a resource of the cluster and its schema.
 type Resource struct {
 	discovery.Resource
-	// Generation says that changes of anything but metadata and status are counted.
+	// Generation makes changes outside metadata and status increment metadata.generation.
 	Generation bool
-	// Drops are dotted paths of fields that are not stored.
+	// Drops are dotted paths of fields that are pruned.
 	Drops []string
-	// Defaults are values by dotted path, stored where there is none.
+	// Defaults are default values by dotted path.
 	Defaults map[string]any
 }
 
-// Custom gives a resource as a CustomResourceDefinition makes it.
+// Custom returns a resource like that of a CustomResourceDefinition.
 func Custom(apiVersion, kind, resource string, namespaced, status bool) (Resource, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -28,7 +28,7 @@ func Custom(apiVersion, kind, resource string, namespaced, status bool) (Resourc
 	}}, nil
 }
 
-// traits are what tells the built-in resources apart.
+// traits are the properties of a built-in resource.
 type traits int
 
 const (
@@ -37,13 +37,13 @@ const (
 	generation
 )
 
-// builtIn is a line of the table of what every API server has.
+// builtIn is a row of the table of built-in resources.
 type builtIn struct {
 	group, version, kind, resource string
 	traits                         traits
 }
 
-// ownGroup is that of the resources that Libretto brings.
+// ownGroup is the API group of Libretto.
 const ownGroup = "metacontroller.k8s.io"
 
 var builtIns = []builtIn{
@@ -69,8 +69,7 @@ var builtIns = []builtIn{
 	{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced},
 }
 
-// BuiltIn gives the resources that are there without any CustomResourceDefinition
-// but Libretto's own.
+// BuiltIn returns the built-in resources of Kubernetes and Libretto's own.
 func BuiltIn() []Resource {
 	resources := make([]Resource, len(builtIns))
 	for i, b := range builtIns {

@@ -8,9 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Seed puts an object there as it is, its status and its deletionTimestamp
-// included, as though it had always been there. What is left out of its metadata
-// is filled in.
+// Seed stores an object as it is, with its status and deletionTimestamp. It fills in missing metadata.
 func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	resource, err := c.ResourceOf(object.GroupVersionKind())
 	if err != nil {
@@ -29,9 +27,9 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	if t.objects[key] != nil {
 		return fmt.Errorf("%s %s is there twice", t.Kind.Kind, key)
 	}
-	t.made[key]++
+	t.creations[key]++
 	if seeded.GetUID() == "" {
-		seeded.SetUID(uidOf(t.Kind.Kind, key, t.made[key]))
+		seeded.SetUID(uidFor(t.Kind.Kind, key, t.creations[key]))
 	}
 	if seeded.GetGeneration() == 0 && t.Generation {
 		seeded.SetGeneration(1)
@@ -40,7 +38,7 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	if created.IsZero() {
 		seeded.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
 	}
-	t.conform(seeded)
+	t.applySchema(seeded)
 	c.store(t, watch.Added, seeded)
 	return nil
 }

@@ -26,21 +26,21 @@ func (c *Cluster) create(t *table, r *request) error {
 	if t.HasStatus {
 		delete(object.Object, "status")
 	}
-	t.made[r.key]++
+	t.creations[r.key]++
 	object.SetNamespace(r.key.Namespace)
-	object.SetUID(uidOf(t.Kind.Kind, r.key, t.made[r.key]))
+	object.SetUID(uidFor(t.Kind.Kind, r.key, t.creations[r.key]))
 	object.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
 	object.SetDeletionTimestamp(nil)
 	object.SetGeneration(0)
 	if t.Generation {
 		object.SetGeneration(1)
 	}
-	t.conform(object)
+	t.applySchema(object)
 	r.after = c.store(t, watch.Added, object)
 	return nil
 }
 
-// update replaces an object by what was sent, but for what is not the client's to say.
+// update replaces an object by the one sent, except for the fields that the server sets.
 func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) error {
 	before := r.before
 	switch {
@@ -53,8 +53,8 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	case addsFinalizer(before, sent):
 		return apierrors.NewForbidden(t.GroupResource(), r.name, errFinalizer)
 	}
-	after := next(t, r, sent)
-	t.conform(after)
+	after := updatedObject(t, r, sent)
+	t.applySchema(after)
 	if r.patchType != types.ApplyPatchType && !r.status {
 		var err error
 		if after, err = t.updated(before, after, r.manager); err != nil {
@@ -76,8 +76,8 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	return nil
 }
 
-// next is what an update makes of the object, before the schema has its say.
-func next(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
+// updatedObject returns the object after an update, before the schema is applied.
+func updatedObject(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.status {
 		after := r.before.DeepCopy()
 		set(after, "status", sent.Object["status"])
@@ -97,7 +97,7 @@ func next(t *table, r *request, sent *unstructured.Unstructured) *unstructured.U
 	return after
 }
 
-// remove deletes an object, or marks it as being deleted while finalizers hold it.
+// remove deletes an object, or sets its deletionTimestamp if it has finalizers.
 func (c *Cluster) remove(t *table, r *request) error {
 	before := r.before
 	if before == nil {
@@ -128,8 +128,7 @@ func (c *Cluster) remove(t *table, r *request) error {
 	return nil
 }
 
-// withPropagation gives the finalizers of an object that is deleted in a way that
-// is the garbage collector's work.
+// withPropagation returns the finalizers of an object that is deleted with a propagation policy.
 func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []string {
 	finalizer := map[metav1.DeletionPropagation]string{
 		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
@@ -141,18 +140,18 @@ func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []
 	return append(slices.Clone(finalizers), finalizer[*policy])
 }
 
-// store keeps a new version of an object.
+// store stores a new version of an object.
 func (c *Cluster) store(t *table, kind watch.EventType, object *unstructured.Unstructured) *unstructured.Unstructured {
 	version := c.next()
 	object.SetResourceVersion(strconv.FormatInt(version, 10))
 	t.objects[keyOf(object)] = object
-	t.happened(kind, object, version)
+	t.appendEvent(kind, object, version)
 	return object
 }
 
-// drop forgets an object.
+// drop removes an object.
 func (c *Cluster) drop(t *table, object *unstructured.Unstructured) *unstructured.Unstructured {
 	delete(t.objects, keyOf(object))
-	t.happened(watch.Deleted, object, c.next())
+	t.appendEvent(watch.Deleted, object, c.next())
 	return object
 }

@@ -38,10 +38,10 @@ func (c *Cluster) watched() (watched map[schema.GroupVersionResource]int64, join
 			watched[gvr] = max(watched[gvr], w.last())
 		}
 	}
-	return watched, c.joined
+	return watched, c.watchStarted
 }
 
-// watcher sends a table's history, as it grows, to one client.
+// watcher sends the events of a table to one client.
 type watcher struct {
 	cluster *Cluster
 	table   *table
@@ -54,8 +54,7 @@ type watcher struct {
 	once    sync.Once
 }
 
-// Watch begins after the version that a list gave. A selector on labels is
-// judged by what an object is at each event.
+// Watch begins after the version of a list. Selectors are applied to the object of each event.
 func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	matches, err := e.matcher(options)
 	if err != nil {
@@ -76,23 +75,23 @@ func (e *endpoint) Watch(ctx context.Context, options metav1.ListOptions) (watch
 		results: make(chan watch.Event), pending: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	t.watchers[w] = true
-	close(e.cluster.joined)
-	e.cluster.joined = make(chan struct{})
+	close(e.cluster.watchStarted)
+	e.cluster.watchStarted = make(chan struct{})
 	go w.run(ctx)
 	return w, nil
 }
 
-// ResultChan gives the events. It is closed when the watch ends.
+// ResultChan returns the events. It is closed when the watch ends.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.results }
 
 // Stop ends the watch. It may be called more than once.
 func (w *watcher) Stop() {
-	w.leave()
+	w.unregister()
 	w.once.Do(func() { close(w.stopped) })
 }
 
-// poke says that the history has grown.
-func (w *watcher) poke() {
+// notify makes the watcher look for new events.
+func (w *watcher) notify() {
 	select {
 	case w.pending <- struct{}{}:
 	default:
@@ -101,9 +100,9 @@ func (w *watcher) poke() {
 
 func (w *watcher) run(ctx context.Context) {
 	defer close(w.results)
-	defer w.leave()
+	defer w.unregister()
 	for {
-		for _, event := range w.news() {
+		for _, event := range w.nextEvents() {
 			select {
 			case w.results <- event:
 			case <-ctx.Done():
@@ -122,8 +121,8 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// news gives the events that have not been looked at.
-func (w *watcher) news() []watch.Event {
+// nextEvents returns the events since the last call.
+func (w *watcher) nextEvents() []watch.Event {
 	w.cluster.mu.Lock()
 	defer w.cluster.mu.Unlock()
 	var events []watch.Event
@@ -152,7 +151,7 @@ func (w *watcher) last() int64 {
 	return 0
 }
 
-func (w *watcher) leave() {
+func (w *watcher) unregister() {
 	w.cluster.mu.Lock()
 	defer w.cluster.mu.Unlock()
 	delete(w.table.watchers, w)

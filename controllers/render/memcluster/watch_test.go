@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// take gives the next events of a watch, as "ADDED a".
-func take(t *testing.T, w watch.Interface, count int) []string {
+// nextEventsOf returns the next events of a watch, like "ADDED a".
+func nextEventsOf(t *testing.T, w watch.Interface, count int) []string {
 	t.Helper()
 	var got []string
 	for range count {
@@ -24,7 +24,7 @@ func take(t *testing.T, w watch.Interface, count int) []string {
 	return got
 }
 
-// TestWatch shows that a watch goes on where a list has ended, and ends when it is stopped.
+// TestWatch checks that a watch begins after the version of a list, and ends when it is stopped.
 func TestWatch(t *testing.T) {
 	_, at := newBoxes(t, nil)
 	create(t, at, box("before", nil))
@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 	if err := at.Delete(t.Context(), "between", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"ADDED between", "ADDED after", "DELETED between"}, take(t, w, 3)); diff != "" {
+	if diff := cmp.Diff([]string{"ADDED between", "ADDED after", "DELETED between"}, nextEventsOf(t, w, 3)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	w.Stop()
@@ -81,7 +81,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestRefusal shows that a refusal counts once, for the writes that it names.
+// TestRefusal checks that a refusal is for the selected writes, and only once.
 func TestRefusal(t *testing.T) {
 	c, at := newBoxes(t, nil)
 	c.Refuse(Refusal{Verb: Create, Resource: "boxes", Name: "b", Reason: metav1.StatusReasonForbidden, Times: 1})

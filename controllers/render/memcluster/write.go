@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Verb is what a write does.
+// Verb is the verb of a write, with its subresource.
 type Verb string
 
 // The verbs.
@@ -23,7 +23,7 @@ const (
 
 const statusSubresource = "status"
 
-// Write is one write as it was asked for, and what came of it.
+// Write is a write request and its result.
 type Write struct {
 	Verb            Verb
 	Kind            schema.GroupVersionKind
@@ -32,12 +32,12 @@ type Write struct {
 	Sent map[string]any
 	// Propagation is that of a delete, or empty.
 	Propagation metav1.DeletionPropagation
-	// Before and After are the object as it was stored, or nil where there was none.
+	// Before and After are the stored object, or nil if there was none.
 	Before, After *unstructured.Unstructured
 	Err           error
 }
 
-// request is one write on its way.
+// request is a write in progress.
 type request struct {
 	verb      Verb
 	name      string
@@ -48,14 +48,14 @@ type request struct {
 	patch     []byte
 	body      map[string]any // of the patch
 	options   metav1.DeleteOptions
-	// manager is the field manager, and force whether an apply takes fields from others.
+	// manager is the field manager. force makes an apply take fields from other managers.
 	manager string
 	force   bool
 
 	before, after *unstructured.Unstructured
 }
 
-// write does one write under the lock, and tells of it.
+// write makes one write under the lock and records it.
 func (e *endpoint) write(r request, subresources []string, do func(*table, *request) error) (*unstructured.Unstructured, error) {
 	e.cluster.mu.Lock()
 	defer e.cluster.mu.Unlock()
@@ -68,14 +68,14 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 	if err = e.admit(t, &r, subresources); err == nil {
 		err = do(t, &r)
 	}
-	e.tell(t, r, err)
+	e.recordWrite(t, r, err)
 	if err != nil || r.after == nil {
 		return nil, err
 	}
 	return r.after.DeepCopy(), nil
 }
 
-// admit checks what holds for all writes.
+// admit returns an error for a write that is invalid whatever its verb.
 func (e *endpoint) admit(t *table, r *request, subresources []string) error {
 	r.status = len(subresources) == 1 && subresources[0] == statusSubresource
 	switch {
@@ -89,13 +89,13 @@ func (e *endpoint) admit(t *table, r *request, subresources []string) error {
 	return e.cluster.refused(t, r)
 }
 
-// tell records a write.
-func (e *endpoint) tell(t *table, r request, err error) {
+// recordWrite calls the client's record function.
+func (e *endpoint) recordWrite(t *table, r request, err error) {
 	if e.record == nil {
 		return
 	}
 	w := Write{
-		Verb: r.told(), Kind: t.Kind, Namespace: r.key.Namespace, Name: r.key.Name,
+		Verb: r.recordedVerb(), Kind: t.Kind, Namespace: r.key.Namespace, Name: r.key.Name,
 		Sent: r.body, Before: r.before, After: t.objects[r.key], Err: err,
 	}
 	if r.sent != nil {
@@ -107,8 +107,8 @@ func (e *endpoint) tell(t *table, r request, err error) {
 	e.record(w)
 }
 
-// told is the verb with the subresource in it.
-func (r *request) told() Verb {
+// recordedVerb returns the verb with the subresource.
+func (r *request) recordedVerb() Verb {
 	switch {
 	case r.status && r.verb == Update:
 		return UpdateStatus

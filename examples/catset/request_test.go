@@ -18,8 +18,8 @@ func compile(t *testing.T) engines.Program {
 	return example.Hook(t, "controller.yaml", "sync", map[string]string{"sync.js": string(read(t, "sync.js"))})
 }
 
-// run asks the script about the CatSet of catset.yaml in a situation.
-func run(t *testing.T, program engines.Program, s situation) object {
+// run runs the script on the CatSet of catset.yaml in a state.
+func run(t *testing.T, program engines.Program, s requestState) object {
 	t.Helper()
 	response, err := program.Run(t.Context(), engines.Call{
 		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -34,14 +34,14 @@ func run(t *testing.T, program engines.Program, s situation) object {
 	return response.Body.(object)
 }
 
-func (s situation) set(t *testing.T) object {
+func (s requestState) set(t *testing.T) object {
 	t.Helper()
 	documents := bytes.Split(read(t, "catset.yaml"), []byte("\n---\n"))
 	set := object{}
 	if err := yaml.Unmarshal(documents[len(documents)-1], &set); err != nil {
 		t.Fatalf("catset.yaml: %v", err)
 	}
-	set = whole(set).(object)
+	set = withInt64(set).(object)
 	set["spec"].(object)["replicas"] = s.replicas
 	if s.edit != nil {
 		s.edit(set)
@@ -49,7 +49,7 @@ func (s situation) set(t *testing.T) object {
 	return set
 }
 
-func (s situation) podGroup() object {
+func (s requestState) podGroup() object {
 	group := object{}
 	for _, pod := range s.pods {
 		group["demo/"+pod["metadata"].(object)["name"].(string)] = pod
@@ -57,7 +57,7 @@ func (s situation) podGroup() object {
 	return group
 }
 
-func (s situation) claimGroup() object {
+func (s requestState) claimGroup() object {
 	group := object{}
 	for _, ordinal := range s.claims {
 		name := "www-nginx-" + ordinal
@@ -70,7 +70,7 @@ func (s situation) claimGroup() object {
 	return group
 }
 
-// pod is the pod of a number, and traits what is peculiar to it.
+// pod returns the Pod with that ordinal. traits modify it.
 func pod(ordinal int, traits ...func(object)) object {
 	p := object{"metadata": object{"name": fmt.Sprintf("nginx-%d", ordinal), "namespace": "demo"}, "status": object{"phase": "Running"}}
 	for _, trait := range traits {
@@ -85,7 +85,7 @@ func ready(p object) {
 
 func failed(p object) { p["status"].(object)["phase"] = "Failed" }
 
-func going(p object) { p["metadata"].(object)["deletionTimestamp"] = "2026-01-01T00:00:00Z" }
+func deleting(p object) { p["metadata"].(object)["deletionTimestamp"] = "2026-01-01T00:00:00Z" }
 
 func readyPods(n int) []object {
 	var pods []object
@@ -95,7 +95,7 @@ func readyPods(n int) []object {
 	return pods
 }
 
-func numbered(format string, n int) []string {
+func numberedNames(format string, n int) []string {
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf(format, i))
@@ -121,18 +121,18 @@ func summary(body object) answer {
 	return a
 }
 
-// whole makes the numbers of a decoded document what the API server's are: int64.
-func whole(value any) any {
+// withInt64 converts the numbers of a decoded document to int64, like those of the API server.
+func withInt64(value any) any {
 	switch v := value.(type) {
 	case float64:
 		return int64(v)
 	case object:
 		for key := range v {
-			v[key] = whole(v[key])
+			v[key] = withInt64(v[key])
 		}
 	case []any:
 		for i := range v {
-			v[i] = whole(v[i])
+			v[i] = withInt64(v[i])
 		}
 	}
 	return value
