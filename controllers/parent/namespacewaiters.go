@@ -131,7 +131,8 @@ func (a *namespaceWaiters) close() {
 func (p *pass) filterByNamespace(changes []apply.Change) (kept []apply.Change, errs []error) {
 	for _, change := range changes {
 		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.isUnusable(p.key, change.Key.Namespace) {
-			errs = append(errs, p.namespaceMissing(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
+			err := fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)
+			errs = append(errs, p.namespaceMissing(change.Key, err))
 			continue
 		}
 		kept = append(kept, change)
@@ -148,10 +149,12 @@ func (p *pass) namespaceMissing(child apply.Key, err error) error {
 	}
 	p.missingNamespaces[child.Namespace] = true
 	if child.Namespace == p.parent.GetNamespace() {
-		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
+		p.env.Log.V(1).Info("child not created in a namespace that goes",
+			"definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
 		return nil
 	}
-	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another", err, child.Namespace)
+	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another",
+		err, child.Namespace)
 	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NamespaceMissing, err: err}
 }
 

@@ -44,7 +44,10 @@ func (p *pass) observe(ctx context.Context) error {
 	}
 	claim.Marked = p.withLostMarks(claim)
 	p.claim = claim
-	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate}
+	p.observed = variant.Observed{
+		Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom,
+		Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
+	}
 	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)

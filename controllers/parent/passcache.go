@@ -54,7 +54,9 @@ func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Ti
 }
 
 func newPassCache() *passCache {
-	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{}}
+	return &passCache{
+		seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{},
+	}
 }
 
 // fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
@@ -110,7 +112,9 @@ func (m *passCache) rememberResult(key controller.Key, stamp uint64, result cont
 }
 
 // lookupAnswer returns a reusable answer to call and when it expires.
-func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
+func (m *passCache) lookupAnswer(
+	key controller.Key, call variant.Call, revision string, now time.Time,
+) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}

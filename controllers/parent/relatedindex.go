@@ -87,7 +87,9 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 // lookup returns the last answer for a parent with the same content, or false if the hook must
 // be called. The status is not part of the content: an answer must depend on the parent's other
 // fields only.
-func (r *relatedIndex) lookup(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
+func (r *relatedIndex) lookup(
+	key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time,
+) (asked relatedRequest, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]

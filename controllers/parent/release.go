@@ -23,7 +23,9 @@ import (
 // No pass may be running.
 func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
 	config := r.config
-	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool { return !former(rule.Kind.GroupKind()) })
+	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool {
+		return !former(rule.Kind.GroupKind())
+	})
 	return Release(ctx, config, r.env)
 }
 

@@ -87,7 +87,8 @@ func (p *pass) limitStatus() bool {
 	p.shortestBackoff = earlier(p.shortestBackoff, wait)
 	if first {
 		p.env.Metrics.countHotLoop(p.config.Definition)
-		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: it is not written for %s: let it depend on what the hook is given, not on the time",
+		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: "+
+			"it is not written for %s: let it depend on what the hook is given, not on the time",
 			maxStatusWrites, statusWindow, wait.Round(time.Second))
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
