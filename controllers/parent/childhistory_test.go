@@ -32,7 +32,8 @@ func TestConflictBackoff(t *testing.T) {
 		t.Errorf("a change without a conflict is in backoff: %v", err)
 	}
 	h.note(conflict)
-	if err := h.conflict(conflictingUpdate("1")); err == nil || !strings.Contains(err.Error(), "FieldConflict: ConfigMap a is left as it is: kubectl holds data.a") {
+	const message = "FieldConflict: ConfigMap a is left as it is: kubectl holds data.a"
+	if err := h.conflict(conflictingUpdate("1")); err == nil || !strings.Contains(err.Error(), message) {
 		t.Errorf("%v", err)
 	}
 	if err := h.conflict(conflictingUpdate("2")); err != nil {

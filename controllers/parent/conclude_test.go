@@ -55,6 +55,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	}
 	remembered, unchanged := p.passCache.lookupResult(key, p.fingerprint)
 	if !unchanged || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
-		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue", unchanged, result.RequeueAfter, remembered.RequeueAfter)
+		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue",
+			unchanged, result.RequeueAfter, remembered.RequeueAfter)
 	}
 }

@@ -36,7 +36,8 @@ func (r *fightEnv) report(loop *hotLoop) {
 }
 
 func child(name string) fightSubject {
-	return fightSubject{parent: "p", child: apply.Key{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "n", Name: name}}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	return fightSubject{parent: "p", child: apply.Key{Kind: kind, Namespace: "n", Name: name}}
 }
 
 // held reports whether a subject is in backoff.
@@ -150,13 +151,17 @@ func TestEditsEndABackoff(t *testing.T) {
 		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12},
 		"Metadata": {"The parent's labels or annotations change.", nil, func(r *fightEnv, _ int) { r.now[metadataInput]++ }, 1, 12, 12},
 		"Related":  {"A related object changes.", nil, func(r *fightEnv, _ int) { r.now[relatedInput]++ }, 1, 12, 12},
-		"Repaired": {"A desired state that always changes ends nothing, but a repaired script does.", func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12},
+		"Repaired": {
+			"A desired state that always changes ends nothing, but a repaired script does.",
+			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12,
+		},
 		"EachTime": {"A desired state that always changes, such as one with the time in it, does not evade the detector.",
 			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11, 11},
 		"EachSecond": {"Nor does one that changes more slowly than the fight.",
 			nil, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11 + volatileAfter, 11},
 		"OwnAnnotation": {"Nor does one that writes the time to the parent as well.",
-			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
+			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ },
+			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +220,10 @@ func TestFightOverChildren(t *testing.T) {
 	}{
 		"OneChild": {"Another writer deletes what is created, and creates what is deleted.",
 			func(r *fightEnv) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (fightThreshold + 1), "ours"},
-		"ManyChildren": {"A fight over many children is reported once.", func(r *fightEnv) int { return r.pass(nil, numbered("c-%d", 0, 50)) }, 50 * (fightThreshold + 1), "c-0"},
+		"ManyChildren": {
+			"A fight over many children is reported once.", func(r *fightEnv) int { return r.pass(nil, numbered("c-%d", 0, 50)) },
+			50 * (fightThreshold + 1), "c-0",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

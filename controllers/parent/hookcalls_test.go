@@ -24,10 +24,16 @@ func TestWithTimeout(t *testing.T) {
 		err       error
 		want, log string
 	}{
-		"None":    {"Nothing is wrong.", nil, "", ""},
-		"Timeout": {"A timeout names its length and the field to change.", &engines.Error{Kind: engines.Timeout, Message: "too late"}, "too late, which is 2s: see timeout in spec.hooks.sync", ""},
-		"Failed":  {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom", ""},
-		"Stack":   {"The stack goes to the log.", &engines.Error{Message: "boom", Stack: []string{"at f (sync.js:3:1)"}}, "boom", "at f (sync.js:3:1)"},
+		"None": {"Nothing is wrong.", nil, "", ""},
+		"Timeout": {
+			"A timeout names its length and the field to change.", &engines.Error{Kind: engines.Timeout, Message: "too late"},
+			"too late, which is 2s: see timeout in spec.hooks.sync", "",
+		},
+		"Failed": {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom", ""},
+		"Stack": {
+			"The stack goes to the log.", &engines.Error{Message: "boom", Stack: []string{"at f (sync.js:3:1)"}}, "boom",
+			"at f (sync.js:3:1)",
+		},
 		"Foreign": {"An error from elsewhere is not changed.", errors.New("odd"), "odd", ""},
 	}
 	for name, tc := range cases {

@@ -21,13 +21,13 @@ type namespaceWaiters struct {
 
 	mu      sync.Mutex
 	queue   Queue // set by Watch, before there is any pass
-	parents waiters[string]
+	parents parentSets[string]
 	byKey   map[controller.Key]map[string]bool
 	cache   *informer.Handle // nil while no parent waits
 }
 
 func newNamespaceWaiters(pool *informer.Pool) *namespaceWaiters {
-	return &namespaceWaiters{pool: pool, parents: waiters[string]{}, byKey: map[controller.Key]map[string]bool{}}
+	return &namespaceWaiters{pool: pool, parents: parentSets[string]{}, byKey: map[controller.Key]map[string]bool{}}
 }
 
 // set replaces the namespaces that a parent waits for.
@@ -77,10 +77,7 @@ func (a *namespaceWaiters) forget(key controller.Key) {
 
 func (a *namespaceWaiters) drop(key controller.Key) {
 	for namespace := range a.byKey[key] {
-		delete(a.parents[namespace], key)
-		if len(a.parents[namespace]) == 0 {
-			delete(a.parents, namespace)
-		}
+		a.parents.remove(namespace, key)
 	}
 	delete(a.byKey, key)
 }
@@ -119,7 +116,7 @@ func (a *namespaceWaiters) isUnusable(key controller.Key, namespace string) bool
 func (a *namespaceWaiters) close() {
 	a.mu.Lock()
 	cache := a.cache
-	a.cache, a.parents, a.byKey = nil, waiters[string]{}, map[controller.Key]map[string]bool{}
+	a.cache, a.parents, a.byKey = nil, parentSets[string]{}, map[controller.Key]map[string]bool{}
 	a.mu.Unlock()
 	if cache != nil {
 		cache.Close()

@@ -40,7 +40,8 @@ func (w recordedQueue) expect(t *testing.T, want string) {
 // startNamespaceWaiters returns namespaceWaiters for a cluster without namespaces.
 func startNamespaceWaiters(t *testing.T) (*namespaceWaiters, recordedQueue, dynamic.ResourceInterface, *informer.Pool) {
 	t.Helper()
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{namespaceResource: "NamespaceList"})
+	listKinds := map[schema.GroupVersionResource]string{namespaceResource: "NamespaceList"}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	pool := informer.NewPool(ctx, client, logr.Discard())

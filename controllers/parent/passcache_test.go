@@ -22,18 +22,46 @@ func TestFingerprint(t *testing.T) {
 		revision string
 		same     bool
 	}{
-		"Equal":         {"The same objects have the same fingerprint.", variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true},
-		"Parent":        {"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false},
-		"Child":         {"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r", false},
-		"Fewer":         {"A deleted child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
-		"AnotherObject": {"Another object of the same name and version counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false},
-		"OtherRole":     {"The role of an object counts: child or related.", variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
-		"Release":       {"A child to release counts, although hooks do not see it.", variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
-		"Finalizing":    {"The called hook counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
-		"Revisions":     {"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))}, "r", false},
-		"Inputs":        {"An input counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false},
-		"RelatedKinds":  {"A related kind counts, even without objects.", variant.Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r", false},
-		"Script":        {"A new revision of the scripts counts.", base, "r2", false},
+		"Equal": {
+			"The same objects have the same fingerprint.",
+			variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true,
+		},
+		"Parent": {
+			"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false,
+		},
+		"Child": {
+			"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r",
+			false,
+		},
+		"Fewer": {"A deleted child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
+		"AnotherObject": {
+			"Another object of the same name and version counts.",
+			variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false,
+		},
+		"OtherRole": {
+			"The role of an object counts: child or related.",
+			variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false,
+		},
+		"Release": {
+			"A child to release counts, although hooks do not see it.",
+			variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false,
+		},
+		"Finalizing": {
+			"The called hook counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false,
+		},
+		"Revisions": {
+			"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))},
+			"r", false,
+		},
+		"Inputs": {
+			"An input counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false,
+		},
+		"RelatedKinds": {
+			"A related kind counts, even without objects.",
+			variant.Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r",
+			false,
+		},
+		"Script": {"A new revision of the scripts counts.", base, "r2", false},
 	}
 	for name, tc := range cases {
 		if same := m.fingerprint(tc.observed, tc.revision, 0) == m.fingerprint(base, "r", 0); same != tc.same {
@@ -59,16 +87,29 @@ func TestLookupAnswer(t *testing.T) {
 		at       time.Time
 		known    bool
 	}{
-		"Same":       {"The same request has the same answer.", call, "r", []string{"related"}, now, true},
-		"Unknown":    {"A field without a stamp may have changed.", call, "r", nil, now, false},
-		"Read":       {"A field that was read has changed.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r", []string{"related"}, now, false},
-		"ReadGone":   {"A field that was read is absent.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now, false},
-		"Unread":     {"A field that was not read does not count.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r", []string{"outputs", "related"}, now, true},
-		"UnreadGone": {"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true},
-		"Subject":    {"Another subject has another answer.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
-		"NoStamps":   {"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false},
-		"Revision":   {"Another revision may answer differently.", call, "r2", []string{"related"}, now, false},
-		"Expired":    {"An expired answer is not reused.", call, "r", []string{"related"}, now.Add(time.Minute), false},
+		"Same":    {"The same request has the same answer.", call, "r", []string{"related"}, now, true},
+		"Unknown": {"A field without a stamp may have changed.", call, "r", nil, now, false},
+		"Read": {
+			"A field that was read has changed.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r",
+			[]string{"related"}, now, false,
+		},
+		"ReadGone": {
+			"A field that was read is absent.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now,
+			false,
+		},
+		"Unread": {
+			"A field that was not read does not count.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r",
+			[]string{"outputs", "related"}, now, true,
+		},
+		"UnreadGone": {
+			"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true,
+		},
+		"Subject": {"Another subject has another answer.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
+		"NoStamps": {
+			"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false,
+		},
+		"Revision": {"Another revision may answer differently.", call, "r2", []string{"related"}, now, false},
+		"Expired":  {"An expired answer is not reused.", call, "r", []string{"related"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
 		m := newPassCache()
@@ -82,7 +123,8 @@ func TestLookupAnswer(t *testing.T) {
 func TestPassCacheForgets(t *testing.T) {
 	key, m := controller.Key{Name: "p"}, newPassCache()
 	for _, subject := range []string{"input", "gone"} {
-		m.rememberAnswer(key, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
+		call := variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}
+		m.rememberAnswer(key, call, "r", engines.Response{}, time.Time{})
 	}
 	m.retainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
 	if len(m.answers[key]) != 1 {

@@ -26,15 +26,25 @@ func TestPendingUpdate(t *testing.T) {
 		cached *unstructured.Unstructured
 		want   string // resourceVersion
 	}{
-		"NotObserved":   {"The cache shows the version that was replaced.", nil, object("c", version("11")), "13"},
-		"Between":       {"The cache shows a write of ours before the last.", nil, object("c", version("12")), "13"},
-		"Shown":         {"The cache shows the write.", nil, object("c", version("13")), "13"},
-		"Newer":         {"The cache shows a newer version.", nil, object("c", version("14")), "14"},
-		"Another":       {"The cache shows another object of that name.", nil, object("c", version("11"), withUID("other")), "11"},
-		"LateEvent":     {"The event of a replaced version comes late and confirms nothing.", []informer.Event{{New: object("c", version("11"))}, {New: object("c", version("12"))}}, object("c", version("11")), "13"},
-		"Confirmed":     {"The event of the write ends it.", []informer.Event{{New: object("c", version("13"))}}, object("c", version("11")), "11"},
-		"Gone":          {"The deletion of the object ends it.", []informer.Event{{Old: object("c", version("11"))}}, object("c", version("11")), "11"},
-		"EarlierGone":   {"The deletion of an earlier object of that name does not.", []informer.Event{{Old: object("c", version("10"), withUID("earlier"))}}, object("c", version("11")), "13"},
+		"NotObserved": {"The cache shows the version that was replaced.", nil, object("c", version("11")), "13"},
+		"Between":     {"The cache shows a write of ours before the last.", nil, object("c", version("12")), "13"},
+		"Shown":       {"The cache shows the write.", nil, object("c", version("13")), "13"},
+		"Newer":       {"The cache shows a newer version.", nil, object("c", version("14")), "14"},
+		"Another":     {"The cache shows another object of that name.", nil, object("c", version("11"), withUID("other")), "11"},
+		"LateEvent": {
+			"The event of a replaced version comes late and confirms nothing.",
+			[]informer.Event{{New: object("c", version("11"))}, {New: object("c", version("12"))}}, object("c", version("11")), "13",
+		},
+		"Confirmed": {
+			"The event of the write ends it.", []informer.Event{{New: object("c", version("13"))}}, object("c", version("11")), "11",
+		},
+		"Gone": {
+			"The deletion of the object ends it.", []informer.Event{{Old: object("c", version("11"))}}, object("c", version("11")), "11",
+		},
+		"EarlierGone": {
+			"The deletion of an earlier object of that name does not.",
+			[]informer.Event{{Old: object("c", version("10"), withUID("earlier"))}}, object("c", version("11")), "13",
+		},
 		"NotComparable": {"Versions that are not numbers only differ.", nil, object("c", version("x")), "x"},
 	}
 	for name, tc := range cases {

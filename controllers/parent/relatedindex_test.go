@@ -37,7 +37,8 @@ func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 // and when the resource is removed, and that the cache is then closed.
 func TestRelatedCaches(t *testing.T) {
 	answer := make(chan struct{})
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"})
+	listKinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	client.PrependReactor("list", "gadgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		<-answer
 		return false, nil, nil

@@ -88,7 +88,9 @@ func (f Finalizers) Remove(ctx context.Context, resource schema.GroupVersionReso
 	for listed := 0; listed < maxListings; {
 		found := 0
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
-			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, remove) })
+			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool {
+				return !slices.ContainsFunc(item.Finalizers, remove)
+			})
 			found += len(items)
 			done, err := f.removeFromPage(ctx, resource, items, remove)
 			taken += done
@@ -178,7 +180,8 @@ func (f Finalizers) removeFrom(
 		if !apierrors.IsConflict(err) {
 			break
 		}
-		if object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{}); err != nil || !slices.ContainsFunc(object.Finalizers, remove) {
+		object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{})
+		if err != nil || !slices.ContainsFunc(object.Finalizers, remove) {
 			break
 		}
 	}

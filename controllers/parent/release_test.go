@@ -67,7 +67,9 @@ func (p *fakeMetadata) Get(_ context.Context, name string, _ metav1.GetOptions, 
 	return object.DeepCopy(), nil
 }
 
-func (p *fakeMetadata) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+func (p *fakeMetadata) Patch(
+	ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
+) (*metav1.PartialObjectMetadata, error) {
 	object, err := p.find(name)
 	if err != nil {
 		return nil, err
@@ -221,7 +223,8 @@ func TestRemoveFinalizers(t *testing.T) {
 func TestFinalizerNames(t *testing.T) {
 	p := newFakeMetadata("a b", "", "b", "c")
 	pauses := 0
-	names, err := Finalizers{Client: p, Pause: func(context.Context) error { pauses++; return nil }}.Names(t.Context(), schema.GroupVersionResource{Resource: "things"})
+	finalizers := Finalizers{Client: p, Pause: func(context.Context) error { pauses++; return nil }}
+	names, err := finalizers.Names(t.Context(), schema.GroupVersionResource{Resource: "things"})
 	if diff := cmp.Diff(map[string]bool{"a": true, "b": true, "c": true}, names); diff != "" || err != nil || pauses != 2 {
 		t.Errorf("%v, %d pauses, -want +got:\n%s", err, pauses, diff)
 	}

@@ -29,13 +29,17 @@ import (
 var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
 func thingResource(custom, hasStatus bool) discovery.Resource {
-	return discovery.Resource{GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom}
+	return discovery.Resource{
+		GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom,
+	}
 }
 
 // thingWith returns a Thing with a status in YAML, or without one.
 func thingWith(t *testing.T, status string) *unstructured.Unstructured {
 	t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"},
+	}}
 	if status != "" {
 		object.Object["status"] = statusIn(t, status)
 	}
@@ -126,23 +130,46 @@ func TestWrittenStatus(t *testing.T) {
 		before, desired string
 		sent            string // or empty for nothing
 	}{
-		"Replaced":     {reason: "the status of a custom resource is replaced", before: "{old: 1, list: [1]}", desired: "{list: [2]}", sent: "{list: [2]}"},
+		"Replaced": {
+			reason: "the status of a custom resource is replaced", before: "{old: 1, list: [1]}", desired: "{list: [2]}",
+			sent: "{list: [2]}",
+		},
 		"Unchanged":    {reason: "an equal status is not sent", before: "{a: 1}", desired: "{a: 1.0}"},
 		"Empty":        {reason: "an empty status differs from none", desired: "{}", sent: "{}"},
 		"Emptied":      {reason: "a status may become empty", before: "{a: 1}", desired: "{}", sent: "{}"},
 		"EmptyDropped": {reason: "a dropped {} is sent once", desired: "{}", sent: "{}", keep: dropsAll},
 		"Pruned":       {reason: "a pruned status is sent once", desired: "{a: 1, b: 2}", sent: "{a: 1, b: 2}", keep: knowsOnly("a")},
 		"AllPruned":    {reason: "so is a status that is dropped altogether", desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
-		"WithObject":   {reason: "without the subresource the object is written", object: true, before: "{old: 1}", desired: "{a: 1}", sent: "{a: 1}"},
+		"WithObject": {
+			reason: "without the subresource the object is written", object: true, before: "{old: 1}", desired: "{a: 1}", sent: "{a: 1}",
+		},
 
-		"Merged":       {reason: "of a built-in kind only the named fields are set", builtIn: true, before: "{phase: Running, podIP: 10.0.0.1}", desired: "{phase: Failed}", sent: "{phase: Failed, podIP: 10.0.0.1}"},
-		"MergedDeep":   {reason: "objects are merged", builtIn: true, before: "{a: {b: 1, c: 1}}", desired: "{a: {b: 2}, d: {e: 1}}", sent: "{a: {b: 2, c: 1}, d: {e: 1}}"},
-		"MergedList":   {reason: "lists are replaced", builtIn: true, before: "{list: [1, 2], other: [3]}", desired: "{list: [4]}", sent: "{list: [4], other: [3]}"},
-		"MergedNull":   {reason: "null removes", builtIn: true, before: "{a: 1, b: 1}", desired: "{a: null}", sent: "{b: 1}"},
-		"MergedThere":  {reason: "equal fields are not sent", builtIn: true, before: "{a: {b: 1, c: 1}, gone: 1}", desired: "{a: {b: 1}, never: null}"},
-		"MergedEmpty":  {reason: "an empty status changes nothing", builtIn: true, desired: "{}"},
-		"MergedPruned": {reason: "fields that a kind does not have are sent once", builtIn: true, before: "{phase: Running}", desired: "{phase: Failed, said: x}", sent: "{phase: Failed, said: x}", keep: knowsOnly("phase", "podIP")},
-		"NoField":      {reason: "the status of a kind without one is sent once", builtIn: true, object: true, desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
+		"Merged": {
+			reason: "of a built-in kind only the named fields are set", builtIn: true, before: "{phase: Running, podIP: 10.0.0.1}",
+			desired: "{phase: Failed}", sent: "{phase: Failed, podIP: 10.0.0.1}",
+		},
+		"MergedDeep": {
+			reason: "objects are merged", builtIn: true, before: "{a: {b: 1, c: 1}}", desired: "{a: {b: 2}, d: {e: 1}}",
+			sent: "{a: {b: 2, c: 1}, d: {e: 1}}",
+		},
+		"MergedList": {
+			reason: "lists are replaced", builtIn: true, before: "{list: [1, 2], other: [3]}", desired: "{list: [4]}",
+			sent: "{list: [4], other: [3]}",
+		},
+		"MergedNull": {reason: "null removes", builtIn: true, before: "{a: 1, b: 1}", desired: "{a: null}", sent: "{b: 1}"},
+		"MergedThere": {
+			reason: "equal fields are not sent", builtIn: true, before: "{a: {b: 1, c: 1}, gone: 1}",
+			desired: "{a: {b: 1}, never: null}",
+		},
+		"MergedEmpty": {reason: "an empty status changes nothing", builtIn: true, desired: "{}"},
+		"MergedPruned": {
+			reason: "fields that a kind does not have are sent once", builtIn: true, before: "{phase: Running}",
+			desired: "{phase: Failed, said: x}", sent: "{phase: Failed, said: x}", keep: knowsOnly("phase", "podIP"),
+		},
+		"NoField": {
+			reason: "the status of a kind without one is sent once", builtIn: true, object: true, desired: "{a: 1}", sent: "{a: 1}",
+			keep: dropsAll,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -237,7 +264,7 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 // status writes.
 func TestRejectedStatusIsNoLoop(t *testing.T) {
 	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	parent := thingWith(t, "")
 	client, requests := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
 	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
 		requests++
@@ -252,10 +279,11 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
-		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))), statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
+		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
 	for range 2 * maxStatusWrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {

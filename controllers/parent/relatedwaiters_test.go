@@ -9,22 +9,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-func TestWaiters(t *testing.T) {
-	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
-	w := waiters[string]{}
-	for _, key := range []controller.Key{a, b, a} {
-		w.add("x", key)
-	}
-	w.add("y", a)
-	w.drop(a)
-	if diff := cmp.Diff(waiters[string]{"x": {b: true}}, w); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := w.take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
-		t.Errorf("took %v, %v still wait", got, w)
-	}
-}
-
 // TestUnservedResource checks which parents are enqueued when a resource is served.
 func TestUnservedResource(t *testing.T) {
 	r := newRelatedIndex(nil)
