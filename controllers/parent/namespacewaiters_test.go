@@ -74,12 +74,12 @@ func setOf(names ...string) map[string]bool {
 }
 
 // wait has a parent wait for a namespace, and returns when the watch is synced.
-func (a *namespaceWaiters) wait(t *testing.T, parent, namespace string) {
+func (w *namespaceWaiters) wait(t *testing.T, parent, namespace string) {
 	t.Helper()
-	if err := a.set(controller.Key{Name: parent}, setOf(namespace)); err != nil {
+	if err := w.set(controller.Key{Name: parent}, setOf(namespace)); err != nil {
 		t.Fatal(err)
 	}
-	if !a.cache.WaitForSync(t.Context()) {
+	if !w.cache.WaitForSync(t.Context()) {
 		t.Fatal("namespaces are not listed")
 	}
 }

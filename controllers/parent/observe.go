@@ -95,9 +95,9 @@ func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*uns
 	p.findUnownedOutputs(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
-	mine := append(c.owned, c.adopt...)
-	sortByName(mine)
-	return mine
+	children := append(c.owned, c.adopt...)
+	sortByName(children)
+	return children
 }
 
 // candidates returns the objects of one resource that the parent owns or might adopt, in their

@@ -74,9 +74,9 @@ type indexKey struct {
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
-	life, end := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
-		ctx: life, cancel: end, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
+		ctx: ctx, cancel: cancel, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},

@@ -42,40 +42,40 @@ func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
 // delay returns how long the next write has to wait, or zero. first reports whether the delay
 // was not reported yet. An edit of the parent or the scripts resets the count, but only
 // volatileAfter times in a window: a parent that is edited all the time is part of the loop.
-func (p *statusLimiter) delay(key controller.Key, given uint64) (wait time.Duration, first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.window(key, given)
+func (l *statusLimiter) delay(key controller.Key, given uint64) (wait time.Duration, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.window(key, given)
 	if w.writes < maxStatusWrites {
 		return 0, false
 	}
 	first, w.reported = !w.reported, true
-	return w.since.Add(statusWindow).Sub(p.clock.Now()), first
+	return w.since.Add(statusWindow).Sub(l.clock.Now()), first
 }
 
 // countWrite counts a write that the API server has accepted.
-func (p *statusLimiter) countWrite(key controller.Key, given uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.window(key, given).writes++
+func (l *statusLimiter) countWrite(key controller.Key, given uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window(key, given).writes++
 }
 
-func (p *statusLimiter) window(key controller.Key, given uint64) *statusWrites {
-	w, now := p.windows[key], p.clock.Now()
+func (l *statusLimiter) window(key controller.Key, given uint64) *statusWrites {
+	w, now := l.windows[key], l.clock.Now()
 	switch {
 	case w == nil || now.Sub(w.since) >= statusWindow:
 		w = &statusWrites{since: now, specHash: given}
-		p.windows[key] = w
+		l.windows[key] = w
 	case w.specHash != given && w.edits < volatileAfter:
 		w.specHash, w.writes, w.edits, w.reported = given, 0, w.edits+1, false
 	}
 	return w
 }
 
-func (p *statusLimiter) forget(key controller.Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.windows, key)
+func (l *statusLimiter) forget(key controller.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.windows, key)
 }
 
 // limitStatus reports whether the status has to wait, and emits an event the first time.
