@@ -111,7 +111,7 @@ func (p *pass) ownershipChanges() []apply.Change {
 // the specification). It returns ErrLater if the parent is gone, as the cache may not show that
 // yet.
 func (p *pass) ensureAlive(ctx context.Context) error {
-	live, err := p.env.Client.Resource(p.source.GroupVersionResource).Namespace(p.parent.GetNamespace()).Get(ctx, p.parent.GetName(), metav1.GetOptions{})
+	live, err := p.get(ctx, p.source.GroupVersionResource, p.parent.GetNamespace(), p.parent.GetName())
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: the parent is gone", controller.ErrLater)
@@ -121,6 +121,13 @@ func (p *pass) ensureAlive(ctx context.Context) error {
 		return fmt.Errorf("%w: the parent is being deleted or another of its name is there", controller.ErrLater)
 	}
 	return nil
+}
+
+// get reads an object from the API server.
+func (r *shared) get(
+	ctx context.Context, resource schema.GroupVersionResource, namespace, name string,
+) (*unstructured.Unstructured, error) {
+	return r.env.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
@@ -184,7 +191,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 
 // explainExisting returns why the object that blocks a creation cannot be adopted.
 func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
-	live, err := p.env.Client.Resource(change.Resource).Namespace(change.Key.Namespace).Get(ctx, change.Key.Name, metav1.GetOptions{})
+	live, err := p.get(ctx, change.Resource, change.Key.Namespace, change.Key.Name)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-func standing(value string) apply.Change {
+func conflictingUpdate(value string) apply.Change {
 	object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": value}, "metadata": map[string]any{"name": "a"}}}
 	return apply.Change{
 		Action: apply.ActionUpdate, Key: apply.Key{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Name: "a"},
@@ -24,38 +24,39 @@ func standing(value string) apply.Change {
 
 func TestConflictBackoff(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	s := newChildHistory(clock)
-	contested := apply.Outcome{Change: standing("1"), Err: apierrors.NewApplyConflict([]metav1.StatusCause{
+	h := newChildHistory(clock)
+	conflict := apply.Outcome{Change: conflictingUpdate("1"), Err: apierrors.NewApplyConflict([]metav1.StatusCause{
 		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.a"},
 	}, "")}
-	if err := s.conflict(standing("1")); err != nil {
-		t.Errorf("what was never asked for lasts: %v", err)
+	if err := h.conflict(conflictingUpdate("1")); err != nil {
+		t.Errorf("a change without a conflict is in backoff: %v", err)
 	}
-	s.note(contested)
-	if err := s.conflict(standing("1")); err == nil || !strings.Contains(err.Error(), "FieldConflict: ConfigMap a is left as it is: kubectl holds data.a") {
+	h.note(conflict)
+	const message = "FieldConflict: ConfigMap a is left as it is: kubectl holds data.a"
+	if err := h.conflict(conflictingUpdate("1")); err == nil || !strings.Contains(err.Error(), message) {
 		t.Errorf("%v", err)
 	}
-	if err := s.conflict(standing("2")); err != nil {
-		t.Errorf("another wish has to wait: %v", err)
+	if err := h.conflict(conflictingUpdate("2")); err != nil {
+		t.Errorf("another desired state is in backoff: %v", err)
 	}
 	for wait := minConflictBackoff; wait < 4*maxConflictBackoff; wait *= 2 {
 		clock.Step(min(wait, maxConflictBackoff) - 1)
-		if s.conflict(standing("1")) == nil {
-			t.Errorf("it is over before %s", wait)
+		if h.conflict(conflictingUpdate("1")) == nil {
+			t.Errorf("the backoff ends before %s", wait)
 		}
 		clock.Step(1)
-		if err := s.conflict(standing("1")); err != nil {
-			t.Errorf("it lasts longer than %s: %v", wait, err)
+		if err := h.conflict(conflictingUpdate("1")); err != nil {
+			t.Errorf("the backoff lasts longer than %s: %v", wait, err)
 		}
-		s.note(contested)
+		h.note(conflict)
 	}
-	s.note(apply.Outcome{Change: standing("2")})
-	if err := s.conflict(standing("1")); err != nil {
-		t.Errorf("it lasts after a success: %v", err)
+	h.note(apply.Outcome{Change: conflictingUpdate("2")})
+	if err := h.conflict(conflictingUpdate("1")); err != nil {
+		t.Errorf("the backoff lasts after a success: %v", err)
 	}
-	s.note(contested)
-	s.forget(contested.Change.Key)
-	if err := s.conflict(standing("1")); err != nil {
-		t.Errorf("it outlives the child: %v", err)
+	h.note(conflict)
+	h.forget(conflict.Change.Key)
+	if err := h.conflict(conflictingUpdate("1")); err != nil {
+		t.Errorf("the backoff outlives the child: %v", err)
 	}
 }

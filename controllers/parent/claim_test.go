@@ -52,12 +52,12 @@ func TestClaimChildren(t *testing.T) {
 		want      outcome
 	}{
 		"OwnedAndMatching": {
-			reason: "What is owned and matches is a child.",
+			reason: "An owned object that matches is a child.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("web"), ownedBy("p-uid")),
 			want: outcome{Owned: []string{"c"}},
 		},
 		"OwnedNotMatching": {
-			reason: "What is owned and no longer matches is released.",
+			reason: "An owned object that no longer matches is released.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("db"), ownedBy("p-uid")),
 			want: outcome{Release: []string{"c"}},
 		},
@@ -72,19 +72,19 @@ func TestClaimChildren(t *testing.T) {
 			want: outcome{Adopt: []string{"c"}},
 		},
 		"OrphanNotMatching": {
-			reason: "An orphan that does not match is nobody's.",
+			reason: "An orphan that does not match is ignored.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("db")),
 		},
 		"OrphanDeleting": {
-			reason: "What is being deleted is not adopted.",
+			reason: "An object that is being deleted is not adopted.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("web"), deleting),
 		},
 		"OrphanOfDeletingParent": {
 			reason: "A parent that is being deleted adopts nothing.",
 			parent: object("p", deleting), claim: web, candidate: object("c", labelled("web")),
 		},
-		"SomebodyElses": {
-			reason: "What belongs to somebody else is left alone, whatever its labels.",
+		"OtherOwner": {
+			reason: "An object with another owner is ignored, even if it matches.",
 			parent: object("p"), claim: web, candidate: object("c", labelled("web"), ownedBy("other")),
 		},
 		"Itself": {
@@ -92,7 +92,7 @@ func TestClaimChildren(t *testing.T) {
 			parent: object("p"), claim: web, candidate: object("p", labelled("web")),
 		},
 		"NoSelectorOwned": {
-			reason: "Without a selector what is owned is a child, whatever its labels.",
+			reason: "Without a selector any owned object is a child.",
 			parent: object("p"), candidate: object("c", ownedBy("p-uid")),
 			want: outcome{Owned: []string{"c"}},
 		},

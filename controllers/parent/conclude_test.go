@@ -10,7 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-func TestConcludeRemembersIdlePasses(t *testing.T) {
+func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 	now := time.Unix(1000, 0)
 	key := controller.Key{Name: "p"}
 	cases := map[string]struct {
@@ -18,10 +18,10 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 		pass   *pass
 		want   bool
 	}{
-		"Quiet":   {"A pass that wrote nothing need not be made again.", &pass{}, true},
-		"Wrote":   {"One that wrote may see something new.", &pass{wrote: true}, false},
-		"Resting": {"One that left a child alone has to come back to it.", &pass{shortestBackoff: time.Second}, false},
-		"Renewed": {"One that used an answer that expires has to ask again then.", &pass{answersUntil: now.Add(time.Second)}, false},
+		"Unchanged": {"A pass that wrote nothing need not be repeated.", &pass{}, true},
+		"Wrote":     {"A pass that wrote may observe something new.", &pass{wrote: true}, false},
+		"Backoff":   {"A pass with a child in backoff must be repeated after that.", &pass{shortestBackoff: time.Second}, false},
+		"Expiry":    {"A pass that used an answer that expires must be repeated then.", &pass{answersUntil: now.Add(time.Second)}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -32,26 +32,30 @@ func TestConcludeRemembersIdlePasses(t *testing.T) {
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, idle := p.passCache.lookupResult(key, p.fingerprint); idle != tc.want {
-				t.Errorf("remembered as idle: %v, want %v: %s", idle, tc.want, tc.reason)
+			if _, unchanged := p.passCache.lookupResult(key, p.fingerprint); unchanged != tc.want {
+				t.Errorf("remembered: %v, want %v: %s", unchanged, tc.want, tc.reason)
 			}
 		})
 	}
 }
 
-// What was created and not shown yet is no reason to come back to an idle parent again and again.
-func TestConcludeDoesNotRememberWhatIsUnconfirmed(t *testing.T) {
+// TestConcludeWithUnconfirmedCreation checks that a creation that no event has shown yet
+// causes no repeated syncs of an unchanged parent.
+func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
-	p := &pass{key: key, parent: object("p"), shared: &shared{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache()}}
+	p := &pass{key: key, parent: object("p"), shared: &shared{
+		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(),
+	}}
 	defer p.pendingWrites.close()
 	p.pendingWrites.noteWritten(p.parent.GetUID(), object("c"), true)
 	result, err := p.conclude(variant.Desired{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	remembered, idle := p.passCache.lookupResult(key, p.fingerprint)
-	if !idle || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
-		t.Errorf("idle: %v, comes back after %s and then every %s, want an idle pass that never does", idle, result.RequeueAfter, remembered.RequeueAfter)
+	remembered, unchanged := p.passCache.lookupResult(key, p.fingerprint)
+	if !unchanged || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
+		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue",
+			unchanged, result.RequeueAfter, remembered.RequeueAfter)
 	}
 }

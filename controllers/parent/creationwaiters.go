@@ -11,21 +11,21 @@ import (
 // because it blocks the creation of a child.
 type creationWaiters struct {
 	mu      sync.Mutex
-	waiters waiters[apply.Key]
+	parents parentSets[apply.Key]
 }
 
-func newCreationWaiters() *creationWaiters { return &creationWaiters{waiters: waiters[apply.Key]{}} }
+func newCreationWaiters() *creationWaiters { return &creationWaiters{parents: parentSets[apply.Key]{}} }
 
 // add notes that parent waits for the object of that key.
 func (c *creationWaiters) add(object apply.Key, parent controller.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiters.add(object, parent)
+	c.parents.add(object, parent)
 }
 
 // take removes and returns the parents that wait for an object.
 func (c *creationWaiters) take(object apply.Key) map[controller.Key]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.waiters.take(object)
+	return c.parents.take(object)
 }

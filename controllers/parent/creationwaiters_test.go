@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-func TestBlocked(t *testing.T) {
+func TestCreationWaiters(t *testing.T) {
 	b := newCreationWaiters()
 	a, c := controller.Key{Name: "a"}, controller.Key{Name: "c"}
 	for _, parent := range []controller.Key{a, c, a} {
@@ -15,9 +15,9 @@ func TestBlocked(t *testing.T) {
 	}
 	b.add(apply.Key{Name: "other"}, c)
 	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 2 || !waiting[a] || !waiting[c] {
-		t.Errorf("%v wait for the object, want both that met it", waiting)
+		t.Errorf("%v wait for the object, want both parents", waiting)
 	}
 	if waiting := b.take(apply.Key{Name: "taken"}); len(waiting) != 0 {
-		t.Errorf("%v wait for the object though they have been told", waiting)
+		t.Errorf("%v still wait for the object after take", waiting)
 	}
 }

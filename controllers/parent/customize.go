@@ -112,7 +112,10 @@ func (c *Customize) parseRule(fields map[string]any, parent *unstructured.Unstru
 	if len(f.Names) > 0 {
 		rule.names = maps.Collect(each(f.Names))
 	}
-	if err := errors.Join(compileSelector(&rule.selector, "labelSelector", f.LabelSelector), compileSelector(&rule.namespaces, "namespaceSelector", f.NamespaceSelector)); err != nil {
+	if err := errors.Join(
+		compileSelector(&rule.selector, "labelSelector", f.LabelSelector),
+		compileSelector(&rule.namespaces, "namespaceSelector", f.NamespaceSelector),
+	); err != nil {
 		return relatedRule{}, err.Error()
 	}
 	return c.restrictScope(rule, f, parent)
@@ -132,7 +135,8 @@ func (c *Customize) restrictScope(rule relatedRule, f relatedRuleFields, parent 
 	case own && f.NamespaceSelector != nil:
 		return rule, "namespaceSelector: version v1 of the hook sees the parent's own namespace only: use version v2"
 	case own && f.Namespace != "" && f.Namespace != parent.GetNamespace():
-		return rule, fmt.Sprintf("namespace: is %q, and version v1 of the hook sees the parent's own, %q, only: use version v2", f.Namespace, parent.GetNamespace())
+		return rule, fmt.Sprintf("namespace: is %q, and version v1 of the hook sees the parent's own, %q, only: use version v2",
+			f.Namespace, parent.GetNamespace())
 	case own:
 		rule.namespace = parent.GetNamespace()
 	case !rule.resource.Namespaced:

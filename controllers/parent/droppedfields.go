@@ -23,13 +23,13 @@ func newDroppedFields() *droppedFields { return &droppedFields{reported: map[str
 const maxDroppedFields = 20
 
 // isFirst reports whether message is new and must be reported.
-func (u *droppedFields) isFirst(message string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.reported[message] || len(u.reported) == maxDroppedFields {
+func (d *droppedFields) isFirst(message string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reported[message] || len(d.reported) == maxDroppedFields {
 		return false
 	}
-	u.reported[message] = true
+	d.reported[message] = true
 	return true
 }
 

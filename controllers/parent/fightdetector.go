@@ -170,7 +170,9 @@ func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightS
 		return nil
 	}
 	loop := d.noteWrite(s, h, deletion, by)
-	if now := by(s); loop != nil || made == 0 || made+1 != pass || madeBy[specInput] != now[specInput] || madeBy[relatedInput] != now[relatedInput] {
+	now := by(s)
+	edited := madeBy[specInput] != now[specInput] || madeBy[relatedInput] != now[relatedInput]
+	if loop != nil || made == 0 || made+1 != pass || edited {
 		return loop
 	}
 	name := s.child.String()

@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// ring is where writers meet: a detector, the time, and what a hook is given.
-type ring struct {
+// fightEnv is a detector with a fake clock and the inputs of the hooks.
+type fightEnv struct {
 	*testing.T
 	*fightDetector
 	time  *clocktesting.FakePassiveClock
@@ -20,51 +20,52 @@ type ring struct {
 	loops []*hotLoop
 }
 
-func newRing(t *testing.T) *ring {
+func newFightEnv(t *testing.T) *fightEnv {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	return &ring{T: t, fightDetector: newFightDetector(clock), time: clock}
+	return &fightEnv{T: t, fightDetector: newFightDetector(clock), time: clock}
 }
 
-func (r *ring) by(fightSubject) fightInputs { return r.now }
+func (r *fightEnv) by(fightSubject) fightInputs { return r.now }
 
-func (r *ring) wait(d time.Duration) { r.time.SetTime(r.time.Now().Add(d)) }
+func (r *fightEnv) wait(d time.Duration) { r.time.SetTime(r.time.Now().Add(d)) }
 
-func (r *ring) tell(loop *hotLoop) {
+func (r *fightEnv) report(loop *hotLoop) {
 	if loop != nil {
 		r.loops = append(r.loops, loop)
 	}
 }
 
 func child(name string) fightSubject {
-	return fightSubject{parent: "p", child: apply.Key{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "n", Name: name}}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	return fightSubject{parent: "p", child: apply.Key{Kind: kind, Namespace: "n", Name: name}}
 }
 
-// held reports whether a subject is left alone.
-func (r *ring) held(s fightSubject) bool { return r.backoff(s, r.by) > 0 }
+// held reports whether a subject is in backoff.
+func (r *fightEnv) held(s fightSubject) bool { return r.backoff(s, r.by) > 0 }
 
-// set writes a field of a child, unless that is left alone, and reports whether it was.
-func (r *ring) set(name string, diff apply.FieldDiff) bool {
+// set writes a field of a child unless it is in backoff, and reports whether it did.
+func (r *fightEnv) set(name string, diff apply.FieldDiff) bool {
 	s := child(name)
 	if s.field = anyField; r.held(s) {
 		return false
 	}
 	s.field = diff.Path
-	r.tell(r.noteUpdate(s, diff, r.by))
+	r.report(r.noteUpdate(s, diff, r.by))
 	return true
 }
 
-// pass makes a pass over the parent, which deletes and creates.
-func (r *ring) pass(deletes, creates []string) (written int) {
+// pass deletes and creates children of the parent in one pass.
+func (r *fightEnv) pass(deletes, creates []string) (written int) {
 	r.beginPass("p")
 	for _, name := range deletes {
 		if s := child(name); !r.held(s) && !r.held(s.kind()) {
-			r.tell(r.noteDelete(s, false, r.by))
+			r.report(r.noteDelete(s, false, r.by))
 			written++
 		}
 	}
 	for _, name := range creates {
 		if s := child(name); r.isRecreating(s) || !r.held(s) && !r.held(s.kind()) {
-			r.tell(r.noteCreate(s, r.by))
+			r.report(r.noteCreate(s, r.by))
 			written++
 		}
 	}
@@ -72,10 +73,10 @@ func (r *ring) pass(deletes, creates []string) (written int) {
 	return written
 }
 
-var undoOf = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
+var undoing = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
 
 func TestFightOverAField(t *testing.T) {
-	always := func(int) apply.FieldDiff { return undoOf }
+	always := func(int) apply.FieldDiff { return undoing }
 	cases := map[string]struct {
 		reason string
 		write  func(n int) apply.FieldDiff
@@ -83,25 +84,25 @@ func TestFightOverAField(t *testing.T) {
 		times  int
 		held   bool
 	}{
-		"Undone":   {"A field that is set back after every write is left alone after the tenth time.", always, time.Second, 11, true},
-		"OneFewer": {"One time fewer is still tolerated.", always, time.Second, 10, false},
-		"Seldom":   {"A field that is set back now and then is no loop.", always, fightWindow / 5, 100, false},
-		"Counter": {"A hook that changes a field all the time is no loop: what was written is found as it was.",
+		"Undone":   {"A field that is reset after every write backs off after the tenth time.", always, time.Second, 11, true},
+		"OneFewer": {"One time fewer is tolerated.", always, time.Second, 10, false},
+		"Rare":     {"A field that is reset now and then is no loop.", always, fightWindow / 5, 100, false},
+		"Counter": {"A hook that changes a field all the time is no loop: each update finds the last one in place.",
 			func(n int) apply.FieldDiff {
 				return apply.FieldDiff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
 			}, time.Second, 100, false},
-		"TimeInTheField": {"A value that differs each time is fought over as any other.",
+		"TimeInTheField": {"A value that always differs is fought over like any other.",
 			func(n int) apply.FieldDiff {
 				return apply.FieldDiff{Path: "a", From: "theirs", To: fmt.Sprint(n)}
 			}, time.Second, 11, true},
-		"DifferentFields": {"Each field counts by itself.",
+		"DifferentFields": {"Each field is counted separately.",
 			func(n int) apply.FieldDiff {
 				return apply.FieldDiff{Path: fmt.Sprint(n % 4), From: "theirs", To: "ours"}
 			}, time.Second, 40, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, written := newRing(t), 0
+			r, written := newFightEnv(t), 0
 			for n := range tc.times {
 				if r.set("c", tc.write(n)) {
 					written++
@@ -111,57 +112,61 @@ func TestFightOverAField(t *testing.T) {
 			s := child("c")
 			s.field = anyField
 			if held := r.held(s); held != tc.held || written != tc.times || len(r.loops) > 0 != tc.held {
-				t.Errorf("%s\nleft alone: %v after %d of %d writes, told %d times", tc.reason, held, written, tc.times, len(r.loops))
+				t.Errorf("%s\nbackoff: %v after %d of %d writes, %d reports", tc.reason, held, written, tc.times, len(r.loops))
 			}
 		})
 	}
 }
 
 func TestBackoffGrows(t *testing.T) {
-	r := newRing(t)
+	r := newFightEnv(t)
 	for n, want := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
-		for r.set("c", undoOf) {
+		for r.set("c", undoing) {
 		}
 		s := child("c")
 		s.field = anyField
 		if got := r.backoff(s, r.by); got != want || len(r.loops) != n+1 || r.loops[n].backoff != want {
-			t.Errorf("left alone for %s, told %d times, want %s", got, len(r.loops), want)
+			t.Errorf("backoff %s, %d reports, want %s", got, len(r.loops), want)
 		}
 		r.wait(want)
 	}
 	r.wait(3 * maxFightBackoff)
-	r.set("other", undoOf)
+	r.set("other", undoing)
 	if len(r.fights) != 0 || r.histories.len() != 1 {
-		t.Errorf("%d fights and %d histories are remembered, want that of the last write", len(r.fights), r.histories.len())
+		t.Errorf("%d fights and %d histories are kept, want that of the last write", len(r.fights), r.histories.len())
 	}
 }
 
-// TestEditsEndABackoff has a fight, then an edit every so often while it goes on.
+// TestEditsEndABackoff starts a fight and makes edits while it goes on.
 func TestEditsEndABackoff(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		during func(r *ring, n int)
-		edit   func(r *ring, n int)
+		during func(r *fightEnv, n int)
+		edit   func(r *fightEnv, n int)
 		edits  int
 		most   int // writes
 		least  int
 	}{
-		"Wish":     {"What is desired of the child changes.", nil, func(r *ring, _ int) { r.now[desiredInput]++ }, 1, 12, 12},
-		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *ring, _ int) { r.now[specInput]++ }, 1, 12, 12},
-		"Marks":    {"The parent's labels or annotations change.", nil, func(r *ring, _ int) { r.now[metadataInput]++ }, 1, 12, 12},
-		"Related":  {"A related object changes.", nil, func(r *ring, _ int) { r.now[relatedInput]++ }, 1, 12, 12},
-		"Repaired": {"A wish that changes each time ends nothing, but the script that is repaired does.", func(r *ring, _ int) { r.now[desiredInput]++ }, func(r *ring, _ int) { r.now[specInput]++ }, 1, 12, 12},
-		"EachTime": {"A wish that changes each time, such as one with the time in it, does not evade the detector.",
-			func(r *ring, _ int) { r.now[desiredInput]++ }, func(r *ring, _ int) { r.now[desiredInput]++ }, 1000, 11, 11},
-		"EachSecond": {"Nor does one that changes more slowly than the fight goes.",
-			nil, func(r *ring, _ int) { r.now[desiredInput]++ }, 1000, 11 + volatileAfter, 11},
+		"Desired":  {"The desired state of the child changes.", nil, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1, 12, 12},
+		"Parent":   {"The parent's spec or the scripts change.", nil, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12},
+		"Metadata": {"The parent's labels or annotations change.", nil, func(r *fightEnv, _ int) { r.now[metadataInput]++ }, 1, 12, 12},
+		"Related":  {"A related object changes.", nil, func(r *fightEnv, _ int) { r.now[relatedInput]++ }, 1, 12, 12},
+		"Repaired": {
+			"A desired state that always changes ends nothing, but a repaired script does.",
+			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[specInput]++ }, 1, 12, 12,
+		},
+		"EachTime": {"A desired state that always changes, such as one with the time in it, does not evade the detector.",
+			func(r *fightEnv, _ int) { r.now[desiredInput]++ }, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11, 11},
+		"EachSecond": {"Nor does one that changes more slowly than the fight.",
+			nil, func(r *fightEnv, _ int) { r.now[desiredInput]++ }, 1000, 11 + volatileAfter, 11},
 		"OwnAnnotation": {"Nor does one that writes the time to the parent as well.",
-			func(r *ring, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, func(r *ring, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
+			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ },
+			func(r *fightEnv, _ int) { r.now[desiredInput]++; r.now[metadataInput]++ }, 1000, 11, 11},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, written := newRing(t), 0
-			for n := 0; r.set("c", undoOf); n++ {
+			r, written := newFightEnv(t), 0
+			for n := 0; r.set("c", undoing); n++ {
 				if tc.during != nil {
 					tc.during(r, n)
 				}
@@ -169,7 +174,7 @@ func TestEditsEndABackoff(t *testing.T) {
 			}
 			for n := range tc.edits {
 				tc.edit(r, n)
-				if r.set("c", undoOf) {
+				if r.set("c", undoing) {
 					written++
 				}
 				r.wait(time.Millisecond)
@@ -181,20 +186,20 @@ func TestEditsEndABackoff(t *testing.T) {
 	}
 }
 
-// TestHonestEditAfterAFight: the other side has given in, and another field is edited.
-func TestHonestEditAfterAFight(t *testing.T) {
-	r := newRing(t)
-	for r.set("c", undoOf) {
+// TestEditAfterAFight edits another field after the other writer has stopped.
+func TestEditAfterAFight(t *testing.T) {
+	r := newFightEnv(t)
+	for r.set("c", undoing) {
 	}
 	r.now[desiredInput]++
 	for n := range 5 {
 		if !r.set("c", apply.FieldDiff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
-			t.Errorf("edit %d of another field is held up", n)
+			t.Errorf("edit %d of another field is in backoff", n)
 		}
 		r.now[desiredInput]++
 	}
 	if len(r.loops) != 1 {
-		t.Errorf("%d loops were told, want the one that was", len(r.loops))
+		t.Errorf("%d loops were reported, want 1", len(r.loops))
 	}
 }
 
@@ -209,29 +214,32 @@ func numbered(format string, from, count int) []string {
 func TestFightOverChildren(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		play   func(r *ring) (written int)
+		pass   func(r *fightEnv) (written int)
 		most   int // writes of 1000 passes
-		told   string
+		child  string
 	}{
-		"War": {"Somebody deletes what is created, and creates what is deleted.",
-			func(r *ring) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (fightThreshold + 1), "ours"},
-		"WarOverMany": {"Over many children it is told once.", func(r *ring) int { return r.pass(nil, numbered("c-%d", 0, 50)) }, 50 * (fightThreshold + 1), "c-0"},
+		"OneChild": {"Another writer deletes what is created, and creates what is deleted.",
+			func(r *fightEnv) int { return r.pass([]string{"theirs"}, []string{"ours"}) }, 2 * (fightThreshold + 1), "ours"},
+		"ManyChildren": {
+			"A fight over many children is reported once.", func(r *fightEnv) int { return r.pass(nil, numbered("c-%d", 0, 50)) },
+			50 * (fightThreshold + 1), "c-0",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, written := newRing(t), 0
+			r, written := newFightEnv(t), 0
 			for range 1000 {
-				written += tc.play(r)
+				written += tc.pass(r)
 			}
-			if written > tc.most || len(r.loops) != 1 || r.loops[0].child.Name != tc.told && r.loops[0].child.Name != "theirs" {
-				t.Errorf("%s\n%d writes, want at most %d, and %d loops, want one of %s", tc.reason, written, tc.most, len(r.loops), tc.told)
+			if written > tc.most || len(r.loops) != 1 || r.loops[0].child.Name != tc.child && r.loops[0].child.Name != "theirs" {
+				t.Errorf("%s\n%d writes, want at most %d, and %d loops, want one of %s", tc.reason, written, tc.most, len(r.loops), tc.child)
 			}
 		})
 	}
 }
 
 func TestChangingNames(t *testing.T) {
-	r, written := newRing(t), 0
+	r, written := newFightEnv(t), 0
 	for n := range 1000 {
 		r.now[desiredInput]++
 		written += r.pass([]string{fmt.Sprint("c-", n)}, []string{fmt.Sprint("c-", n+1)})
@@ -240,24 +248,24 @@ func TestChangingNames(t *testing.T) {
 		t.Fatalf("%d writes, want at most %d, and %d loops, want 1", written, most, len(r.loops))
 	}
 	if loop := r.loops[0]; loop.From != "ConfigMap n/c-9" || loop.To != "ConfigMap n/c-10" || loop.child.Name != "" {
-		t.Errorf("told %s, from %s to %s", loop.child, loop.From, loop.To)
+		t.Errorf("reported %s, from %s to %s", loop.child, loop.From, loop.To)
 	}
 	other := child("c")
 	other.parent = "other"
 	if r.held(other.kind()) {
-		t.Error("another parent is held up too")
+		t.Error("another parent is in backoff too")
 	}
 	if r.noteDelete(child("again"), true, r.by); r.pass(nil, []string{"again"}) != 1 {
-		t.Error("a child that was deleted to be created anew stays away")
+		t.Error("a child that was deleted to be created again is not created")
 	}
 	if r.now[specInput]++; r.pass([]string{"c-11"}, []string{"c-12"}) != 2 {
-		t.Error("an edit of the script does not end it")
+		t.Error("an edit of the script does not end the backoff")
 	}
 }
 
-// TestOwnOscillation: a hook that wants a child only if it is not there.
+// TestOwnOscillation has a hook that wants a child only if it does not exist.
 func TestOwnOscillation(t *testing.T) {
-	r, written := newRing(t), 0
+	r, written := newFightEnv(t), 0
 	for range 500 {
 		written += r.pass(nil, []string{"c"}) + r.pass([]string{"c"}, nil)
 	}
@@ -266,41 +274,41 @@ func TestOwnOscillation(t *testing.T) {
 	}
 }
 
-func TestHonestChurn(t *testing.T) {
+func TestChurnIsNoFight(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		play   func(r *ring, n int)
+		pass   func(r *fightEnv, n int)
 	}{
-		"Scaling": {"Somebody scales the parent up and down.", func(r *ring, _ int) {
+		"Scaling": {"A user scales the parent up and down.", func(r *fightEnv, _ int) {
 			r.now[specInput]++
 			r.pass(nil, numbered("c-%d", 0, 20))
 			r.now[specInput]++
 			r.pass(numbered("c-%d", 0, 20), nil)
 		}},
-		"Jobs": {"Children that have finished are replaced by others: a pass has seen them at work.", func(r *ring, n int) {
+		"Jobs": {"Finished children are replaced: a pass in between has observed them.", func(r *fightEnv, n int) {
 			r.pass(nil, numbered("job-%d", 20*n, 20))
 			r.pass(nil, nil)
 			r.pass(numbered("job-%d", 20*n, 20), nil)
 		}},
-		"JobsInTurn": {"So it is if they take turns.", func(r *ring, n int) {
+		"OverlappingJobs": {"The same, if jobs overlap.", func(r *fightEnv, n int) {
 			r.pass([]string{fmt.Sprint("job-", n-2)}, []string{fmt.Sprint("job-", n)})
 		}},
-		"Previews": {"Environments come and go with the inputs.", func(r *ring, n int) {
+		"Previews": {"Environments come and go with the inputs.", func(r *fightEnv, n int) {
 			r.now[relatedInput]++
 			r.pass([]string{fmt.Sprint("preview-", n-1)}, []string{fmt.Sprint("preview-", n)})
 		}},
-		"Recreate": {"A rolling Recreate deletes and creates.", func(r *ring, n int) {
+		"Recreate": {"A rolling Recreate deletes and creates.", func(r *fightEnv, n int) {
 			for i := range 20 {
 				r.beginPass("p")
-				r.tell(r.noteDelete(child(fmt.Sprint("c-", i)), true, r.by))
+				r.report(r.noteDelete(child(fmt.Sprint("c-", i)), true, r.by))
 				r.pass(nil, []string{fmt.Sprint("c-", i)})
 			}
 		}},
-		"DeletedByHand": {"All children are deleted by hand, twice a minute.", func(r *ring, _ int) {
+		"DeletedByHand": {"All children are deleted by hand, twice a minute.", func(r *fightEnv, _ int) {
 			r.pass(nil, numbered("c-%d", 0, 1000))
 			r.wait(30 * time.Second)
 		}},
-		"Mass": {"A thousand children are created, and deleted at once as another answer comes.", func(r *ring, n int) {
+		"Mass": {"A thousand children are created, and deleted at once after another answer.", func(r *fightEnv, n int) {
 			r.pass(nil, numbered(fmt.Sprint(n)+"-%d", 0, 1000))
 			r.pass(numbered(fmt.Sprint(n)+"-%d", 0, 1000), nil)
 			r.wait(10 * time.Second)
@@ -308,11 +316,11 @@ func TestHonestChurn(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newRing(t)
+			r := newFightEnv(t)
 			for n := range 100 {
-				tc.play(r, n)
+				tc.pass(r, n)
 				if len(r.loops) > 0 {
-					t.Fatalf("%s\nround %d is taken for a hot loop: %+v", tc.reason, n, r.loops[0])
+					t.Fatalf("%s\nround %d is reported as a hot loop: %+v", tc.reason, n, r.loops[0])
 				}
 			}
 		})
@@ -335,7 +343,7 @@ func TestDetectorExpires(t *testing.T) {
 	}
 }
 
-// BenchmarkFightDetector shows that a write takes the same among few and among many children.
+// BenchmarkFightDetector shows that the cost of a write does not depend on the number of children.
 func BenchmarkFightDetector(b *testing.B) {
 	for _, children := range []int{10, 100_000} {
 		b.Run(fmt.Sprint(children), func(b *testing.B) {
@@ -346,7 +354,7 @@ func BenchmarkFightDetector(b *testing.B) {
 			for i := range subjects {
 				subjects[i] = child(fmt.Sprint(i))
 				subjects[i].field = "data.text"
-				d.noteUpdate(subjects[i], undoOf, by)
+				d.noteUpdate(subjects[i], undoing, by)
 			}
 			b.ResetTimer()
 			for i := range b.N {

@@ -40,7 +40,9 @@ func (r *shared) shouldFinalize(parent *unstructured.Unstructured, source *paren
 
 // syncFinalizer adds the finalizer before anything is created for a parent, or removes it if the
 // definition has no finalize hook any more. It returns the updated parent.
-func (r *Reconciler) syncFinalizer(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
+func (r *Reconciler) syncFinalizer(
+	ctx context.Context, parent *unstructured.Unstructured, source *parentSource,
+) (*unstructured.Unstructured, error) {
 	if r.finalizerPatch(parent, source) == nil {
 		return parent, nil
 	}

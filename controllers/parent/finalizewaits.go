@@ -45,14 +45,14 @@ func newFinalizeWaits(clock clock.PassiveClock) *finalizeWaits {
 // note records that the hook has answered without finalized. It returns the time until the
 // parent must be synced again, and reports whether to emit an event now, and whether that is the
 // first.
-func (u *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Duration, tell, first bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	now := u.clock.Now()
-	w := u.pending[key]
+func (f *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Duration, tell, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Now()
+	w := f.pending[key]
 	if w == nil || w.uid != uid {
 		w = &finalizeWait{uid: uid, due: now.Add(minFinalizePause), pause: 2 * minFinalizePause}
-		u.pending[key] = w
+		f.pending[key] = w
 	}
 	if tell = !now.Before(w.due); tell {
 		first, w.reported = !w.reported, true
@@ -62,20 +62,20 @@ func (u *finalizeWaits) note(key controller.Key, uid types.UID) (after time.Dura
 }
 
 // forget drops a parent that no longer waits. It reports whether its wait was reported.
-func (u *finalizeWaits) forget(key controller.Key) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	w := u.pending[key]
-	delete(u.pending, key)
+func (f *finalizeWaits) forget(key controller.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.pending[key]
+	delete(f.pending, key)
 	return w != nil && w.reported
 }
 
 // reported returns the parents whose wait was reported, sorted.
-func (u *finalizeWaits) reported() []controller.Key {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (f *finalizeWaits) reported() []controller.Key {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var keys []controller.Key
-	for key, w := range u.pending {
+	for key, w := range f.pending {
 		if w.reported {
 			keys = append(keys, key)
 		}

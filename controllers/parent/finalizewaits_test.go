@@ -10,21 +10,21 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// TestUnfinalized follows one parent whose finalize hook never says finalized: it is
-// told after one minute, then after two more, and so on up to an hour.
-func TestUnfinalized(t *testing.T) {
+// TestFinalizeWaits checks the reports of a parent whose finalize hook never answers finalized:
+// after one minute, after two more, and so on up to an hour.
+func TestFinalizeWaits(t *testing.T) {
 	begin := time.Unix(0, 0)
 	clock := clocktesting.NewFakePassiveClock(begin)
 	u := newFinalizeWaits(clock)
 	key := controller.Key{Name: "stuck"}
-	var told []time.Duration
+	var reports []time.Duration
 	for after := time.Duration(0); clock.Since(begin) < 5*time.Hour; clock.SetTime(clock.Now().Add(after)) {
-		var tell, first bool
-		after, tell, first = u.note(key, "1")
-		if tell {
-			told = append(told, clock.Since(begin))
+		var report, first bool
+		after, report, first = u.note(key, "1")
+		if report {
+			reports = append(reports, clock.Since(begin))
 		}
-		if want := tell && len(told) == 1; first != want || after <= 0 {
+		if want := report && len(reports) == 1; first != want || after <= 0 {
 			t.Fatalf("at %s: first is %v, want %v; after is %s", clock.Since(begin), first, want, after)
 		}
 	}
@@ -32,16 +32,16 @@ func TestUnfinalized(t *testing.T) {
 	for i := range want {
 		want[i] *= time.Minute
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("told -want +got:\n%s", diff)
+	if diff := cmp.Diff(want, reports); diff != "" {
+		t.Errorf("reports -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]controller.Key{key}, u.reported()); diff != "" {
 		t.Errorf("parents -want +got:\n%s", diff)
 	}
-	if after, tell, _ := u.note(key, "2"); tell || after != minFinalizePause || len(u.reported()) != 0 {
-		t.Errorf("another parent of that name is told at once (%v), or looked at after %s", tell, after)
+	if after, report, _ := u.note(key, "2"); report || after != minFinalizePause || len(u.reported()) != 0 {
+		t.Errorf("another parent of that name is reported at once (%v), or synced after %s", report, after)
 	}
 	if u.note(key, "2"); u.forget(key) || len(u.pending) != 0 {
-		t.Error("what was not told is taken for told, or is remembered")
+		t.Error("an unreported wait is taken for reported, or is kept")
 	}
 }

@@ -126,22 +126,19 @@ func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error 
 // expiry returns when an answer can no longer be reused: after resyncAfterSeconds or its
 // lifetime, whichever is shorter, or zero for never.
 func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
-	var expires time.Time
-	sooner := func(d time.Duration) {
-		if t := now.Add(d); d > 0 && (expires.IsZero() || t.Before(expires)) {
-			expires = t
-		}
-	}
+	lifetime := p.lifetime(response)
 	if fields, ok := response.Body.(map[string]any); ok {
 		switch after := fields["resyncAfterSeconds"].(type) {
 		case int64:
-			sooner(time.Duration(after) * time.Second)
+			lifetime = earlier(lifetime, time.Duration(after)*time.Second)
 		case float64:
-			sooner(time.Duration(after * float64(time.Second)))
+			lifetime = earlier(lifetime, time.Duration(after*float64(time.Second)))
 		}
 	}
-	sooner(p.lifetime(response))
-	return expires
+	if lifetime <= 0 {
+		return time.Time{}
+	}
+	return now.Add(lifetime)
 }
 
 // remoteLifetime limits the reuse of a server's answer, as in metacontroller (section 2.4 of the

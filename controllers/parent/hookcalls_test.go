@@ -18,25 +18,31 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-func TestTold(t *testing.T) {
+func TestWithTimeout(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		err       error
-		says, log string
+		want, log string
 	}{
-		"None":    {"Nothing is wrong.", nil, "", ""},
-		"Timeout": {"Who waited too long says how long that was, and where to change it.", &engines.Error{Kind: engines.Timeout, Message: "too late"}, "too late, which is 2s: see timeout in spec.hooks.sync", ""},
-		"Failed":  {"Other errors have nothing to add.", &engines.Error{Message: "boom"}, "boom", ""},
-		"Stack":   {"The stack goes to the log.", &engines.Error{Message: "boom", Stack: []string{"at f (sync.js:3:1)"}}, "boom", "at f (sync.js:3:1)"},
-		"Foreign": {"An error that no engine made is passed on.", errors.New("odd"), "odd", ""},
+		"None": {"Nothing is wrong.", nil, "", ""},
+		"Timeout": {
+			"A timeout names its length and the field to change.", &engines.Error{Kind: engines.Timeout, Message: "too late"},
+			"too late, which is 2s: see timeout in spec.hooks.sync", "",
+		},
+		"Failed": {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom", ""},
+		"Stack": {
+			"The stack goes to the log.", &engines.Error{Message: "boom", Stack: []string{"at f (sync.js:3:1)"}}, "boom",
+			"at f (sync.js:3:1)",
+		},
+		"Foreign": {"An error from elsewhere is not changed.", errors.New("odd"), "odd", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var log strings.Builder
 			p := &pass{shared: &shared{env: Environment{Log: funcr.New(func(_, args string) { log.WriteString(args) }, funcr.Options{})}}}
 			err := p.withTimeout("sync", 2*time.Second, tc.err)
-			if err == nil != (tc.says == "") || err != nil && err.Error() != tc.says {
-				t.Errorf("%s\ntold %v, want %q", tc.reason, err, tc.says)
+			if err == nil != (tc.want == "") || err != nil && err.Error() != tc.want {
+				t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.want)
 			}
 			if tc.err != nil && engines.KindOf(err) != engines.KindOf(tc.err) {
 				t.Errorf("%s\nkind %v, want %v", tc.reason, engines.KindOf(err), engines.KindOf(tc.err))
@@ -48,21 +54,21 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// asked keeps the call that it is asked.
-type asked struct {
+// recorder is a program that records its last call.
+type recorder struct {
 	engines.ProgramBase
 	call engines.Call
 }
 
-func (a *asked) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+func (a *recorder) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	a.call = call
 	return engines.Response{}, nil
 }
 
-// TestCallTellsAll checks that a call tells the engine all that there is: what workers are
-// shared by, and chosen by, is not in the request.
-func TestCallTellsAll(t *testing.T) {
-	now, program := time.Unix(5, 0), &asked{}
+// TestCallIsComplete checks that a call has all fields that an engine needs besides the
+// request, such as those by which it selects and shares workers.
+func TestCallIsComplete(t *testing.T) {
+	now, program := time.Unix(5, 0), &recorder{}
 	p := &pass{
 		shared:   &shared{config: Config{Definition: "MapController m"}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
 		parent:   &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}}},
@@ -78,7 +84,7 @@ func TestCallTellsAll(t *testing.T) {
 	}
 }
 
-// failing fails, and may rest from then on.
+// failing is a program that fails, and may be paused from then on.
 type failing struct {
 	engines.ProgramBase
 	resting *engines.Error
@@ -90,10 +96,10 @@ func (failing) Run(context.Context, engines.Call) (engines.Response, error) {
 
 func (f failing) CircuitOpen() *engines.Error { return f.resting }
 
-// TestRestIsTold checks that the definition hears of a script that is not called for a while.
-func TestRestIsTold(t *testing.T) {
+// TestPauseIsReported checks that the definition is notified of a script that is paused.
+func TestPauseIsReported(t *testing.T) {
 	now := time.Unix(5, 0)
-	for told, program := range map[int]failing{0: {}, 1: {resting: &engines.Error{Message: "not called until then"}}} {
+	for want, program := range map[int]failing{0: {}, 1: {resting: &engines.Error{Message: "not called until then"}}} {
 		changes := 0
 		p := &pass{
 			shared:   &shared{config: Config{Changed: func() { changes++ }}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
@@ -103,8 +109,8 @@ func TestRestIsTold(t *testing.T) {
 		if _, err := p.call(t.Context(), variant.Call{Hook: "sync"}, now); err == nil {
 			t.Error("the call does not fail")
 		}
-		if changes != told {
-			t.Errorf("a script of which %v is said is told %d times, want %d", program.resting, changes, told)
+		if changes != want {
+			t.Errorf("a script with the pause %v is reported %d times, want %d", program.resting, changes, want)
 		}
 	}
 }
@@ -117,12 +123,12 @@ func TestLifetime(t *testing.T) {
 		period   time.Duration
 		most     time.Duration
 	}{
-		"Script":       {"A script answers the same until it is edited.", engines.Response{}, time.Minute, 0},
-		"Clock":        {"One that reads the clock may not.", script, time.Minute, time.Minute},
-		"ClockForever": {"It is asked no more often than the definition wants.", script, 0, 0},
+		"Script":       {"The answer of a script does not change until an edit.", engines.Response{}, time.Minute, 0},
+		"Clock":        {"That of a script that reads the clock may.", script, time.Minute, time.Minute},
+		"ClockForever": {"It is called only as often as the definition sets.", script, 0, 0},
 		"Webhook":      {"A server may have been replaced.", remote, 0, 20 * time.Minute},
-		"Sooner":       {"A definition may want to know sooner.", remote, time.Minute, time.Minute},
-		"NotLater":     {"But not later.", remote, time.Hour, 20 * time.Minute},
+		"Shorter":      {"A definition may set a shorter period.", remote, time.Minute, time.Minute},
+		"Longer":       {"A longer period does not count.", remote, time.Hour, 20 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +146,7 @@ func TestLifetime(t *testing.T) {
 			}
 			for second, parents := range seconds {
 				if tc.most == 20*time.Minute && parents > 50 {
-					t.Errorf("%d of 1000 parents ask in one second, after %s", parents, second)
+					t.Errorf("%d of 1000 parents call in one second, after %s", parents, second)
 				}
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -155,7 +154,7 @@ func (p *pass) otherWriter(ctx context.Context, change apply.Change) string {
 	if change.Action == apply.ActionDelete && claimant != unknownWriter {
 		return claimant
 	}
-	live, err := p.env.Client.Resource(change.Resource).Namespace(change.Key.Namespace).Get(ctx, change.Key.Name, metav1.GetOptions{})
+	live, err := p.get(ctx, change.Resource, change.Key.Namespace, change.Key.Name)
 	if err != nil {
 		return claimant
 	}

@@ -31,15 +31,15 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		var mine []*unstructured.Unstructured
+		var inputs []*unstructured.Unstructured
 		for _, candidate := range candidates {
 			owner := informer.ControllerOf(candidate)
 			if (owner == nil || owner.UID != p.parent.GetUID()) && source.Selects(p.parent, candidate, p.namespaceLabels) {
-				mine = append(mine, candidate)
+				inputs = append(inputs, candidate)
 			}
 		}
-		sortByName(mine)
-		all = append(all, mine...)
+		sortByName(inputs)
+		all = append(all, inputs...)
 	}
 	return all, nil
 }

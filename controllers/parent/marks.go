@@ -91,7 +91,8 @@ func (r *shared) appliedByMarking(child *unstructured.Unstructured) bool {
 func (p *pass) explainUnmarked(live *unstructured.Unstructured) string {
 	switch maker := markOf(live); {
 	case maker != variant.Mark{}:
-		return fmt.Sprintf("exists and another definition made it for the same parent, as its annotation %s: %s says: let the hook choose another name",
+		return fmt.Sprintf(
+			"exists and another definition made it for the same parent, as its annotation %s: %s says: let the hook choose another name",
 			maker.Annotation, maker.Name)
 	case p.claim.Mark == variant.Mark{}, lastAppliedMark(live) != variant.Mark{}:
 		return "exists and another definition made it for the same parent: let the hook choose another name"
@@ -110,7 +111,8 @@ func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	}
 	for _, child := range candidates {
 		owner := informer.ControllerOf(child)
-		if owner == nil || owner.UID != p.parent.GetUID() || markOf(child) != (variant.Mark{}) || lastAppliedMark(child) != (variant.Mark{}) || p.claim.Marked(child) {
+		marked := markOf(child) != variant.Mark{} || lastAppliedMark(child) != variant.Mark{} || p.claim.Marked(child)
+		if owner == nil || owner.UID != p.parent.GetUID() || marked {
 			continue
 		}
 		label, _, _ := unstructured.NestedString(child.Object, "metadata", "labels", v1alpha1.MapKey)

@@ -105,8 +105,7 @@ func (r *shared) mergeMetadata(
 // live reads a parent after a conflict. It returns an error if the parent is gone, or its
 // deletion has begun since: the pass does not know about that.
 func (r *shared) live(ctx context.Context, parent *unstructured.Unstructured, source *parentSource) (*unstructured.Unstructured, error) {
-	live, err := r.env.Client.Resource(source.GroupVersionResource).Namespace(parent.GetNamespace()).
-		Get(ctx, parent.GetName(), metav1.GetOptions{})
+	live, err := r.get(ctx, source.GroupVersionResource, parent.GetNamespace(), parent.GetName())
 	switch {
 	case apierrors.IsNotFound(err), err == nil && live.GetUID() != parent.GetUID():
 		return nil, errGone

@@ -14,11 +14,21 @@ func TestAddDifference(t *testing.T) {
 		desired map[string]*string
 		want    map[string]any
 	}{
-		"Nothing":     {"What is so already is no change.", map[string]string{"a": "1", "b": "2"}, map[string]*string{"a": text("1")}, map[string]any{}},
-		"Set":         {"What differs is set, and nothing else is touched.", map[string]string{"a": "1", "b": "2"}, map[string]*string{"a": text("3")}, map[string]any{"labels": map[string]any{"a": "3"}}},
-		"Empty":       {"An empty value is a value.", nil, map[string]*string{"a": text("")}, map[string]any{"labels": map[string]any{"a": ""}}},
-		"Remove":      {"Null removes.", map[string]string{"a": "1"}, map[string]*string{"a": nil}, map[string]any{"labels": map[string]any{"a": nil}}},
-		"RemoveTwice": {"What is not there need not be removed.", nil, map[string]*string{"a": nil}, map[string]any{}},
+		"Nothing": {
+			"An equal value is no change.", map[string]string{"a": "1", "b": "2"}, map[string]*string{"a": text("1")}, map[string]any{},
+		},
+		"Set": {
+			"A different value is set, and nothing else.", map[string]string{"a": "1", "b": "2"}, map[string]*string{"a": text("3")},
+			map[string]any{"labels": map[string]any{"a": "3"}},
+		},
+		"Empty": {
+			"An empty value is a value.", nil, map[string]*string{"a": text("")}, map[string]any{"labels": map[string]any{"a": ""}},
+		},
+		"Remove": {
+			"Null removes.", map[string]string{"a": "1"}, map[string]*string{"a": nil},
+			map[string]any{"labels": map[string]any{"a": nil}},
+		},
+		"RemoveAbsent": {"An absent entry is not removed.", nil, map[string]*string{"a": nil}, map[string]any{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

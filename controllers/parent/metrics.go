@@ -27,7 +27,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_child_writes_total", Help: "Writes of children, by action and outcome: success or the kind of failure.",
 		}, []string{"definition", "action", "outcome"}),
 		hotLoops: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hot_loops_total", Help: "Hot loops that were slowed down: children that are fought over or renamed in each sync, and statuses that never settle.",
+			Name: "libretto_hot_loops_total", Help: "Hot loops that were slowed down: " +
+				"children that are fought over or renamed in each sync, and statuses that never settle.",
 		}, []string{"definition"}),
 	}
 	registry.MustRegister(m.calls, m.writes, m.hotLoops)

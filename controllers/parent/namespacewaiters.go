@@ -21,80 +21,77 @@ type namespaceWaiters struct {
 
 	mu      sync.Mutex
 	queue   Queue // set by Watch, before there is any pass
-	parents waiters[string]
+	parents parentSets[string]
 	byKey   map[controller.Key]map[string]bool
 	cache   *informer.Handle // nil while no parent waits
 }
 
 func newNamespaceWaiters(pool *informer.Pool) *namespaceWaiters {
-	return &namespaceWaiters{pool: pool, parents: waiters[string]{}, byKey: map[controller.Key]map[string]bool{}}
+	return &namespaceWaiters{pool: pool, parents: parentSets[string]{}, byKey: map[controller.Key]map[string]bool{}}
 }
 
 // set replaces the namespaces that a parent waits for.
-func (a *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) error {
-	a.mu.Lock()
-	concerned := len(namespaces) > 0 || len(a.byKey[key]) > 0
-	a.mu.Unlock()
+func (w *namespaceWaiters) set(key controller.Key, namespaces map[string]bool) error {
+	w.mu.Lock()
+	concerned := len(namespaces) > 0 || len(w.byKey[key]) > 0
+	w.mu.Unlock()
 	if !concerned {
 		return nil
 	}
-	a.watchMu.Lock()
-	defer a.watchMu.Unlock()
-	opened, closed := a.replace(key, namespaces)
+	w.watchMu.Lock()
+	defer w.watchMu.Unlock()
+	opened, closed := w.replace(key, namespaces)
 	if closed != nil {
 		closed.Close()
 	}
 	if opened != nil {
-		return opened.Watch(a.event)
+		return opened.Watch(w.event)
 	}
 	return nil
 }
 
 // replace updates the maps. It returns the caches that the caller must watch or close without
 // the lock.
-func (a *namespaceWaiters) replace(key controller.Key, namespaces map[string]bool) (opened, closed *informer.Handle) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.drop(key)
+func (w *namespaceWaiters) replace(key controller.Key, namespaces map[string]bool) (opened, closed *informer.Handle) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(key)
 	for namespace := range namespaces {
-		a.parents.add(namespace, key)
-		a.byKey[key] = namespaces
+		w.parents.add(namespace, key)
+		w.byKey[key] = namespaces
 	}
-	switch wanted := len(a.byKey) > 0; {
-	case wanted && a.cache == nil:
-		a.cache = a.pool.Open(namespaceResource)
-		return a.cache, nil
+	switch wanted := len(w.byKey) > 0; {
+	case wanted && w.cache == nil:
+		w.cache = w.pool.Open(namespaceResource)
+		return w.cache, nil
 	case !wanted:
-		closed, a.cache = a.cache, nil
+		closed, w.cache = w.cache, nil
 	}
 	return nil, closed
 }
 
 // forget drops a deleted parent.
-func (a *namespaceWaiters) forget(key controller.Key) {
-	_ = a.set(key, nil) // Only starting a watch can fail.
+func (w *namespaceWaiters) forget(key controller.Key) {
+	_ = w.set(key, nil) // Only starting a watch can fail.
 }
 
-func (a *namespaceWaiters) drop(key controller.Key) {
-	for namespace := range a.byKey[key] {
-		delete(a.parents[namespace], key)
-		if len(a.parents[namespace]) == 0 {
-			delete(a.parents, namespace)
-		}
+func (w *namespaceWaiters) drop(key controller.Key) {
+	for namespace := range w.byKey[key] {
+		w.parents.remove(namespace, key)
 	}
-	delete(a.byKey, key)
+	delete(w.byKey, key)
 }
 
 // event enqueues the waiting parents when a namespace is created, and when a terminating one is
 // gone. A replayed namespace counts as created: it came before the watch.
-func (a *namespaceWaiters) event(e informer.Event) {
+func (w *namespaceWaiters) event(e informer.Event) {
 	if e.New != nil && !isUsable(e.New) || e.New != nil && e.Old != nil && isUsable(e.Old) && e.Old.GetUID() == e.New.GetUID() {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for key := range a.parents[e.Object().GetName()] {
-		a.queue.EnqueueSoon(key, debounce)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.parents[e.Object().GetName()] {
+		w.queue.EnqueueSoon(key, debounce)
 	}
 }
 
@@ -105,22 +102,22 @@ func isUsable(namespace *unstructured.Unstructured) bool {
 
 // isUnusable reports whether a namespace that a parent waits for is known to be still unusable,
 // so that a creation would fail.
-func (a *namespaceWaiters) isUnusable(key controller.Key, namespace string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.byKey[key][namespace] || a.cache == nil || !a.cache.HasSynced() || a.cache.Err() != nil {
+func (w *namespaceWaiters) isUnusable(key controller.Key, namespace string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.byKey[key][namespace] || w.cache == nil || !w.cache.HasSynced() || w.cache.Err() != nil {
 		return false
 	}
-	found := a.cache.Get("", namespace)
+	found := w.cache.Get("", namespace)
 	return found == nil || !isUsable(found)
 }
 
 // close ends the watch.
-func (a *namespaceWaiters) close() {
-	a.mu.Lock()
-	cache := a.cache
-	a.cache, a.parents, a.byKey = nil, waiters[string]{}, map[controller.Key]map[string]bool{}
-	a.mu.Unlock()
+func (w *namespaceWaiters) close() {
+	w.mu.Lock()
+	cache := w.cache
+	w.cache, w.parents, w.byKey = nil, parentSets[string]{}, map[controller.Key]map[string]bool{}
+	w.mu.Unlock()
 	if cache != nil {
 		cache.Close()
 	}
@@ -131,7 +128,8 @@ func (a *namespaceWaiters) close() {
 func (p *pass) filterByNamespace(changes []apply.Change) (kept []apply.Change, errs []error) {
 	for _, change := range changes {
 		if change.Action == apply.ActionCreate && change.Key.Namespace != "" && p.namespaceWaiters.isUnusable(p.key, change.Key.Namespace) {
-			errs = append(errs, p.namespaceMissing(change.Key, fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)))
+			err := fmt.Errorf("%s: namespace %q is not there, or is being deleted", change.Key, change.Key.Namespace)
+			errs = append(errs, p.namespaceMissing(change.Key, err))
 			continue
 		}
 		kept = append(kept, change)
@@ -148,10 +146,12 @@ func (p *pass) namespaceMissing(child apply.Key, err error) error {
 	}
 	p.missingNamespaces[child.Namespace] = true
 	if child.Namespace == p.parent.GetNamespace() {
-		p.env.Log.V(1).Info("child not created in a namespace that goes", "definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
+		p.env.Log.V(1).Info("child not created in a namespace that goes",
+			"definition", p.config.Definition, "parent", p.key.String(), "child", child.String())
 		return nil
 	}
-	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another", err, child.Namespace)
+	err = fmt.Errorf("%w: it is made when there is a namespace %s that is not being deleted: create it, or let the hook choose another",
+		err, child.Namespace)
 	return &failure{reason: variant.ReasonApplyFailed, retry: controller.NamespaceMissing, err: err}
 }
 

@@ -18,40 +18,41 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// woken is a queue that tells who is enqueued.
-type woken struct{ keys chan controller.Key }
+// recordedQueue is a queue that records the enqueued keys.
+type recordedQueue struct{ keys chan controller.Key }
 
-func (w woken) Enqueue(key controller.Key)                           { w.keys <- key }
-func (w woken) EnqueueSoon(key controller.Key, _ time.Duration)      { w.keys <- key }
-func (w woken) EnqueueAfter(key controller.Key, after time.Duration) { w.keys <- key }
+func (w recordedQueue) Enqueue(key controller.Key)                           { w.keys <- key }
+func (w recordedQueue) EnqueueSoon(key controller.Key, _ time.Duration)      { w.keys <- key }
+func (w recordedQueue) EnqueueAfter(key controller.Key, after time.Duration) { w.keys <- key }
 
-func (w woken) expect(t *testing.T, want string) {
+func (w recordedQueue) expect(t *testing.T, want string) {
 	t.Helper()
 	select {
 	case key := <-w.keys:
 		if key.Name != want {
-			t.Errorf("%s was woken, want %s", key.Name, want)
+			t.Errorf("%s is enqueued, want %s", key.Name, want)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatalf("%s is not woken", want)
+		t.Fatalf("%s is not enqueued", want)
 	}
 }
 
-// awaitedIn makes an awaited in a cluster without namespaces.
-func awaitedIn(t *testing.T) (*namespaceWaiters, woken, dynamic.ResourceInterface, *informer.Pool) {
+// startNamespaceWaiters returns namespaceWaiters for a cluster without namespaces.
+func startNamespaceWaiters(t *testing.T) (*namespaceWaiters, recordedQueue, dynamic.ResourceInterface, *informer.Pool) {
 	t.Helper()
-	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{namespaceResource: "NamespaceList"})
+	listKinds := map[schema.GroupVersionResource]string{namespaceResource: "NamespaceList"}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	pool := informer.NewPool(ctx, client, logr.Discard())
-	queue := woken{make(chan controller.Key, 100)}
+	queue := recordedQueue{make(chan controller.Key, 100)}
 	a := newNamespaceWaiters(pool)
 	a.queue = queue
 	t.Cleanup(a.close)
 	return a, queue, client.Resource(namespaceResource), pool
 }
 
-func namespaceNamed(name string, deleting bool) *unstructured.Unstructured {
+func namespace(name string, deleting bool) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	o.SetName(name)
 	o.SetUID("u-" + "1")
@@ -64,7 +65,7 @@ func namespaceNamed(name string, deleting bool) *unstructured.Unstructured {
 	return o
 }
 
-func waitingFor(names ...string) map[string]bool {
+func setOf(names ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range names {
 		set[name] = true
@@ -72,72 +73,73 @@ func waitingFor(names ...string) map[string]bool {
 	return set
 }
 
-// wait waits for a parent, until the watch has begun.
-func (a *namespaceWaiters) wait(t *testing.T, parent, namespace string) {
+// wait has a parent wait for a namespace, and returns when the watch is synced.
+func (w *namespaceWaiters) wait(t *testing.T, parent, namespace string) {
 	t.Helper()
-	if err := a.set(controller.Key{Name: parent}, waitingFor(namespace)); err != nil {
+	if err := w.set(controller.Key{Name: parent}, setOf(namespace)); err != nil {
 		t.Fatal(err)
 	}
-	if !a.cache.WaitForSync(t.Context()) {
+	if !w.cache.WaitForSync(t.Context()) {
 		t.Fatal("namespaces are not listed")
 	}
 }
 
-func TestAwaited(t *testing.T) {
-	a, queue, namespaces, pool := awaitedIn(t)
+func TestNamespaceWaiters(t *testing.T) {
+	a, queue, namespaces, pool := startNamespaceWaiters(t)
 	if pool.Len() != 0 {
-		t.Fatal("namespaces are watched though nobody waits for one")
+		t.Fatal("namespaces are watched though no parent waits")
 	}
 	a.wait(t, "a", "late")
 	a.wait(t, "b", "other")
 	if !a.isUnusable(controller.Key{Name: "a"}, "late") {
-		t.Error("a namespace that is not there is tried")
+		t.Error("a missing namespace is tried")
 	}
 	if a.isUnusable(controller.Key{Name: "a"}, "other") || a.isUnusable(controller.Key{Name: "c"}, "late") {
 		t.Error("a namespace that the parent does not wait for yet is not tried")
 	}
-	if _, err := namespaces.Create(t.Context(), namespaceNamed("late", false), metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(t.Context(), namespace("late", false), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	queue.expect(t, "a")
 	if a.isUnusable(controller.Key{Name: "a"}, "late") {
-		t.Error("a namespace that has come is not tried")
+		t.Error("a created namespace is not tried")
 	}
-	if _, err := namespaces.Update(t.Context(), namespaceNamed("late", true), metav1.UpdateOptions{}); err != nil {
+	if _, err := namespaces.Update(t.Context(), namespace("late", true), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := namespaces.Delete(t.Context(), "late", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	queue.expect(t, "a") // It is gone, which is other news than that it is being deleted.
+	queue.expect(t, "a") // Once: for the deletion, not for its beginning.
 	a.forget(controller.Key{Name: "a"})
 	if pool.Len() != 1 {
-		t.Error("namespaces are not watched though somebody waits for one")
+		t.Error("namespaces are not watched though a parent waits")
 	}
 	a.forget(controller.Key{Name: "b"})
 	if pool.Len() != 0 || len(a.parents)+len(a.byKey) != 0 {
-		t.Error("namespaces are watched though nobody waits any more")
+		t.Error("namespaces are watched though no parent waits any more")
 	}
 	if len(queue.keys) != 0 {
-		t.Errorf("%d more are woken", len(queue.keys))
+		t.Errorf("%d more are enqueued", len(queue.keys))
 	}
 }
 
-// A namespace that comes between a creation and the watch is told by the watch's first list.
-func TestAwaitedThatHasCome(t *testing.T) {
-	a, queue, namespaces, _ := awaitedIn(t)
-	if _, err := namespaces.Create(t.Context(), namespaceNamed("late", false), metav1.CreateOptions{}); err != nil {
+// TestNamespaceBeforeTheWatch checks that the first list of the watch reports a namespace that
+// was created before.
+func TestNamespaceBeforeTheWatch(t *testing.T) {
+	a, queue, namespaces, _ := startNamespaceWaiters(t)
+	if _, err := namespaces.Create(t.Context(), namespace("late", false), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.wait(t, "a", "late")
 	queue.expect(t, "a")
 }
 
-// Passes come to wait and cease to while events are under way.
-func TestAwaitedByMany(t *testing.T) {
-	a, queue, namespaces, pool := awaitedIn(t)
+// TestNamespaceWaitersConcurrently adds and removes waiting parents while there are events.
+func TestNamespaceWaitersConcurrently(t *testing.T) {
+	a, queue, namespaces, pool := startNamespaceWaiters(t)
 	go func() {
-		for range queue.keys { // Whoever it is.
+		for range queue.keys { // Discard the keys.
 		}
 	}()
 	var all sync.WaitGroup
@@ -145,10 +147,10 @@ func TestAwaitedByMany(t *testing.T) {
 		all.Go(func() {
 			for n := range 20 {
 				if n%4 == 0 && parent == "a" {
-					_, _ = namespaces.Create(context.Background(), namespaceNamed("late", false), metav1.CreateOptions{})
+					_, _ = namespaces.Create(context.Background(), namespace("late", false), metav1.CreateOptions{})
 					_ = namespaces.Delete(context.Background(), "late", metav1.DeleteOptions{})
 				}
-				if err := a.set(controller.Key{Name: parent}, waitingFor("late", "other")); err != nil {
+				if err := a.set(controller.Key{Name: parent}, setOf("late", "other")); err != nil {
 					t.Error(err)
 				}
 				a.forget(controller.Key{Name: parent})
@@ -157,7 +159,7 @@ func TestAwaitedByMany(t *testing.T) {
 	}
 	all.Wait()
 	if pool.Len() != 0 {
-		t.Error("namespaces are watched though nobody waits any more")
+		t.Error("namespaces are watched though no parent waits any more")
 	}
 	close(queue.keys)
 }

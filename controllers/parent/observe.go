@@ -44,7 +44,10 @@ func (p *pass) observe(ctx context.Context) error {
 	}
 	claim.Marked = p.withLostMarks(claim)
 	p.claim = claim
-	p.observed = variant.Observed{Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom, Now: p.env.Clock.Now(), UpToDate: p.isUpToDate}
+	p.observed = variant.Observed{
+		Parent: p.parent, Finalizing: p.shouldFinalize(p.parent, p.source), BuiltIn: !p.source.Custom,
+		Now: p.env.Clock.Now(), UpToDate: p.isUpToDate,
+	}
 	created := p.pendingWrites.createdBy(p.parent.GetUID())
 	for i := range p.children {
 		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
@@ -92,9 +95,9 @@ func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*uns
 	p.findUnownedOutputs(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
-	mine := append(c.owned, c.adopt...)
-	sortByName(mine)
-	return mine
+	children := append(c.owned, c.adopt...)
+	sortByName(children)
+	return children
 }
 
 // candidates returns the objects of one resource that the parent owns or might adopt, in their

@@ -54,14 +54,16 @@ func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Ti
 }
 
 func newPassCache() *passCache {
-	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{}}
+	return &passCache{
+		seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{},
+	}
 }
 
 // fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
 // revision of the scripts, and the number of schema changes (docs/design/idle.md).
-func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) uint64 {
+func (c *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) uint64 {
 	var h maphash.Hash
-	h.SetSeed(m.seed)
+	h.SetSeed(c.seed)
 	h.WriteString(revision)
 	list := func(objects []*unstructured.Unstructured) {
 		h.WriteByte(0)
@@ -95,33 +97,35 @@ func (m *passCache) fingerprint(o variant.Observed, revision string, schemas uin
 
 // lookupResult returns the result of the last pass over key, and whether that had the same
 // fingerprint and changed nothing.
-func (m *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	last, ok := m.results[key]
+func (c *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.results[key]
 	return last.result, ok && last.fingerprint == stamp
 }
 
 // rememberResult stores the result of a pass that changed nothing and would not the next time.
-func (m *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.results[key] = passResult{fingerprint: stamp, result: result}
+func (c *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.results[key] = passResult{fingerprint: stamp, result: result}
 }
 
 // lookupAnswer returns a reusable answer to call and when it expires.
-func (m *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (body any, expires time.Time, ok bool) {
+func (c *passCache) lookupAnswer(
+	key controller.Key, call variant.Call, revision string, now time.Time,
+) (body any, expires time.Time, ok bool) {
 	if len(call.Stamps) == 0 {
 		return nil, time.Time{}, false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.answers[key][callKey{call.Hook, call.Subject}]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.answers[key][callKey{call.Hook, call.Subject}]
 	return s.body, s.expires, ok && s.isAnswerTo(call, revision, now)
 }
 
 // rememberAnswer stores an answer until it expires.
-func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
+func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
 	if len(call.Stamps) == 0 {
 		return
 	}
@@ -129,45 +133,45 @@ func (m *passCache) rememberAnswer(key controller.Key, call variant.Call, revisi
 	for _, field := range response.Unread {
 		delete(read, field)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.answers[key] == nil {
-		m.answers[key] = map[callKey]cachedAnswer{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answers[key] == nil {
+		c.answers[key] = map[callKey]cachedAnswer{}
 	}
-	m.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
+	c.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
 }
 
 // dropAnswers drops the answers to calls.
-func (m *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range calls {
-		delete(m.answers[key], callKey{c.Hook, c.Subject})
+func (c *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range calls {
+		delete(c.answers[key], callKey{call.Hook, call.Subject})
 	}
 }
 
 // forget drops the entries of a deleted parent.
-func (m *passCache) forget(key controller.Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.results, key)
-	delete(m.answers, key)
+func (c *passCache) forget(key controller.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.results, key)
+	delete(c.answers, key)
 }
 
 // retainAnswers drops all answers of a parent except those to calls.
-func (m *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.answers[key]) <= len(calls) {
+func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answers[key]) <= len(calls) {
 		return
 	}
 	wanted := make(map[callKey]bool, len(calls))
-	for _, c := range calls {
-		wanted[callKey{c.Hook, c.Subject}] = true
+	for _, call := range calls {
+		wanted[callKey{call.Hook, call.Subject}] = true
 	}
-	for s := range m.answers[key] {
+	for s := range c.answers[key] {
 		if !wanted[s] {
-			delete(m.answers[key], s)
+			delete(c.answers[key], s)
 		}
 	}
 }

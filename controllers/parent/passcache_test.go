@@ -12,7 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-func TestStamp(t *testing.T) {
+func TestFingerprint(t *testing.T) {
 	m := newPassCache()
 	list := func(objects ...*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
 	base := variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}
@@ -22,18 +22,46 @@ func TestStamp(t *testing.T) {
 		revision string
 		same     bool
 	}{
-		"Equal":         {"The same objects give the same stamp.", variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true},
-		"Parent":        {"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false},
-		"Child":         {"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r", false},
-		"Fewer":         {"A child that is gone counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
-		"AnotherObject": {"Another object of the same name and version counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false},
-		"OtherRole":     {"It counts whether an object is a child or is related.", variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false},
-		"Release":       {"A child to release counts, though no hook is shown it.", variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false},
-		"Finalizing":    {"It counts which hook is asked.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false},
-		"Revisions":     {"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))}, "r", false},
-		"Inputs":        {"So does an input.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false},
-		"RelatedKinds":  {"A kind that the customize hook asks for is shown, though there be no object of it.", variant.Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r", false},
-		"Script":        {"A new revision of the scripts counts.", base, "r2", false},
+		"Equal": {
+			"The same objects have the same fingerprint.",
+			variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}, "r", true,
+		},
+		"Parent": {
+			"A newer parent counts.", variant.Observed{Parent: object("p", version("2")), Children: base.Children}, "r", false,
+		},
+		"Child": {
+			"A newer child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", version("2")))}, "r",
+			false,
+		},
+		"Fewer": {"A deleted child counts.", variant.Observed{Parent: base.Parent, Children: list(object("a"))}, "r", false},
+		"AnotherObject": {
+			"Another object of the same name and version counts.",
+			variant.Observed{Parent: base.Parent, Children: list(object("a"), object("b", withUID("new")))}, "r", false,
+		},
+		"OtherRole": {
+			"The role of an object counts: child or related.",
+			variant.Observed{Parent: base.Parent, Children: list(object("a")), Related: list(object("b"))}, "r", false,
+		},
+		"Release": {
+			"A child to release counts, although hooks do not see it.",
+			variant.Observed{Parent: base.Parent, Children: base.Children, Release: list(object("c"))}, "r", false,
+		},
+		"Finalizing": {
+			"The called hook counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Finalizing: true}, "r", false,
+		},
+		"Revisions": {
+			"A ControllerRevision counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Revisions: list(object("r"))},
+			"r", false,
+		},
+		"Inputs": {
+			"An input counts.", variant.Observed{Parent: base.Parent, Children: base.Children, Inputs: list(object("i"))}, "r", false,
+		},
+		"RelatedKinds": {
+			"A related kind counts, even without objects.",
+			variant.Observed{Parent: base.Parent, Children: base.Children, RelatedKinds: []schema.GroupVersionKind{{Kind: "Pod"}}}, "r",
+			false,
+		},
+		"Script": {"A new revision of the scripts counts.", base, "r2", false},
 	}
 	for name, tc := range cases {
 		if same := m.fingerprint(tc.observed, tc.revision, 0) == m.fingerprint(base, "r", 0); same != tc.same {
@@ -45,7 +73,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-func TestRecall(t *testing.T) {
+func TestLookupAnswer(t *testing.T) {
 	key, now := controller.Key{Name: "p"}, time.Unix(1000, 0)
 	stamped := func(subject string, stamps map[string]string) variant.Call {
 		return variant.Call{Hook: "map", Subject: subject, Stamps: stamps}
@@ -59,16 +87,29 @@ func TestRecall(t *testing.T) {
 		at       time.Time
 		known    bool
 	}{
-		"Same":       {"The same question has the same answer.", call, "r", []string{"related"}, now, true},
-		"Unknown":    {"What has no stamp may have changed.", call, "r", nil, now, false},
-		"Read":       {"Another content of a field that was read is another question.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r", []string{"related"}, now, false},
-		"ReadGone":   {"So is its absence.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now, false},
-		"Unread":     {"What was not read does not matter.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r", []string{"outputs", "related"}, now, true},
-		"UnreadGone": {"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true},
-		"Subject":    {"Another subject is another question.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
-		"Unmarked":   {"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false},
-		"Revision":   {"Another script is asked anew.", call, "r2", []string{"related"}, now, false},
-		"Expired":    {"An answer that asked to be renewed is, in time.", call, "r", []string{"related"}, now.Add(time.Minute), false},
+		"Same":    {"The same request has the same answer.", call, "r", []string{"related"}, now, true},
+		"Unknown": {"A field without a stamp may have changed.", call, "r", nil, now, false},
+		"Read": {
+			"A field that was read has changed.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r",
+			[]string{"related"}, now, false,
+		},
+		"ReadGone": {
+			"A field that was read is absent.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now,
+			false,
+		},
+		"Unread": {
+			"A field that was not read does not count.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r",
+			[]string{"outputs", "related"}, now, true,
+		},
+		"UnreadGone": {
+			"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true,
+		},
+		"Subject": {"Another subject has another answer.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
+		"NoStamps": {
+			"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false,
+		},
+		"Revision": {"Another revision may answer differently.", call, "r2", []string{"related"}, now, false},
+		"Expired":  {"An expired answer is not reused.", call, "r", []string{"related"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
 		m := newPassCache()
@@ -79,17 +120,18 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-func TestMemoryForgets(t *testing.T) {
+func TestPassCacheForgets(t *testing.T) {
 	key, m := controller.Key{Name: "p"}, newPassCache()
 	for _, subject := range []string{"input", "gone"} {
-		m.rememberAnswer(key, variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}, "r", engines.Response{}, time.Time{})
+		call := variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}
+		m.rememberAnswer(key, call, "r", engines.Response{}, time.Time{})
 	}
 	m.retainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
 	if len(m.answers[key]) != 1 {
-		t.Errorf("%d answers are kept, want only that to the call which is still made", len(m.answers[key]))
+		t.Errorf("%d answers are kept, want only that to the remaining call", len(m.answers[key]))
 	}
 	m.forget(key)
 	if len(m.answers) != 0 {
-		t.Error("answers of a parent that is gone are kept")
+		t.Error("answers of a deleted parent are kept")
 	}
 }

@@ -59,85 +59,85 @@ func newPendingWrites(clock clock.Clock) *pendingWrites {
 }
 
 // noteWritten records an object that was written for owner. created reports whether it is new.
-func (a *pendingWrites) noteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {
-	a.note(pendingWrite{object: object, owner: owner}, created)
+func (p *pendingWrites) noteWritten(owner types.UID, object *unstructured.Unstructured, created bool) {
+	p.note(pendingWrite{object: object, owner: owner}, created)
 }
 
 // noteDeleted records that observed was deleted, which may take a while.
-func (a *pendingWrites) noteDeleted(owner types.UID, observed *unstructured.Unstructured) {
+func (p *pendingWrites) noteDeleted(owner types.UID, observed *unstructured.Unstructured) {
 	terminating := variant.WithMetadata(observed)
-	now := metav1.NewTime(a.clock.Now())
+	now := metav1.NewTime(p.clock.Now())
 	terminating.SetDeletionTimestamp(&now)
-	a.note(pendingWrite{object: terminating, deleted: true, owner: owner}, false)
+	p.note(pendingWrite{object: terminating, deleted: true, owner: owner}, false)
 }
 
-func (a *pendingWrites) note(w pendingWrite, created bool) {
+func (p *pendingWrites) note(w pendingWrite, created bool) {
 	key := apply.KeyOf(w.object)
-	w.at = a.clock.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, over := a.deletedUIDs.get(w.object.GetUID()); over {
+	w.at = p.clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, over := p.deletedUIDs.get(w.object.GetUID()); over {
 		return // It was deleted before the response to the write was read.
 	}
-	created = created || a.created[w.owner][key]
-	a.drop(key)
-	a.writes[key] = w
-	a.expireLater()
+	created = created || p.created[w.owner][key]
+	p.drop(key)
+	p.writes[key] = w
+	p.expireLater()
 	if !created {
 		return
 	}
-	if a.created[w.owner] == nil {
-		a.created[w.owner] = map[apply.Key]bool{}
+	if p.created[w.owner] == nil {
+		p.created[w.owner] = map[apply.Key]bool{}
 	}
-	a.created[w.owner][key] = true
+	p.created[w.owner][key] = true
 }
 
 // setFields records the managedFields of an object that was just written.
-func (a *pendingWrites) setFields(object *unstructured.Unstructured, fields []any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if w, ok := a.writes[apply.KeyOf(object)]; ok && w.object == object {
+func (p *pendingWrites) setFields(object *unstructured.Unstructured, fields []any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w, ok := p.writes[apply.KeyOf(object)]; ok && w.object == object {
 		w.fields = fields
-		a.writes[apply.KeyOf(object)] = w
+		p.writes[apply.KeyOf(object)] = w
 	}
 }
 
 // fields returns the recorded managedFields of an object that newest returned, or nil if there
 // are none or only a cache has them.
-func (a *pendingWrites) fields(object *unstructured.Unstructured) []any {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.writes) == 0 {
+func (p *pendingWrites) fields(object *unstructured.Unstructured) []any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.writes) == 0 {
 		return nil
 	}
-	if w := a.writes[apply.KeyOf(object)]; w.object == object {
+	if w := p.writes[apply.KeyOf(object)]; w.object == object {
 		return w.fields
 	}
 	return nil
 }
 
 // newest returns the newest known state of a cached object.
-func (a *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.writes) == 0 {
+func (p *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.writes) == 0 {
 		return cached
 	}
-	w, ok := a.writes[apply.KeyOf(cached)]
-	if !ok || a.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
+	w, ok := p.writes[apply.KeyOf(cached)]
+	if !ok || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
 		return cached
 	}
 	return w.object
 }
 
 // createdBy returns the objects that were created for owner and that no event has shown yet.
-func (a *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (p *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var objects []*unstructured.Unstructured
-	for key := range a.created[owner] {
-		if w := a.writes[key]; a.expired(w) {
-			a.drop(key)
+	for key := range p.created[owner] {
+		if w := p.writes[key]; p.expired(w) {
+			p.drop(key)
 		} else {
 			objects = append(objects, w.object)
 		}
@@ -146,21 +146,21 @@ func (a *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured 
 }
 
 // observe drops the writes that a watch event shows or supersedes.
-func (a *pendingWrites) observe(event informer.Event) {
+func (p *pendingWrites) observe(event informer.Event) {
 	object := event.Object()
 	key := apply.KeyOf(object)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if event.New == nil {
-		a.deletedUIDs.rotate(a.clock.Now())
-		a.deletedUIDs.put(object.GetUID(), struct{}{})
-		a.expireLater()
+		p.deletedUIDs.rotate(p.clock.Now())
+		p.deletedUIDs.put(object.GetUID(), struct{}{})
+		p.expireLater()
 	}
-	w, ok := a.writes[key]
+	w, ok := p.writes[key]
 	switch {
 	case !ok || w.object.GetUID() != object.GetUID():
 	case event.New == nil, newer(object, w.object), !w.deleted && !newer(w.object, object):
-		a.drop(key)
+		p.drop(key)
 	}
 }
 
@@ -174,57 +174,57 @@ func newer(a, b *unstructured.Unstructured) bool {
 	return order > 0
 }
 
-func (a *pendingWrites) expired(w pendingWrite) bool { return a.clock.Since(w.at) > pendingWriteTTL }
+func (p *pendingWrites) expired(w pendingWrite) bool { return p.clock.Since(w.at) > pendingWriteTTL }
 
 // expireLater schedules expire unless it is scheduled.
-func (a *pendingWrites) expireLater() {
-	if a.scheduled {
+func (p *pendingWrites) expireLater() {
+	if p.scheduled {
 		return
 	}
-	a.scheduled = true
-	timer := a.clock.NewTimer(expireEvery)
+	p.scheduled = true
+	timer := p.clock.NewTimer(expireEvery)
 	go func() {
 		defer timer.Stop()
 		select {
 		case <-timer.C():
-			a.expire()
-		case <-a.done:
+			p.expire()
+		case <-p.done:
 		}
 	}()
 }
 
 // expire drops expired writes and reports the creations among them.
-func (a *pendingWrites) expire() {
-	for _, created := range a.dropExpired() {
-		a.unconfirmed(created)
+func (p *pendingWrites) expire() {
+	for _, created := range p.dropExpired() {
+		p.unconfirmed(created)
 	}
 }
 
-func (a *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.deletedUIDs.rotate(a.clock.Now())
-	for key, w := range a.writes {
-		if !a.expired(w) {
+func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deletedUIDs.rotate(p.clock.Now())
+	for key, w := range p.writes {
+		if !p.expired(w) {
 			continue
 		}
-		if a.created[w.owner][key] {
+		if p.created[w.owner][key] {
 			created = append(created, w.object)
 		}
-		a.drop(key)
+		p.drop(key)
 	}
-	a.scheduled = false
-	if len(a.writes) > 0 || a.deletedUIDs.len() > 0 {
-		a.expireLater()
+	p.scheduled = false
+	if len(p.writes) > 0 || p.deletedUIDs.len() > 0 {
+		p.expireLater()
 	}
 	return created
 }
 
-func (a *pendingWrites) drop(key apply.Key) {
-	owner := a.writes[key].owner
-	delete(a.writes, key)
-	delete(a.created[owner], key)
-	if len(a.created[owner]) == 0 {
-		delete(a.created, owner)
+func (p *pendingWrites) drop(key apply.Key) {
+	owner := p.writes[key].owner
+	delete(p.writes, key)
+	delete(p.created[owner], key)
+	if len(p.created[owner]) == 0 {
+		delete(p.created, owner)
 	}
 }

@@ -159,7 +159,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.
 	}
 	if err == nil {
-		p := &pass{shared: r.shared, key: key, source: source, parent: parent, programs: r.config.Programs(), otherManagers: map[apply.Key]string{}}
+		p := &pass{
+			shared: r.shared, key: key, source: source, parent: parent,
+			programs: r.config.Programs(), otherManagers: map[apply.Key]string{},
+		}
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}

@@ -29,10 +29,10 @@ type relatedIndex struct {
 	mu         sync.Mutex
 	caches     map[schema.GroupVersionResource]*relatedCache
 	parents    map[controller.Key]*relatedRequest
-	index      map[indexKey]map[controller.Key]bool
+	index      parentSets[indexKey]
 	namespaces *informer.Handle // once a rule selects namespaces
-	unserved   waiters[resourceName]
-	unsynced   waiters[schema.GroupVersionResource]
+	unserved   parentSets[resourceName]
+	unsynced   parentSets[schema.GroupVersionResource]
 
 	ctx    context.Context // ends on close
 	cancel context.CancelFunc
@@ -74,20 +74,22 @@ type indexKey struct {
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
-	life, end := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
-		ctx: life, cancel: end, unserved: waiters[resourceName]{}, unsynced: waiters[schema.GroupVersionResource]{},
+		ctx: ctx, cancel: cancel, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
 		pool: pool, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},
-		index:   map[indexKey]map[controller.Key]bool{},
+		index:   parentSets[indexKey]{},
 	}
 }
 
 // lookup returns the last answer for a parent with the same content, or false if the hook must
 // be called. The status is not part of the content: an answer must depend on the parent's other
 // fields only.
-func (r *relatedIndex) lookup(key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time) (asked relatedRequest, ok bool) {
+func (r *relatedIndex) lookup(
+	key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time,
+) (asked relatedRequest, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.parents[key]
@@ -115,11 +117,8 @@ func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured
 	asked.version, asked.content = parent.GetResourceVersion(), hashContent(r.seed, parent)
 	r.parents[key] = &asked
 	for i := range asked.rules {
-		for _, place := range asked.rules[i].indexKeys() {
-			if r.index[place] == nil {
-				r.index[place] = map[controller.Key]bool{}
-			}
-			r.index[place][key] = true
+		for _, indexKey := range asked.rules[i].indexKeys() {
+			r.index.add(indexKey, key)
 		}
 	}
 	return nil
@@ -190,11 +189,8 @@ func (r *relatedIndex) drop(key controller.Key) {
 	}
 	delete(r.parents, key)
 	for i := range known.rules {
-		for _, place := range known.rules[i].indexKeys() {
-			delete(r.index[place], key)
-			if len(r.index[place]) == 0 {
-				delete(r.index, place)
-			}
+		for _, indexKey := range known.rules[i].indexKeys() {
+			r.index.remove(indexKey, key)
 		}
 		gvr := known.rules[i].resource.GroupVersionResource
 		if cache := r.caches[gvr]; cache != nil {
@@ -210,29 +206,29 @@ func (r *relatedIndex) drop(key controller.Key) {
 // namespace if the rule has nothing more selective.
 func (r *relatedRule) indexKeys() []indexKey {
 	gvr := r.resource.GroupVersionResource
-	var places []indexKey
+	var keys []indexKey
 	if r.names != nil {
 		for name := range r.names {
-			places = append(places, indexKey{gvr, r.namespace, "/" + name})
+			keys = append(keys, indexKey{gvr, r.namespace, "/" + name})
 		}
-		return places
+		return keys
 	}
 	pairs := informer.Pairs(r.selector)
 	byNamespace := r.namespaces != nil && slices.Contains(pairs, "*")
 	if !byNamespace {
 		for _, pair := range pairs {
-			places = append(places, indexKey{gvr, r.namespace, pair})
+			keys = append(keys, indexKey{gvr, r.namespace, pair})
 		}
 	}
 	if r.namespaces != nil {
 		for _, pair := range informer.Pairs(r.namespaces) {
-			places = append(places, indexKey{namespaceResource, "selected", pair})
+			keys = append(keys, indexKey{namespaceResource, "selected", pair})
 			if byNamespace {
-				places = append(places, indexKey{gvr, "", ofNamespace + pair})
+				keys = append(keys, indexKey{gvr, "", ofNamespace + pair})
 			}
 		}
 	}
-	return places
+	return keys
 }
 
 // ofNamespace is the prefix of a token for a label of an object's namespace.

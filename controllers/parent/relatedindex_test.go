@@ -27,17 +27,18 @@ var gadgets = discovery.Resource{
 	Kind:                 schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Namespaced: true,
 }
 
-// withoutWatchList has informers list before they watch, as the fake client can't do otherwise.
+// withoutWatchList makes informers list before they watch, as the fake client needs it.
 type withoutWatchList struct{ dynamic.Interface }
 
-// IsWatchListSemanticsUnSupported says so.
+// IsWatchListSemanticsUnSupported returns true.
 func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestRelatedCaches checks that a parent is looked at again when the cache that it waits for is filled, and when the
-// resource goes; and that the cache goes with it.
+// TestRelatedCaches checks that a parent is enqueued when the cache that it waits for is synced,
+// and when the resource is removed, and that the cache is then closed.
 func TestRelatedCaches(t *testing.T) {
 	answer := make(chan struct{})
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"})
+	listKinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), listKinds)
 	client.PrependReactor("list", "gadgets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		<-answer
 		return false, nil, nil
@@ -47,31 +48,31 @@ func TestRelatedCaches(t *testing.T) {
 	pool := informer.NewPool(ctx, withoutWatchList{client}, logr.Discard())
 	r := newRelatedIndex(pool)
 	defer r.close()
-	woken := make(chan controller.Key, 10)
-	r.queue = func(key controller.Key) { woken <- key }
-	must := func(want controller.Key) {
+	enqueued := make(chan controller.Key, 10)
+	r.queue = func(key controller.Key) { enqueued <- key }
+	expect := func(want controller.Key) {
 		t.Helper()
 		select {
-		case got := <-woken:
+		case got := <-enqueued:
 			if got != want {
-				t.Errorf("%s is woken, want %s", got, want)
+				t.Errorf("%s is enqueued, want %s", got, want)
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s is not woken", want)
+			t.Fatalf("%s is not enqueued", want)
 		}
 	}
 
-	key := controller.Key{Name: "asker"}
-	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "asker", "resourceVersion": "1"}}}
+	key := controller.Key{Name: "parent"}
+	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "parent", "resourceVersion": "1"}}}
 	rules := []relatedRule{{resource: gadgets, selector: labels.Everything()}}
 	if err := r.set(key, parent, relatedRequest{revision: "", rules: rules}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := r.collect(key, rules); !errors.Is(err, controller.ErrLater) {
-		t.Errorf("objects that have not been listed are given, with the error %v", err)
+		t.Errorf("the error before the list is %v, want ErrLater", err)
 	}
 	close(answer)
-	must(key)
+	expect(key)
 	if _, kinds, err := r.collect(key, rules); err != nil || !slices.Equal(kinds, []schema.GroupVersionKind{gadgets.Kind}) {
 		t.Errorf("after the list there are the kinds %v (%v)", kinds, err)
 	}
@@ -84,18 +85,18 @@ func TestRelatedCaches(t *testing.T) {
 		return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
 	}
 	r.resourcesChanged(find)
-	if _, known := r.lookup(key, parent, "", time.Now()); !known || len(woken) > 0 {
-		t.Errorf("a change of other resources has %d parents looked at again", len(woken))
+	if _, known := r.lookup(key, parent, "", time.Now()); !known || len(enqueued) > 0 {
+		t.Errorf("a change of other resources enqueues %d parents", len(enqueued))
 	}
 	served = false
 	r.resourcesChanged(find)
-	must(key)
+	expect(key)
 	if _, known := r.lookup(key, parent, "", time.Now()); known {
-		t.Error("the hook is not asked again though the resource has gone")
+		t.Error("the answer is kept after the resource was removed")
 	}
 	cluster.Eventually(t, 20*time.Second, func() error {
 		if pool.Len() > 0 {
-			return errors.New("a resource that has gone is still watched")
+			return errors.New("a removed resource is still watched")
 		}
 		return nil
 	})

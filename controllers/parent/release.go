@@ -23,7 +23,9 @@ import (
 // No pass may be running.
 func (r *Reconciler) Release(ctx context.Context, former func(schema.GroupKind) bool) error {
 	config := r.config
-	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool { return !former(rule.Kind.GroupKind()) })
+	config.Parents = slices.DeleteFunc(slices.Clone(config.Parents), func(rule variant.ParentRule) bool {
+		return !former(rule.Kind.GroupKind())
+	})
 	return Release(ctx, config, r.env)
 }
 
@@ -86,7 +88,9 @@ func (f Finalizers) Remove(ctx context.Context, resource schema.GroupVersionReso
 	for listed := 0; listed < maxListings; {
 		found := 0
 		whole, err := f.pages(ctx, resource, func(items []metav1.PartialObjectMetadata) error {
-			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool { return !slices.ContainsFunc(item.Finalizers, remove) })
+			items = slices.DeleteFunc(items, func(item metav1.PartialObjectMetadata) bool {
+				return !slices.ContainsFunc(item.Finalizers, remove)
+			})
 			found += len(items)
 			done, err := f.removeFromPage(ctx, resource, items, remove)
 			taken += done
@@ -176,7 +180,8 @@ func (f Finalizers) removeFrom(
 		if !apierrors.IsConflict(err) {
 			break
 		}
-		if object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{}); err != nil || !slices.ContainsFunc(object.Finalizers, remove) {
+		object, err = endpoint.Get(ctx, object.Name, metav1.GetOptions{})
+		if err != nil || !slices.ContainsFunc(object.Finalizers, remove) {
 			break
 		}
 	}

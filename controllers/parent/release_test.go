@@ -18,21 +18,21 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// paged is an API server with one resource, which lists two objects a page.
-type paged struct {
+// fakeMetadata is an API server with one resource that lists two objects per page.
+type fakeMetadata struct {
 	metadata.Getter
 	objects  []metav1.PartialObjectMetadata
 	listings int
-	// pages is called before a page is given, and patched before a patch is made. An error is the answer.
+	// pages is called before each page, and patched before each patch. An error is returned.
 	pages   func(continued string) error
 	patched func(o *metav1.PartialObjectMetadata) error
 }
 
-func (p *paged) Resource(schema.GroupVersionResource) metadata.Getter { return p }
+func (p *fakeMetadata) Resource(schema.GroupVersionResource) metadata.Getter { return p }
 
-func (p *paged) Namespace(string) metadata.ResourceInterface { return p }
+func (p *fakeMetadata) Namespace(string) metadata.ResourceInterface { return p }
 
-func (p *paged) List(_ context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func (p *fakeMetadata) List(_ context.Context, options metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if options.Continue == "" {
 		p.listings++
 	}
@@ -50,7 +50,7 @@ func (p *paged) List(_ context.Context, options metav1.ListOptions) (*metav1.Par
 	return list, nil
 }
 
-func (p *paged) find(name string) (*metav1.PartialObjectMetadata, error) {
+func (p *fakeMetadata) find(name string) (*metav1.PartialObjectMetadata, error) {
 	for i := range p.objects {
 		if p.objects[i].Name == name {
 			return &p.objects[i], nil
@@ -59,7 +59,7 @@ func (p *paged) find(name string) (*metav1.PartialObjectMetadata, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, name)
 }
 
-func (p *paged) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+func (p *fakeMetadata) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
 	object, err := p.find(name)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,9 @@ func (p *paged) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...st
 	return object.DeepCopy(), nil
 }
 
-func (p *paged) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
+func (p *fakeMetadata) Patch(
+	ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string,
+) (*metav1.PartialObjectMetadata, error) {
 	object, err := p.find(name)
 	if err != nil {
 		return nil, err
@@ -85,19 +87,19 @@ func (p *paged) Patch(ctx context.Context, name string, _ types.PatchType, data 
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "things"}, name, errors.New("newer"))
 	}
 	object.Finalizers = patch.Finalizers
-	changed(object)
+	bumpVersion(object)
 	return object.DeepCopy(), nil
 }
 
-// changed gives an object its next version.
-func changed(o *metav1.PartialObjectMetadata) {
+// bumpVersion sets the next resourceVersion of an object.
+func bumpVersion(o *metav1.PartialObjectMetadata) {
 	version, _ := strconv.Atoi(o.ResourceVersion)
 	o.ResourceVersion = strconv.Itoa(version + 1)
 }
 
-// newPaged makes objects with finalizers, each of which is a list with blanks.
-func newPaged(finalizers ...string) *paged {
-	p := &paged{}
+// newFakeMetadata returns a server with one object for each blank-separated list of finalizers.
+func newFakeMetadata(finalizers ...string) *fakeMetadata {
+	p := &fakeMetadata{}
 	for i, names := range finalizers {
 		p.objects = append(p.objects, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint("o", i), UID: types.UID(fmt.Sprint("uid", i)), ResourceVersion: "1", Finalizers: strings.Fields(names),
@@ -106,8 +108,8 @@ func newPaged(finalizers ...string) *paged {
 	return p
 }
 
-// left are the finalizers of all objects.
-func (p *paged) left() []string {
+// left returns the finalizers of all objects.
+func (p *fakeMetadata) left() []string {
 	var left []string
 	for _, o := range p.objects {
 		left = append(left, strings.Join(o.Finalizers, " "))
@@ -115,38 +117,38 @@ func (p *paged) left() []string {
 	return left
 }
 
-func TestTakeOff(t *testing.T) {
+func TestRemoveFinalizers(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "o1", errors.New("no"))
 	cases := map[string]struct {
 		reason   string
-		setUp    func(p *paged)
+		setUp    func(p *fakeMetadata)
 		left     []string
-		taken    int
+		removed  int
 		listings int
 		fails    string
 	}{
 		"All": {
-			reason: "each page is seen to, and then all of them again", setUp: func(*paged) {},
-			left: []string{"", "a", "", "other", "a b"}, taken: 3, listings: 2,
+			reason: "all pages are processed, and then listed again", setUp: func(*fakeMetadata) {},
+			left: []string{"", "a", "", "other", "a b"}, removed: 3, listings: 2,
 		},
 		"Conflict": {
-			reason: "an object that changes is read and written again",
-			setUp: func(p *paged) {
+			reason: "a changed object is read and patched again",
+			setUp: func(p *fakeMetadata) {
 				times := 0
 				p.patched = func(o *metav1.PartialObjectMetadata) error {
 					if times++; times < 4 {
 						o.Finalizers = append(o.Finalizers, "new")
-						changed(o)
+						bumpVersion(o)
 					}
 					return nil
 				}
 			},
-			left: []string{"new new new", "a", "", "other", "a b"}, taken: 3, listings: 2,
+			left: []string{"new new new", "a", "", "other", "a b"}, removed: 3, listings: 2,
 		},
 		"Expired": {
-			reason: "a listing that took too long is begun anew",
-			setUp: func(p *paged) {
+			reason: "an expired list is restarted",
+			setUp: func(p *fakeMetadata) {
 				p.pages = func(continued string) error {
 					if continued == "4" && p.listings == 1 {
 						return expired
@@ -154,24 +156,24 @@ func TestTakeOff(t *testing.T) {
 					return nil
 				}
 			},
-			left: []string{"", "a", "", "other", "a b"}, taken: 3, listings: 3,
+			left: []string{"", "a", "", "other", "a b"}, removed: 3, listings: 3,
 		},
 		"Late": {
-			reason: "what has got the finalizer behind the listing's back is found by the next",
-			setUp: func(p *paged) {
+			reason: "a finalizer that was added during the list is found by the next",
+			setUp: func(p *fakeMetadata) {
 				p.pages = func(continued string) error {
 					if continued == "4" && p.listings == 1 {
 						p.objects[1].Finalizers = []string{"a", "mine"}
-						changed(&p.objects[1])
+						bumpVersion(&p.objects[1])
 					}
 					return nil
 				}
 			},
-			left: []string{"", "a", "", "other", "a b"}, taken: 4, listings: 3,
+			left: []string{"", "a", "", "other", "a b"}, removed: 4, listings: 3,
 		},
 		"Forbidden": {
-			reason: "one that can't be written keeps nobody else",
-			setUp: func(p *paged) {
+			reason: "an error does not stop the others",
+			setUp: func(p *fakeMetadata) {
 				p.patched = func(o *metav1.PartialObjectMetadata) error {
 					if o.Name == "o2" {
 						return forbidden
@@ -179,21 +181,21 @@ func TestTakeOff(t *testing.T) {
 					return nil
 				}
 			},
-			left: []string{"", "a", "mine", "other", "a b"}, taken: 2, listings: 1, fails: "things.example.com o2: ",
+			left: []string{"", "a", "mine", "other", "a b"}, removed: 2, listings: 1, fails: "things.example.com o2: ",
 		},
-		"War": {
-			reason: "it does not go on for ever",
-			setUp: func(p *paged) {
+		"Endless": {
+			reason: "the number of lists is limited",
+			setUp: func(p *fakeMetadata) {
 				p.pages = func(string) error {
 					p.objects[2].Finalizers = []string{"mine"}
 					return nil
 				}
 			},
-			left: []string{"", "a", "mine", "other", "a b"}, taken: 7, listings: 5, fails: "does another host run",
+			left: []string{"", "a", "mine", "other", "a b"}, removed: 7, listings: 5, fails: "does another host run",
 		},
 		"Unserved": {
-			reason: "without the resource there are no objects",
-			setUp: func(p *paged) {
+			reason: "a resource that is not served has no objects",
+			setUp: func(p *fakeMetadata) {
 				p.pages = func(string) error { return apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "") }
 			},
 			left: []string{"mine", "a", "mine", "other", "a mine b"}, listings: 1,
@@ -201,15 +203,15 @@ func TestTakeOff(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newPaged("mine", "a", "mine", "other", "a mine b")
+			p := newFakeMetadata("mine", "a", "mine", "other", "a mine b")
 			tc.setUp(p)
 			things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-			taken, err := Finalizers{Client: p}.Remove(t.Context(), things, func(name string) bool { return name == "mine" })
-			if taken != tc.taken || p.listings != tc.listings {
-				t.Errorf("%s: %d objects in %d listings, want %d in %d", tc.reason, taken, p.listings, tc.taken, tc.listings)
+			removed, err := Finalizers{Client: p}.Remove(t.Context(), things, func(name string) bool { return name == "mine" })
+			if removed != tc.removed || p.listings != tc.listings {
+				t.Errorf("%s: %d objects in %d listings, want %d in %d", tc.reason, removed, p.listings, tc.removed, tc.listings)
 			}
 			if (err == nil) != (tc.fails == "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
-				t.Errorf("%s: it ends with %v, want %q", tc.reason, err, tc.fails)
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.fails)
 			}
 			if diff := cmp.Diff(tc.left, p.left()); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
@@ -219,9 +221,10 @@ func TestTakeOff(t *testing.T) {
 }
 
 func TestFinalizerNames(t *testing.T) {
-	p := newPaged("a b", "", "b", "c")
+	p := newFakeMetadata("a b", "", "b", "c")
 	pauses := 0
-	names, err := Finalizers{Client: p, Pause: func(context.Context) error { pauses++; return nil }}.Names(t.Context(), schema.GroupVersionResource{Resource: "things"})
+	finalizers := Finalizers{Client: p, Pause: func(context.Context) error { pauses++; return nil }}
+	names, err := finalizers.Names(t.Context(), schema.GroupVersionResource{Resource: "things"})
 	if diff := cmp.Diff(map[string]bool{"a": true, "b": true, "c": true}, names); diff != "" || err != nil || pauses != 2 {
 		t.Errorf("%v, %d pauses, -want +got:\n%s", err, pauses, diff)
 	}

@@ -21,38 +21,61 @@ func TestRetryOf(t *testing.T) {
 	boom := errors.New("boom")
 	at := engines.Location{File: "sync.js", Line: 1}
 	hook := func(e engines.Error) error { return variant.HookError("sync", &e) }
-	refused := fmt.Errorf("ApplyFailed: status: %w", apierrors.NewForbidden(pods, "a", boom))
+	invalid := fmt.Errorf("ApplyFailed: status: %w", apierrors.NewForbidden(pods, "a", boom))
 	cases := map[string]struct {
 		reason     string
 		err        error
 		repeatable bool
 		want       controller.Retry
 	}{
-		"None":            {"", nil, true, controller.Unknown},
-		"Other":           {"the parent is wrong", boom, true, controller.Unknown},
-		"Threw":           {"a script throws again", hook(engines.Error{Location: at}), true, controller.Deterministic},
-		"ThrewByTheClock": {"it may not throw later", hook(engines.Error{Location: at}), false, controller.HookFailed},
-		"Crashed":         {"the worker has no place in the script", hook(engines.Error{}), true, controller.HookFailed},
-		"OfAnInput":       {"a map says which input", fmt.Errorf("input a: %w", hook(engines.Error{Location: at})), true, controller.Deterministic},
-		"NotLoaded":       {"an edit loads it", hook(engines.Error{Kind: engines.Invalid}), false, controller.Deterministic},
-		"BadAnswer":       {"a script answers the same again", hook(engines.Error{Kind: engines.BadResponse}), true, controller.Deterministic},
-		"BadWebhook":      {"a webhook may not", hook(engines.Error{Kind: engines.BadResponse}), false, controller.BadResponse},
-		"TimedOut":        {"machines are busy now and then", hook(engines.Error{Kind: engines.Timeout}), true, controller.TimedOut},
-		"Exhausted":       {"a limit is met again", hook(engines.Error{Kind: engines.Exhausted}), true, controller.Exhausted},
-		"Refused":         {"a policy may be mended", refused, true, controller.Invalid},
-		"Conflict":        {"the version is on its way", fmt.Errorf("%w: %w", controller.ErrLater, apierrors.NewConflict(pods, "a", boom)), true, controller.Conflict},
-		"Later":           {"it passes by itself", fmt.Errorf("%w: pods are being listed", controller.ErrLater), true, controller.Waiting},
-		"Unavailable":     {"the server is busy", fmt.Errorf("status: %w", apierrors.NewServiceUnavailable("x")), true, controller.Unavailable},
-		"Unreachable":     {"the server is gone", fmt.Errorf("status: %w", &url.Error{Op: "Put", URL: "https://x", Err: boom}), true, controller.Unavailable},
-		"NoTime":          {"the server is slow", &url.Error{Op: "Put", URL: "https://x", Err: context.DeadlineExceeded}, true, controller.Unavailable},
-		"Contested":       {"the row that the error names", &failure{retry: controller.FieldConflict, err: boom}, true, controller.FieldConflict},
-		"Several":         {"the soonest counts", errors.Join(refused, errors.Join(boom, &failure{retry: controller.NamespaceMissing, err: boom})), true, controller.Invalid},
-		"UntoldRest":      {"a count is no failure", errors.Join(hook(engines.Error{Location: at}), moreErrors(7)), true, controller.Deterministic},
+		"None":        {"", nil, true, controller.Unknown},
+		"Other":       {"the parent is wrong", boom, true, controller.Unknown},
+		"Threw":       {"a script throws again for the same request", hook(engines.Error{Location: at}), true, controller.Deterministic},
+		"ThrewByTime": {"a script that depends on time may succeed", hook(engines.Error{Location: at}), false, controller.HookFailed},
+		"Crashed":     {"an error without a location is not the script's", hook(engines.Error{}), true, controller.HookFailed},
+		"OfAnInput": {
+			"a map adds the input", fmt.Errorf("input a: %w", hook(engines.Error{Location: at})), true, controller.Deterministic,
+		},
+		"NotLoaded": {"only an edit helps", hook(engines.Error{Kind: engines.Invalid}), false, controller.Deterministic},
+		"BadAnswer": {"a script repeats its answer", hook(engines.Error{Kind: engines.BadResponse}), true, controller.Deterministic},
+		"BadWebhook": {
+			"a webhook may answer differently", hook(engines.Error{Kind: engines.BadResponse}), false, controller.BadResponse,
+		},
+		"TimedOut":  {"the machine may be busy", hook(engines.Error{Kind: engines.Timeout}), true, controller.TimedOut},
+		"Exhausted": {"a limit is exceeded again", hook(engines.Error{Kind: engines.Exhausted}), true, controller.Exhausted},
+		"Invalid":   {"a policy may change", invalid, true, controller.Invalid},
+		"Conflict": {
+			"the event is on its way", fmt.Errorf("%w: %w", controller.ErrLater, apierrors.NewConflict(pods, "a", boom)), true,
+			controller.Conflict,
+		},
+		"Later": {
+			"the condition is temporary", fmt.Errorf("%w: pods are being listed", controller.ErrLater), true, controller.Waiting,
+		},
+		"Unavailable": {
+			"the server is busy", fmt.Errorf("status: %w", apierrors.NewServiceUnavailable("x")), true, controller.Unavailable,
+		},
+		"Unreachable": {
+			"the server is unreachable", fmt.Errorf("status: %w", &url.Error{Op: "Put", URL: "https://x", Err: boom}), true,
+			controller.Unavailable,
+		},
+		"NoTime": {
+			"the server is slow", &url.Error{Op: "Put", URL: "https://x", Err: context.DeadlineExceeded}, true, controller.Unavailable,
+		},
+		"FieldConflict": {
+			"the failure has its own retry", &failure{retry: controller.FieldConflict, err: boom}, true, controller.FieldConflict,
+		},
+		"Several": {
+			"the shortest delay counts",
+			errors.Join(invalid, errors.Join(boom, &failure{retry: controller.NamespaceMissing, err: boom})), true, controller.Invalid,
+		},
+		"MoreErrors": {
+			"a count is no failure", errors.Join(hook(engines.Error{Location: at}), moreErrors(7)), true, controller.Deterministic,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := retryOf(tc.err, tc.repeatable); got != tc.want {
-				t.Errorf("%s: row %d, want %d", tc.reason, got, tc.want)
+				t.Errorf("%s: retry %d, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}
@@ -72,9 +95,9 @@ func TestRetryAfter(t *testing.T) {
 	}
 	err := errors.Join(errors.New("boom"), fmt.Errorf("input a: %w", after(9)), fmt.Errorf("input b: %w", after(5)))
 	if got := retryAfter(err); got != 5*time.Second {
-		t.Errorf("got %s, want the shortest of all times", got)
+		t.Errorf("got %s, want the shortest delay", got)
 	}
 	if got := retryAfter(errors.New("boom")); got != 0 {
-		t.Errorf("got %s where nobody named a time", got)
+		t.Errorf("got %s, want none", got)
 	}
 }

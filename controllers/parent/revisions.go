@@ -19,7 +19,8 @@ import (
 // no longer matches, so that they outlive a change of the selector. Orphans are adopted only if
 // the selector matches too. Revisions of other definitions are ignored.
 func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Unstructured) {
-	mark := labels.Set{v1alpha1.RevisionGroupLabel: p.source.Group, v1alpha1.RevisionResourceLabel: p.source.GroupVersionResource.Resource}.AsSelector()
+	resource := p.source.GroupVersionResource
+	mark := labels.Set{v1alpha1.RevisionGroupLabel: resource.Group, v1alpha1.RevisionResourceLabel: resource.Resource}.AsSelector()
 	var adoptable variant.Claim
 	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
 		adoptable.Selector = claim.Selector.Add(requirements...)
@@ -57,7 +58,9 @@ func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) erro
 
 // revisionChanges compares revisions by name. A desired revision is complete. One that does not
 // change is the observed object itself.
-func revisionChanges(observed, desired []*unstructured.Unstructured, owner metav1.OwnerReference, resource schema.GroupVersionResource) []apply.Change {
+func revisionChanges(
+	observed, desired []*unstructured.Unstructured, owner metav1.OwnerReference, resource schema.GroupVersionResource,
+) []apply.Change {
 	byName := map[string]*unstructured.Unstructured{}
 	for _, revision := range observed {
 		byName[revision.GetName()] = revision
@@ -79,7 +82,9 @@ func revisionChanges(observed, desired []*unstructured.Unstructured, owner metav
 	}
 	for _, revision := range observed {
 		if byName[revision.GetName()] != nil && revision.GetDeletionTimestamp() == nil {
-			changes = append(changes, apply.Change{Action: apply.ActionDelete, Key: apply.KeyOf(revision), Resource: resource, Object: revision, Observed: revision})
+			changes = append(changes, apply.Change{
+				Action: apply.ActionDelete, Key: apply.KeyOf(revision), Resource: resource, Object: revision, Observed: revision,
+			})
 		}
 	}
 	return changes

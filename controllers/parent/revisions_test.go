@@ -24,11 +24,24 @@ func TestRevisionChanges(t *testing.T) {
 		observed, desired []*unstructured.Unstructured
 		want              []string
 	}{
-		"Nothing":     {"The observed object itself is no change.", []*unstructured.Unstructured{same}, []*unstructured.Unstructured{same}, nil},
-		"Equal":       {"Nor is an equal one.", []*unstructured.Unstructured{revision("a", "x")}, []*unstructured.Unstructured{revision("a", "x")}, nil},
-		"New":         {"What is not there is created, with its owner.", nil, []*unstructured.Unstructured{revision("a")}, []string{"Create a owned"}},
-		"Progress":    {"Other children are an update.", []*unstructured.Unstructured{revision("a", "x")}, []*unstructured.Unstructured{revision("a", "y")}, []string{"Update a"}},
-		"Superfluous": {"What is not desired is deleted, after all else is written.", []*unstructured.Unstructured{revision("old"), same}, []*unstructured.Unstructured{same, revision("new")}, []string{"Create new owned", "Delete old"}},
+		"Nothing": {
+			"The observed object itself is no change.", []*unstructured.Unstructured{same}, []*unstructured.Unstructured{same}, nil,
+		},
+		"Equal": {
+			"Nor is an equal one.", []*unstructured.Unstructured{revision("a", "x")}, []*unstructured.Unstructured{revision("a", "x")},
+			nil,
+		},
+		"New": {
+			"A new revision is created with its owner.", nil, []*unstructured.Unstructured{revision("a")}, []string{"Create a owned"},
+		},
+		"Progress": {
+			"A changed revision is updated.", []*unstructured.Unstructured{revision("a", "x")},
+			[]*unstructured.Unstructured{revision("a", "y")}, []string{"Update a"},
+		},
+		"Superfluous": {
+			"A revision that is not desired is deleted after the other writes.", []*unstructured.Unstructured{revision("old"), same},
+			[]*unstructured.Unstructured{same, revision("new")}, []string{"Create new owned", "Delete old"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

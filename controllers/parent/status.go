@@ -60,7 +60,9 @@ func NewStatusWriter(client dynamic.Interface, schemas *openapi.Source, clock cl
 // desired fields are set, as by a merge patch. Without a status subresource the whole object is
 // written. Write returns controller.ErrLater if the object is gone or not the newest version: an
 // event will show that. If ctx ends, Write starts no request; one in progress is not canceled.
-func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any) (*unstructured.Unstructured, error) {
+func (s *StatusWriter) Write(
+	ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured, desired map[string]any,
+) (*unstructured.Unstructured, error) {
 	if s.Stored(resource, object, desired) {
 		return nil, nil
 	}
@@ -87,7 +89,9 @@ func (s *StatusWriter) Write(ctx context.Context, resource discovery.Resource, o
 }
 
 // send writes the status of an object, or the whole object if there is no status subresource.
-func (s *StatusWriter) send(ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (s *StatusWriter) send(
+	ctx context.Context, resource discovery.Resource, object *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	at := s.client.Resource(resource.GroupVersionResource).Namespace(object.GetNamespace())
 	if resource.HasStatus {
 		return at.UpdateStatus(ctx, object, metav1.UpdateOptions{})

@@ -29,13 +29,17 @@ import (
 var thingKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
 func thingResource(custom, hasStatus bool) discovery.Resource {
-	return discovery.Resource{GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom}
+	return discovery.Resource{
+		GroupVersionResource: thingKind.GroupVersion().WithResource("things"), Kind: thingKind, HasStatus: hasStatus, Custom: custom,
+	}
 }
 
-// thingWith is a Thing with a status, given as YAML, unless that is empty.
+// thingWith returns a Thing with a status in YAML, or without one.
 func thingWith(t *testing.T, status string) *unstructured.Unstructured {
 	t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"},
+	}}
 	if status != "" {
 		object.Object["status"] = statusIn(t, status)
 	}
@@ -51,15 +55,15 @@ func statusIn(t *testing.T, text string) map[string]any {
 	return status
 }
 
-// storing is an API server that stores of a status what keep leaves of it.
-type storing struct {
+// fakeStatusServer is an API server that stores what keep returns for a status.
+type fakeStatusServer struct {
 	keep         func(status map[string]any) map[string]any
 	refuse       error
 	sent         []any
 	subresources []string
 }
 
-func (s *storing) client() *dynamicfake.FakeDynamicClient {
+func (s *fakeStatusServer) client() *dynamicfake.FakeDynamicClient {
 	client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 	client.PrependReactor("update", "things", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if s.refuse != nil {
@@ -80,31 +84,32 @@ func (s *storing) client() *dynamicfake.FakeDynamicClient {
 	return client
 }
 
-// TestRefusedStatus checks what becomes of a status that the API server does not take.
-func TestRefusedStatus(t *testing.T) {
+// TestRejectedStatus checks the errors for a status that the API server rejects.
+func TestRejectedStatus(t *testing.T) {
 	things := thingResource(true, true)
 	cases := map[string]struct {
 		reason string
 		err    error
 		later  bool
 	}{
-		"conflict":  {"the next version is on its way", apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer")), true},
-		"not found": {"it is gone, or its status is not served yet", apierrors.NewNotFound(things.GroupResource(), "a"), true},
-		"forbidden": {"only somebody else can mend it", apierrors.NewForbidden(things.GroupResource(), "a", errors.New("no right")), false},
+		"conflict":  {"the event is on its way", apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer")), true},
+		"not found": {"the object is gone, or its status is not served yet", apierrors.NewNotFound(things.GroupResource(), "a"), true},
+		"forbidden": {"only a user can help", apierrors.NewForbidden(things.GroupResource(), "a", errors.New("no right")), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := &storing{refuse: tc.err}
+			server := &fakeStatusServer{refuse: tc.err}
 			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
 			written, err := writer.Write(t.Context(), things, thingWith(t, ""), map[string]any{"count": int64(1)})
 			if written != nil || !errors.Is(err, tc.err) || errors.Is(err, controller.ErrLater) != tc.later {
-				t.Errorf("%s: it gives %v and %v", tc.reason, written, err)
+				t.Errorf("%s: written %v, error %v", tc.reason, written, err)
 			}
 		})
 	}
 }
 
-// TestWrittenStatus checks what is sent, and that what the API server makes of it is not sent again.
+// TestWrittenStatus checks what is sent, and that a status is not sent again if the API server
+// stored it differently.
 func TestWrittenStatus(t *testing.T) {
 	dropsAll := func(map[string]any) map[string]any { return nil }
 	knowsOnly := func(names ...string) func(map[string]any) map[string]any {
@@ -125,27 +130,50 @@ func TestWrittenStatus(t *testing.T) {
 		before, desired string
 		sent            string // or empty for nothing
 	}{
-		"Replaced":     {reason: "that of a custom resource is replaced", before: "{old: 1, list: [1]}", desired: "{list: [2]}", sent: "{list: [2]}"},
-		"Unchanged":    {reason: "what is there is not sent", before: "{a: 1}", desired: "{a: 1.0}"},
-		"Empty":        {reason: "an empty status is not none", desired: "{}", sent: "{}"},
+		"Replaced": {
+			reason: "the status of a custom resource is replaced", before: "{old: 1, list: [1]}", desired: "{list: [2]}",
+			sent: "{list: [2]}",
+		},
+		"Unchanged":    {reason: "an equal status is not sent", before: "{a: 1}", desired: "{a: 1.0}"},
+		"Empty":        {reason: "an empty status differs from none", desired: "{}", sent: "{}"},
 		"Emptied":      {reason: "a status may become empty", before: "{a: 1}", desired: "{}", sent: "{}"},
-		"EmptyDropped": {reason: "an API server that drops {} is told once", desired: "{}", sent: "{}", keep: dropsAll},
-		"Pruned":       {reason: "what is dropped is not sent again", desired: "{a: 1, b: 2}", sent: "{a: 1, b: 2}", keep: knowsOnly("a")},
-		"AllPruned":    {reason: "nor is what is dropped altogether", desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
-		"WithObject":   {reason: "without the subresource the object is written", object: true, before: "{old: 1}", desired: "{a: 1}", sent: "{a: 1}"},
+		"EmptyDropped": {reason: "a dropped {} is sent once", desired: "{}", sent: "{}", keep: dropsAll},
+		"Pruned":       {reason: "a pruned status is sent once", desired: "{a: 1, b: 2}", sent: "{a: 1, b: 2}", keep: knowsOnly("a")},
+		"AllPruned":    {reason: "so is a status that is dropped altogether", desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
+		"WithObject": {
+			reason: "without the subresource the object is written", object: true, before: "{old: 1}", desired: "{a: 1}", sent: "{a: 1}",
+		},
 
-		"Merged":       {reason: "of a built-in kind only what is named is set", builtIn: true, before: "{phase: Running, podIP: 10.0.0.1}", desired: "{phase: Failed}", sent: "{phase: Failed, podIP: 10.0.0.1}"},
-		"MergedDeep":   {reason: "also in objects", builtIn: true, before: "{a: {b: 1, c: 1}}", desired: "{a: {b: 2}, d: {e: 1}}", sent: "{a: {b: 2, c: 1}, d: {e: 1}}"},
-		"MergedList":   {reason: "lists are replaced", builtIn: true, before: "{list: [1, 2], other: [3]}", desired: "{list: [4]}", sent: "{list: [4], other: [3]}"},
-		"MergedNull":   {reason: "null removes", builtIn: true, before: "{a: 1, b: 1}", desired: "{a: null}", sent: "{b: 1}"},
-		"MergedThere":  {reason: "what is as it should be is not sent", builtIn: true, before: "{a: {b: 1, c: 1}, gone: 1}", desired: "{a: {b: 1}, never: null}"},
-		"MergedEmpty":  {reason: "who names nothing touches nothing", builtIn: true, desired: "{}"},
-		"MergedPruned": {reason: "fields that a kind does not have are sent once", builtIn: true, before: "{phase: Running}", desired: "{phase: Failed, said: x}", sent: "{phase: Failed, said: x}", keep: knowsOnly("phase", "podIP")},
-		"NoField":      {reason: "a kind without a status is told once", builtIn: true, object: true, desired: "{a: 1}", sent: "{a: 1}", keep: dropsAll},
+		"Merged": {
+			reason: "of a built-in kind only the named fields are set", builtIn: true, before: "{phase: Running, podIP: 10.0.0.1}",
+			desired: "{phase: Failed}", sent: "{phase: Failed, podIP: 10.0.0.1}",
+		},
+		"MergedDeep": {
+			reason: "objects are merged", builtIn: true, before: "{a: {b: 1, c: 1}}", desired: "{a: {b: 2}, d: {e: 1}}",
+			sent: "{a: {b: 2, c: 1}, d: {e: 1}}",
+		},
+		"MergedList": {
+			reason: "lists are replaced", builtIn: true, before: "{list: [1, 2], other: [3]}", desired: "{list: [4]}",
+			sent: "{list: [4], other: [3]}",
+		},
+		"MergedNull": {reason: "null removes", builtIn: true, before: "{a: 1, b: 1}", desired: "{a: null}", sent: "{b: 1}"},
+		"MergedThere": {
+			reason: "equal fields are not sent", builtIn: true, before: "{a: {b: 1, c: 1}, gone: 1}",
+			desired: "{a: {b: 1}, never: null}",
+		},
+		"MergedEmpty": {reason: "an empty status changes nothing", builtIn: true, desired: "{}"},
+		"MergedPruned": {
+			reason: "fields that a kind does not have are sent once", builtIn: true, before: "{phase: Running}",
+			desired: "{phase: Failed, said: x}", sent: "{phase: Failed, said: x}", keep: knowsOnly("phase", "podIP"),
+		},
+		"NoField": {
+			reason: "the status of a kind without one is sent once", builtIn: true, object: true, desired: "{a: 1}", sent: "{a: 1}",
+			keep: dropsAll,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server := &storing{keep: tc.keep}
+			server := &fakeStatusServer{keep: tc.keep}
 			writer := NewStatusWriter(server.client(), nil, testclock.NewFakeClock(time.Unix(0, 0)))
 			resource, object, desired := thingResource(!tc.builtIn, !tc.object), thingWith(t, tc.before), statusIn(t, tc.desired)
 			var want []any
@@ -165,28 +193,28 @@ func TestWrittenStatus(t *testing.T) {
 				}
 			}
 			if !writer.Stored(resource, object, desired) {
-				t.Errorf("%s: what was written is not taken for stored", tc.reason)
+				t.Errorf("%s: the written status does not count as stored", tc.reason)
 			}
 			if len(server.subresources) > 0 && (server.subresources[0] == "status") == tc.object {
 				t.Errorf("%s: written to %q", tc.reason, server.subresources[0])
 			}
 			if tc.builtIn && tc.before != "" {
-				// What others write is no reason to send again what was dropped.
+				// Writes of others must not cause a dropped field to be sent again.
 				if err := unstructured.SetNestedField(object.Object, "10.0.0.2", "status", "podIP"); err != nil {
 					t.Fatal(err)
 				}
 				if !writer.Stored(resource, object, desired) {
-					t.Errorf("%s: another field matters", tc.reason)
+					t.Errorf("%s: the status is sent again", tc.reason)
 				}
 			}
 		})
 	}
 }
 
-// fields is an API server whose schema of Things has these fields.
-type fields struct{ names []string }
+// fakeSchema is an API server whose schema of Things has these fields.
+type fakeSchema struct{ names []string }
 
-func (f *fields) Fetch(_ context.Context, path string) ([]byte, error) {
+func (f *fakeSchema) Fetch(_ context.Context, path string) ([]byte, error) {
 	if path == "/openapi/v3" {
 		return fmt.Appendf(nil, `{"paths": {"apis/example.com/v1": {"serverRelativeURL": "/doc?hash=%s"}}}`, strings.Join(f.names, "")), nil
 	}
@@ -198,13 +226,13 @@ func (f *fields) Fetch(_ context.Context, path string) ([]byte, error) {
 		"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Thing"}]}}}}`, properties), nil
 }
 
-// TestPrunedUntilTheSchemaChanges has a CustomResourceDefinition learn a field.
+// TestPrunedUntilTheSchemaChanges adds a field to the schema of a pruned status.
 func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 	for name, known := range map[string]bool{"Known": true, "Unknown": false} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Unix(0, 0))
-			server := &storing{keep: func(map[string]any) map[string]any { return map[string]any{} }}
-			served := &fields{}
+			server := &fakeStatusServer{keep: func(map[string]any) map[string]any { return map[string]any{} }}
+			served := &fakeSchema{}
 			var schemas *openapi.Source
 			if known {
 				schemas = openapi.New(openapi.Config{API: served, Interval: time.Hour, Timeout: time.Minute, Clock: clock, Log: logr.Discard()})
@@ -213,11 +241,11 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 			things, object, desired := thingResource(true, true), thingWith(t, ""), map[string]any{"said": "x"}
 			object, err := writer.Write(t.Context(), things, object, desired)
 			if err != nil || !writer.Stored(things, object, desired) {
-				t.Fatalf("what was dropped is to be sent again, error %v", err)
+				t.Fatalf("a dropped field is sent again, error %v", err)
 			}
 			clock.Step(24 * time.Hour)
 			if writer.Stored(things, object, desired) != known {
-				t.Errorf("after a day with the same schema, %v that it is known", known)
+				t.Errorf("after a day with the same schema, known %v", known)
 			}
 			if !known {
 				return
@@ -226,19 +254,20 @@ func TestPrunedUntilTheSchemaChanges(t *testing.T) {
 			schemas.Changed()
 			schemas.For(t.Context(), thingKind)
 			if writer.Stored(things, object, desired) {
-				t.Error("the schema has learnt the field, and it is not sent")
+				t.Error("a field that was added to the schema is not sent")
 			}
 		})
 	}
 }
 
-// TestRefusedStatusIsNoLoop has the API server refuse a status more often than it may be written in a minute.
-func TestRefusedStatusIsNoLoop(t *testing.T) {
+// TestRejectedStatusIsNoLoop has the API server reject a status more often than the limit of
+// status writes.
+func TestRejectedStatusIsNoLoop(t *testing.T) {
 	things := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
-	parent := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}}
-	client, asked := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
+	parent := thingWith(t, "")
+	client, requests := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), 0
 	client.PrependReactor("update", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
-		asked++
+		requests++
 		return true, nil, apierrors.NewConflict(things.GroupResource(), "a", errors.New("newer"))
 	})
 	client.PrependReactor("get", "things", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -249,19 +278,20 @@ func TestRefusedStatusIsNoLoop(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	clock := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
-		env: Environment{Client: client, Events: events}, pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
+		env:           Environment{Client: client, Events: events},
+		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
 		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
 		status: NewStatusWriter(client, nil, clock),
 	}
-	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
+	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
 	for range 2 * maxStatusWrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
 		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
-			t.Fatalf("it gives %v", err)
+			t.Fatalf("error %v, want ErrLater", err)
 		}
 	}
-	if asked != 2*maxStatusWrites || len(events.Events) > 0 {
-		t.Errorf("%d of %d were sent, and %d events told", asked, 2*maxStatusWrites, len(events.Events))
+	if requests != 2*maxStatusWrites || len(events.Events) > 0 {
+		t.Errorf("%d of %d were sent, and %d events emitted", requests, 2*maxStatusWrites, len(events.Events))
 	}
 }
 

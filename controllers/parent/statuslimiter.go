@@ -45,40 +45,40 @@ func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
 // was not reported yet. A new revision of the scripts resets the count. So does an edit of the
 // parent, but only volatileAfter times in a window: a parent that is edited all the time is part
 // of the loop.
-func (p *statusLimiter) delay(key controller.Key, revision string, given uint64) (wait time.Duration, first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	w := p.window(key, revision, given)
+func (l *statusLimiter) delay(key controller.Key, revision string, given uint64) (wait time.Duration, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.window(key, revision, given)
 	if w.writes < maxStatusWrites {
 		return 0, false
 	}
 	first, w.reported = !w.reported, true
-	return w.since.Add(statusWindow).Sub(p.clock.Now()), first
+	return w.since.Add(statusWindow).Sub(l.clock.Now()), first
 }
 
 // countWrite counts a write that the API server has accepted.
-func (p *statusLimiter) countWrite(key controller.Key, revision string, given uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.window(key, revision, given).writes++
+func (l *statusLimiter) countWrite(key controller.Key, revision string, given uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.window(key, revision, given).writes++
 }
 
-func (p *statusLimiter) window(key controller.Key, revision string, given uint64) *statusWrites {
-	w, now := p.windows[key], p.clock.Now()
+func (l *statusLimiter) window(key controller.Key, revision string, given uint64) *statusWrites {
+	w, now := l.windows[key], l.clock.Now()
 	switch {
 	case w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow:
 		w = &statusWrites{since: now, revision: revision, specHash: given}
-		p.windows[key] = w
+		l.windows[key] = w
 	case w.specHash != given && w.edits < volatileAfter:
 		w.specHash, w.writes, w.edits, w.reported = given, 0, w.edits+1, false
 	}
 	return w
 }
 
-func (p *statusLimiter) forget(key controller.Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.windows, key)
+func (l *statusLimiter) forget(key controller.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.windows, key)
 }
 
 // limitStatus reports whether the status has to wait, and emits an event the first time.
@@ -90,7 +90,8 @@ func (p *pass) limitStatus() bool {
 	p.shortestBackoff = earlier(p.shortestBackoff, wait)
 	if first {
 		p.env.Metrics.countHotLoop(p.config.Definition)
-		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: it is not written for %s: let it depend on what the hook is given, not on the time",
+		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: "+
+			"it is not written for %s: let it depend on what the hook is given, not on the time",
 			maxStatusWrites, statusWindow, wait.Round(time.Second))
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}

@@ -10,56 +10,56 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-func TestPace(t *testing.T) {
+func TestStatusLimiter(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	p := newStatusLimiter(clock)
-	restless, calm := controller.Key{Name: "restless"}, controller.Key{Name: "calm"}
+	looping, calm := controller.Key{Name: "looping"}, controller.Key{Name: "calm"}
 	for n := range maxStatusWrites {
-		if wait, _ := p.delay(restless, "r1", 1); wait != 0 {
+		if wait, _ := p.delay(looping, "r1", 1); wait != 0 {
 			t.Fatalf("write %d has to wait %s", n+1, wait)
 		}
-		p.countWrite(restless, "r1", 1)
+		p.countWrite(looping, "r1", 1)
 	}
 	clock.Step(20 * time.Second)
-	if wait, first := p.delay(restless, "r1", 1); wait != 40*time.Second || !first {
+	if wait, first := p.delay(looping, "r1", 1); wait != 40*time.Second || !first {
 		t.Errorf("one write more waits %s (first: %v), want 40s and to be the first", wait, first)
 	}
-	if _, first := p.delay(restless, "r1", 1); first {
-		t.Error("it is told twice")
+	if _, first := p.delay(looping, "r1", 1); first {
+		t.Error("the delay is reported twice")
 	}
 	if wait, _ := p.delay(calm, "r1", 1); wait != 0 {
 		t.Errorf("another parent has to wait %s", wait)
 	}
 	clock.Step(40 * time.Second)
-	if wait, _ := p.delay(restless, "r1", 1); wait != 0 {
+	if wait, _ := p.delay(looping, "r1", 1); wait != 0 {
 		t.Errorf("still has to wait %s", wait)
 	}
-	p.forget(restless)
+	p.forget(looping)
 	p.forget(calm)
 	if len(p.windows) != 0 {
-		t.Error("parents that are gone are remembered")
+		t.Error("deleted parents are kept")
 	}
 }
 
-func TestPaceCountsAcceptedWrites(t *testing.T) {
+func TestStatusLimiterCountsAcceptedWrites(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
 	for n := range 2 * maxStatusWrites {
 		if wait, _ := p.delay(key, "r1", 1); wait != 0 {
-			t.Fatalf("after %d writes that were refused the next waits %s", n, wait)
+			t.Fatalf("after %d rejected writes the next waits %s", n, wait)
 		}
 	}
 }
 
-func TestPaceAndEdits(t *testing.T) {
+func TestStatusLimiterAndEdits(t *testing.T) {
 	p := newStatusLimiter(clocktesting.NewFakeClock(time.Unix(0, 0)))
 	key := controller.Key{Name: "p"}
-	writes := func(given uint64) (written int) {
+	writes := func(specHash uint64) (written int) {
 		for ; written < 10*maxStatusWrites; written++ {
-			if wait, _ := p.delay(key, "r1", given); wait != 0 {
+			if wait, _ := p.delay(key, "r1", specHash); wait != 0 {
 				break
 			}
-			p.countWrite(key, "r1", given)
+			p.countWrite(key, "r1", specHash)
 		}
 		return written
 	}

@@ -69,7 +69,8 @@ func checkController(object, parent *unstructured.Unstructured) string {
 	for i, item := range references {
 		reference, _ := item.(map[string]any)
 		if reference["controller"] == true && reference["uid"] != string(parent.GetUID()) {
-			return fmt.Sprintf(".metadata.ownerReferences[%d]: makes %v %v the controller, which the parent %s is: leave the reference or its controller: true out",
+			return fmt.Sprintf(".metadata.ownerReferences[%d]: makes %v %v the controller, which the parent %s is: "+
+				"leave the reference or its controller: true out",
 				i, reference["kind"], reference["name"], parent.GetName())
 		}
 	}

@@ -75,7 +75,8 @@ func (p *Placement) Objects(response *Response, parent *unstructured.Unstructure
 func (p *Placement) place(parent, object *unstructured.Unstructured, finish FinishFunc) (*unstructured.Unstructured, string) {
 	rule, declared := p.rules[object.GroupVersionKind()]
 	if !declared {
-		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s", kindName(object.GroupVersionKind()), p.declaredKinds())
+		return nil, fmt.Sprintf("%s is not among the definition's resources, which have %s",
+			kindName(object.GroupVersionKind()), p.declaredKinds())
 	}
 	namespace, problem := p.namespaceFor(parent, rule, object)
 	if problem != "" {
@@ -86,14 +87,17 @@ func (p *Placement) place(parent, object *unstructured.Unstructured, finish Fini
 
 // namespaceFor returns the namespace of a desired object by the rules of section 1.6 of the
 // specification, or a problem.
-func (p *Placement) namespaceFor(parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured) (namespace, problem string) {
+func (p *Placement) namespaceFor(
+	parent *unstructured.Unstructured, rule ChildRule, object *unstructured.Unstructured,
+) (namespace, problem string) {
 	given, of := object.GetNamespace(), parent.GetNamespace()
 	if given == "" && of == "" {
 		given = p.defaultNamespace
 	}
 	switch {
 	case !rule.Namespaced && of != "":
-		return "", fmt.Sprintf("%s is cluster-scoped: a parent in a namespace can't own it, as garbage collection works within a namespace", object.GetKind())
+		return "", fmt.Sprintf("%s is cluster-scoped: a parent in a namespace can't own it, as garbage collection works within a namespace",
+			object.GetKind())
 	case !rule.Namespaced:
 		return "", ""
 	case of == "" && given == "":

@@ -9,28 +9,12 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-func TestWaiting(t *testing.T) {
-	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
-	w := waiters[string]{}
-	for _, key := range []controller.Key{a, b, a} {
-		w.add("x", key)
-	}
-	w.add("y", a)
-	w.drop(a)
-	if diff := cmp.Diff(waiters[string]{"x": {b: true}}, w); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := w.take("x"); len(got) != 1 || !got[b] || len(w) > 0 {
-		t.Errorf("%v were told, %v still wait", got, w)
-	}
-}
-
-// TestUnservedResource checks who is looked at again when the API server serves a resource.
+// TestUnservedResource checks which parents are enqueued when a resource is served.
 func TestUnservedResource(t *testing.T) {
 	r := newRelatedIndex(nil)
 	defer r.close()
-	var woken []string
-	r.queue = func(key controller.Key) { woken = append(woken, key.Name) }
+	var enqueued []string
+	r.queue = func(key controller.Key) { enqueued = append(enqueued, key.Name) }
 	gadgets, gizmos := resourceName{"example.com/v1", "gadgets"}, resourceName{"example.com/v1", "gizmos"}
 	r.awaitServed(controller.Key{Name: "a"}, gadgets)
 	r.awaitServed(controller.Key{Name: "b"}, gizmos)
@@ -47,10 +31,10 @@ func TestUnservedResource(t *testing.T) {
 		serve resourceName
 		want  []string
 	}{{resourceName{"example.com/v2", "gadgets"}, nil}, {gadgets, []string{"a"}}, {gizmos, []string{"b"}}, {gizmos, nil}} {
-		woken = nil
+		enqueued = nil
 		served[step.serve] = true
 		r.resourcesChanged(find)
-		if diff := cmp.Diff(step.want, woken); diff != "" {
+		if diff := cmp.Diff(step.want, enqueued); diff != "" {
 			t.Errorf("after %v, -want +got:\n%s", step.serve, diff)
 		}
 	}

@@ -12,32 +12,6 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// waiters holds the parents that wait for something, by what they wait for.
-type waiters[T comparable] map[T]map[controller.Key]bool
-
-func (w waiters[T]) add(what T, key controller.Key) {
-	if w[what] == nil {
-		w[what] = map[controller.Key]bool{}
-	}
-	w[what][key] = true
-}
-
-// take removes and returns the parents that wait for something.
-func (w waiters[T]) take(what T) map[controller.Key]bool {
-	keys := w[what]
-	delete(w, what)
-	return keys
-}
-
-// drop removes a parent from all entries.
-func (w waiters[T]) drop(key controller.Key) {
-	for what, keys := range w {
-		if delete(keys, key); len(keys) == 0 {
-			delete(w, what)
-		}
-	}
-}
-
 // resourceName is a resource as a customize answer names it.
 type resourceName struct{ apiVersion, resource string }
 
