@@ -44,8 +44,9 @@ func (v *Variant) keepUnlabelled(observed variant.Observed, desired *variant.Des
 	for _, output := range unlabelled(observed) {
 		if key := apply.KeyOf(output); !wanted[key] {
 			desired.Keep[key] = true
-			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, so that nothing tells which input it was made of: "+
-				"it is kept: put the label back, or delete the object", variant.ReasonMarkMissing, key, v1alpha1.MapKey))
+			desired.Problems = append(desired.Problems, fmt.Errorf("%s: %s has no label %s any more, "+
+				"so that nothing tells which input it was made of: it is kept: "+
+				"put the label back, or delete the object", variant.ReasonMarkMissing, key, v1alpha1.MapKey))
 		}
 	}
 }
