@@ -111,7 +111,7 @@ func TestTwoDefinitions(t *testing.T) {
 			both()
 		}
 		if n := both(); n != 0 {
-			t.Errorf("at %s, a pass of each after the end writes %d times", image, n)
+			t.Errorf("at %s, a reconcile of each after the end writes %d times", image, n)
 		}
 		if got := images(first.children) + ", " + images(second.children); got != strings.ReplaceAll("a=IMAGE b=IMAGE, x=IMAGE y=IMAGE", "IMAGE", image) {
 			t.Errorf("at %s, the children are %s", image, got)
