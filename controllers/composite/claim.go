@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +26,8 @@ func (v *Variant) SelectorIndex() string {
 // specification).
 func (v *Variant) Claim(p *unstructured.Unstructured) (variant.Claim, error) {
 	if v.generate {
-		return variant.Claim{Selector: labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())}), Marked: hasNoMark}, nil
+		generated := labels.SelectorFromSet(labels.Set{v1alpha1.ControllerUIDLabel: string(p.GetUID())})
+		return variant.Claim{Selector: generated, Marked: hasNoMark}, nil
 	}
 	selector, err := selectorOf(p)
 	return variant.Claim{Selector: selector, Marked: hasNoMark}, err
@@ -42,7 +44,8 @@ func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
 	value, _, _ := unstructured.NestedFieldNoCopy(p.Object, "spec", "selector")
 	fields, ok := value.(map[string]any)
 	if !ok || len(fields) == 0 {
-		return nil, fmt.Errorf("spec.selector: the parent needs matchLabels or matchExpressions that tell its children, or generateSelector: true in the definition")
+		return nil, errors.New("spec.selector: the parent needs matchLabels or matchExpressions that tell its children, " +
+			"or generateSelector: true in the definition")
 	}
 	parsed := &metav1.LabelSelector{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, parsed); err != nil {
@@ -53,7 +56,7 @@ func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
 	if selector.Empty() {
-		return nil, fmt.Errorf("spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions")
+		return nil, errors.New("spec.selector: is empty and would take every object for a child: give it matchLabels or matchExpressions")
 	}
 	return selector, nil
 }

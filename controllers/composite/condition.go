@@ -37,7 +37,8 @@ func (r *rollout) withheldMessage() string {
 		return ""
 	}
 	return fmt.Sprintf("; not made: %s, as %s and the hook wants no such child for an earlier ControllerRevision: "+
-		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths", namesOf(r.withheld), r.withheld[0].holdReason())
+		"let the rollout go on, or leave the fields that scale out of revisionHistory.fieldPaths",
+		namesOf(r.withheld), r.withheld[0].holdReason())
 }
 
 // namesOf lists children, at most maxNamed of them.

@@ -14,7 +14,7 @@ func TestConditionTime(t *testing.T) {
 		before map[string]any
 		want   any
 	}{
-		"New":         {"The first one has the time of the last progress, which is the same in each pass.", nil, "2026-03-01T12:00:00Z"},
+		"New":         {"The first one has the time of the last progress, which is the same in each reconcile.", nil, "2026-03-01T12:00:00Z"},
 		"SameStatus":  {"The time stays while the status does.", map[string]any{"status": "False", "lastTransitionTime": "then"}, "then"},
 		"OtherStatus": {"It changes with the status.", map[string]any{"status": "True", "lastTransitionTime": "then"}, "2026-03-01T13:00:00Z"},
 		"WithoutTime": {"metacontroller gives none, and nothing is written to add one.", map[string]any{"status": "False"}, nil},

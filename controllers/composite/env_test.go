@@ -34,7 +34,7 @@ func resourceFor(kind, plural string, namespaced bool) discovery.Resource {
 	return discovery.Resource{GroupVersionResource: group.WithResource(plural), Kind: group.WithKind(kind), Namespaced: namespaced, HasStatus: true}
 }
 
-// world is a cluster with one parent.
+// env is a cluster with one parent.
 type env struct {
 	config    Config
 	parent    *unstructured.Unstructured
@@ -62,7 +62,7 @@ func (s scope) resource() discovery.Resource {
 	return items
 }
 
-// newWorld makes a world whose items are updated by the strategy, which is YAML.
+// newEnv returns an env whose items are updated by the strategy, which is YAML.
 func newEnv(t *testing.T, s scope, strategy string, names ...string) *env {
 	t.Helper()
 	rolling := &v1alpha1.ChildUpdateStrategy{}
@@ -71,7 +71,7 @@ func newEnv(t *testing.T, s scope, strategy string, names ...string) *env {
 	}
 	atOnce := &v1alpha1.ChildUpdateStrategy{Method: v1alpha1.ChildUpdateInPlace}
 	generate, child := true, s.resource()
-	w := &env{now: start, config: Config{
+	e := &env{now: start, config: Config{
 		Definition: map[string]any{"metadata": map[string]any{"name": "sets"}},
 		Spec: v1alpha1.CompositeControllerSpec{
 			GenerateSelector: &generate,
@@ -83,17 +83,17 @@ func newEnv(t *testing.T, s scope, strategy string, names ...string) *env {
 		Children:          []variant.ChildRule{{Resource: child, Method: apply.Method(rolling.Method.AtOnce())}, {Resource: notes, Method: apply.InPlace}},
 		RevisionNamespace: "host",
 	}}
-	w.parent = &unstructured.Unstructured{Object: map[string]any{
+	e.parent = &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "test.example/v1", "kind": "Set",
 		"metadata": map[string]any{"name": "web", "uid": "u1", "generation": int64(1)},
 		"spec":     map[string]any{"template": map[string]any{"image": "v1"}},
 	}}
 	if s.parent != "" {
-		w.parent.SetNamespace(s.parent)
+		e.parent.SetNamespace(s.parent)
 	}
-	w.setNames(names...)
-	w.answer = func(call variant.Call) (any, error) { return itemsHook(call, s), nil }
-	return w
+	e.setNames(names...)
+	e.answer = func(call variant.Call) (any, error) { return itemsHook(call, s), nil }
+	return e
 }
 
 func ruleFor(r discovery.Resource, s *v1alpha1.ChildUpdateStrategy) v1alpha1.CompositeChildRule {
@@ -103,7 +103,7 @@ func ruleFor(r discovery.Resource, s *v1alpha1.ChildUpdateStrategy) v1alpha1.Com
 	}
 }
 
-// itemsHook wants an item with the template's image for each of spec.names.
+// itemsHook returns an item with the template's image for each of spec.names.
 func itemsHook(call variant.Call, s scope) map[string]any {
 	p := call.Request["parent"].(map[string]any)
 	image := valueAt(p, []string{"spec", "template", "image"})
@@ -121,27 +121,27 @@ func itemsHook(call variant.Call, s scope) map[string]any {
 	return map[string]any{"children": children, "status": map[string]any{"seen": image}}
 }
 
-// want sets the parent's names, and turn its template.
-func (w *env) setNames(names ...string) {
+// setNames sets the names of the parent's items, and setImage the image of its template.
+func (e *env) setNames(names ...string) {
 	list := []any{}
 	for _, name := range names {
 		list = append(list, name)
 	}
-	w.parent.Object["spec"] = withValue(w.parent.Object["spec"].(map[string]any), []string{"names"}, list)
+	e.parent.Object["spec"] = withValue(e.parent.Object["spec"].(map[string]any), []string{"names"}, list)
 }
 
-func (w *env) setImage(image string) {
-	w.parent.Object["spec"] = withValue(w.parent.Object["spec"].(map[string]any), []string{"template", "image"}, image)
-	w.parent.SetGeneration(w.parent.GetGeneration() + 1)
+func (e *env) setImage(image string) {
+	e.parent.Object["spec"] = withValue(e.parent.Object["spec"].(map[string]any), []string{"template", "image"}, image)
+	e.parent.SetGeneration(e.parent.GetGeneration() + 1)
 }
 
-// observed gives a copy of everything, as another process would see it.
-func (w *env) observed() variant.Observed {
-	o := variant.Observed{Parent: w.parent.DeepCopy(), Now: w.now, UpToDate: w.upToDate}
-	for _, child := range w.children {
+// observed returns a copy of everything, as another process would see it.
+func (e *env) observed() variant.Observed {
+	o := variant.Observed{Parent: e.parent.DeepCopy(), Now: e.now, UpToDate: e.upToDate}
+	for _, child := range e.children {
 		o.Children = append(o.Children, child.DeepCopy())
 	}
-	for _, revision := range w.revisions {
+	for _, revision := range e.revisions {
 		o.Revisions = append(o.Revisions, revision.DeepCopy())
 	}
 	for _, list := range [][]*unstructured.Unstructured{o.Children, o.Revisions} {
@@ -150,24 +150,24 @@ func (w *env) observed() variant.Observed {
 	return o
 }
 
-// decide asks a variant that knows nothing of earlier passes.
-func (w *env) desired(o variant.Observed) (variant.Desired, error) {
-	v := New(w.config)
+// desired returns the desired state of a new variant.
+func (e *env) desired(o variant.Observed) (variant.Desired, error) {
+	v := New(e.config)
 	calls, err := v.Calls(o)
 	if err != nil {
 		return variant.Desired{}, err
 	}
 	answers := make([]variant.Answer, len(calls))
 	for i, call := range calls {
-		body, err := w.answer(call)
+		body, err := e.answer(call)
 		answers[i] = variant.Answer{Call: call, Body: body, Err: err}
 	}
 	return v.Desired(o, answers)
 }
 
-// writes gives what a pass would write: first ControllerRevisions, in any order,
-// then the rest in this order. None of the writes looks at the others.
-func (w *env) writes(t *testing.T, o variant.Observed, d variant.Desired) (records, rest []func()) {
+// writes returns the writes of a reconcile: those of ControllerRevisions, in any order, and
+// the others in this order. They are independent of each other.
+func (e *env) writes(t *testing.T, o variant.Observed, d variant.Desired) (records, rest []func()) {
 	t.Helper()
 	observed := map[string]*unstructured.Unstructured{}
 	for _, r := range o.Revisions {
@@ -175,26 +175,26 @@ func (w *env) writes(t *testing.T, o variant.Observed, d variant.Desired) (recor
 	}
 	for _, r := range d.Revisions {
 		if observed[r.GetName()] != r {
-			records = append(records, func() { w.revisions = w.put(w.revisions, r.DeepCopy()) })
+			records = append(records, func() { e.revisions = e.put(e.revisions, r.DeepCopy()) })
 		}
 		delete(observed, r.GetName())
 	}
 	for _, r := range observed {
-		records = append(records, func() { w.revisions = remove(w.revisions, r) })
+		records = append(records, func() { e.revisions = remove(e.revisions, r) })
 	}
-	for _, change := range w.changes(t, o, d) {
-		rest = append(rest, func() { w.perform(change) })
+	for _, change := range e.changes(t, o, d) {
+		rest = append(rest, func() { e.perform(change) })
 	}
 	if status, _ := o.Parent.Object["status"].(map[string]any); !apply.Equal(status, d.Status) {
-		rest = append(rest, func() { w.parent.Object["status"] = d.Status })
+		rest = append(rest, func() { e.parent.Object["status"] = d.Status })
 	}
 	return records, rest
 }
 
-func (w *env) changes(t *testing.T, o variant.Observed, d variant.Desired) []apply.Change {
+func (e *env) changes(t *testing.T, o variant.Observed, d variant.Desired) []apply.Change {
 	t.Helper()
 	input := apply.Input{Owner: metav1.OwnerReference{UID: "u1"}}
-	for _, rule := range w.config.Children {
+	for _, rule := range e.config.Children {
 		input.Rules = append(input.Rules, apply.Rule{Kind: rule.Kind, Resource: rule.GroupVersionResource, Namespaced: rule.Namespaced, Method: rule.Method})
 	}
 	keep := func(object *unstructured.Unstructured) bool { return d.Keep[apply.KeyOf(object)] }
@@ -207,28 +207,28 @@ func (w *env) changes(t *testing.T, o variant.Observed, d variant.Desired) []app
 	return changes
 }
 
-func (w *env) perform(c apply.Change) {
+func (e *env) perform(c apply.Change) {
 	switch c.Action {
 	case apply.ActionCreate:
 		object := c.Object.DeepCopy()
 		object.SetGeneration(1)
-		w.children = w.put(w.children, object)
+		e.children = e.put(e.children, object)
 	case apply.ActionUpdate:
 		object := c.Object.DeepCopy()
 		object.SetGeneration(c.Observed.GetGeneration() + 1)
-		w.children = w.put(w.children, object)
+		e.children = e.put(e.children, object)
 	default:
 		object := c.Observed.DeepCopy()
-		object.SetDeletionTimestamp(&metav1.Time{Time: w.now})
-		w.children = w.put(w.children, object)
+		object.SetDeletionTimestamp(&metav1.Time{Time: e.now})
+		e.children = e.put(e.children, object)
 	}
 }
 
-func (w *env) put(list []*unstructured.Unstructured, object *unstructured.Unstructured) []*unstructured.Unstructured {
+func (e *env) put(list []*unstructured.Unstructured, object *unstructured.Unstructured) []*unstructured.Unstructured {
 	if object.GetUID() == "" {
-		w.created++
-		object.SetUID(types.UID(fmt.Sprintf("x%d", w.created)))
-		object.SetCreationTimestamp(metav1.NewTime(w.now))
+		e.created++
+		object.SetUID(types.UID(fmt.Sprintf("x%d", e.created)))
+		object.SetCreationTimestamp(metav1.NewTime(e.now))
 	}
 	return append(remove(list, object), object)
 }
@@ -237,10 +237,10 @@ func remove(list []*unstructured.Unstructured, object *unstructured.Unstructured
 	return slices.DeleteFunc(slices.Clone(list), func(o *unstructured.Unstructured) bool { return apply.KeyOf(o) == apply.KeyOf(object) })
 }
 
-// settle does what others do: what is being deleted goes, and what is there gets well.
-func (w *env) becomeReady() {
-	w.children = slices.DeleteFunc(w.children, func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
-	for _, child := range w.children {
+// becomeReady removes children that are being deleted and makes the others ready.
+func (e *env) becomeReady() {
+	e.children = slices.DeleteFunc(e.children, func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
+	for _, child := range e.children {
 		setReady(child, "True")
 	}
 }
@@ -252,22 +252,22 @@ func setReady(child *unstructured.Unstructured, status string) {
 	}
 }
 
-// pass makes a whole pass and gives the number of writes.
-func (w *env) reconcile(t *testing.T) int {
+// reconcile makes a whole reconcile and returns the number of writes.
+func (e *env) reconcile(t *testing.T) int {
 	t.Helper()
-	o := w.observed()
-	d, err := w.desired(o)
+	o := e.observed()
+	d, err := e.desired(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, rest := w.writes(t, o, d)
+	records, rest := e.writes(t, o, d)
 	for _, write := range append(records, rest...) {
 		write()
 	}
 	return len(records) + len(rest)
 }
 
-// told is the condition on the parent, as "True OnLatestRevision".
+// describeCondition returns the condition on the parent, as "True OnLatestRevision: message".
 func describeCondition(status map[string]any) string {
 	conditions, _ := status["conditions"].([]any)
 	c := conditionOf(conditions, "Updated")
@@ -277,7 +277,7 @@ func describeCondition(status map[string]any) string {
 	return fmt.Sprintf("%v %v: %v", c["status"], c["reason"], c["message"])
 }
 
-// images are the items as "a=v1 b=v2".
+// images returns the items as "a=v1 b=v2".
 func images(children []*unstructured.Unstructured) string {
 	var words []string
 	for _, child := range children {
@@ -286,7 +286,7 @@ func images(children []*unstructured.Unstructured) string {
 	return strings.Join(words, " ")
 }
 
-// recorded are the revisions as "v2: a b".
+// describeRevisions returns the revisions as "v2: a b".
 func describeRevisions(revisions []*unstructured.Unstructured) []string {
 	var lines []string
 	for _, r := range revisions {

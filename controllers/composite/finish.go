@@ -21,7 +21,8 @@ func (v *Variant) finishFor(p *unstructured.Unstructured) variant.FinishFunc {
 		}
 		child = v.withUIDLabel(child, p)
 		if !claim.Selector.Matches(labels.Set(child.GetLabels())) {
-			return nil, fmt.Sprintf("metadata.labels: the labels of %s do not match the parent's selector %q, so that it would never be seen again", apply.KeyOf(child), claim.Selector)
+			return nil, fmt.Sprintf("metadata.labels: the labels of %s do not match the parent's selector %q, so that it would never be seen again",
+				apply.KeyOf(child), claim.Selector)
 		}
 		return child, ""
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// TestHookOfItsOwnVersion has a definition whose sync is v2 and whose finalize is
-// v1, as the hooks' versions are independent.
-func TestHookOfItsOwnVersion(t *testing.T) {
+// TestHookVersions checks that hooks have independent versions: sync has v2 and
+// finalize v1.
+func TestHookVersions(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		finalizing bool
@@ -37,14 +37,14 @@ func TestHookOfItsOwnVersion(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newEnv(t, bothInNamespace, "{method: InPlace}", "a")
-			w.addChild(t, bothInNamespace, "a=v1")
-			o := w.observed()
+			e := newEnv(t, bothInNamespace, "{method: InPlace}", "a")
+			e.addChild(t, bothInNamespace, "a=v1")
+			o := e.observed()
 			o.Finalizing = tc.finalizing
 			config := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			o.RelatedKinds = []schema.GroupVersionKind{config}
 			o.Related = []*unstructured.Unstructured{configMap("prod", "x"), configMap("other", "y")}
-			v := New(w.config)
+			v := New(e.config)
 			calls, err := v.Calls(o)
 			if err != nil {
 				t.Fatal(err)
@@ -84,13 +84,13 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestCallsOfRevisions shows what the hook is asked in the middle of a rollout.
+// TestCallsOfRevisions checks the calls in the middle of a rollout.
 func TestCallsOfRevisions(t *testing.T) {
-	w := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b", "c")
+	e := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b", "c")
 	for _, line := range []string{"v0:", "v1: c", "v2: b", "v3: a"} {
-		w.storeRevision(t, bothInNamespace, line, 0)
+		e.storeRevision(t, bothInNamespace, line, 0)
 	}
-	calls, err := New(w.config).Calls(w.observed())
+	calls, err := New(e.config).Calls(e.observed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,13 +119,13 @@ func TestFinalizedByAll(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b")
-			w.storeRevision(t, bothInNamespace, "v1: b", 0)
-			w.setImage("v2")
+			e := newEnv(t, bothInNamespace, "{method: RollingInPlace}", "a", "b")
+			e.storeRevision(t, bothInNamespace, "v1: b", 0)
+			e.setImage("v2")
 			answering(func(body map[string]any, call variant.Call) {
 				body["finalized"] = map[any]bool{"v1": tc.old, "v2": tc.new}[imageOf(call)]
-			})(w)
-			d, err := w.desired(w.observed())
+			})(e)
+			d, err := e.desired(e.observed())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,15 +12,15 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// unlabel makes a revision such as metacontroller and earlier versions made them.
+// unlabel removes the label that metacontroller and earlier versions did not set.
 func unlabel(revision *unstructured.Unstructured) {
 	set := revision.GetLabels()
 	delete(set, v1alpha1.CompositeLabel)
 	revision.SetLabels(set)
 }
 
-// TestOwnRevisions has two definitions, which roll out items and notes of one parent,
-// pick their own out of the same revisions.
+// TestOwnRevisions checks which revisions belong to two definitions that roll out items and
+// notes of one parent.
 func TestOwnRevisions(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -35,7 +35,7 @@ func TestOwnRevisions(t *testing.T) {
 		"Both":         {"What names children of both is labelled by the first who writes to it.", []string{"a - Item,Note"}, "a", "a"},
 		"History":      {"What names no children is that of the only one that there is.", []string{"a - Item", "b -"}, "a b", ""},
 		"HistoryOfTwo": {"Of two, it is nobody's.", []string{"a - Item", "b -", "c notes Note"}, "a", "c"},
-		"Untold":       {"Where nobody is known yet, it is labelled by the first who writes to it.", []string{"a -"}, "a", "a"},
+		"Unknown":      {"Where nobody is known yet, it is labelled by the first who writes to it.", []string{"a -"}, "a", "a"},
 		"Strange":      {"A kind that neither has does not tell.", []string{"a - Other", "b - Item", "c -"}, "b", ""},
 	}
 	for name, tc := range cases {
@@ -80,8 +80,8 @@ func revisionOf(line string) *unstructured.Unstructured {
 	return revision
 }
 
-// TestTwoDefinitions has two definitions roll out for one parent at the same time,
-// each in the revisions that it made: neither writes to the other's, and then nothing.
+// TestTwoDefinitions makes two definitions roll out for one parent at the same time, each with
+// its own revisions: neither writes to the other's, and in the end both write nothing.
 func TestTwoDefinitions(t *testing.T) {
 	first := newEnv(t, childInOne, "{method: RollingInPlace}", "a", "b")
 	second := newEnv(t, bothInNone, "{method: RollingInPlace}", "x", "y")
@@ -89,18 +89,18 @@ func TestTwoDefinitions(t *testing.T) {
 	second.config.Children = second.config.Children[:1]
 	var all []*unstructured.Unstructured
 	both := func() (writes int) {
-		for _, w := range []*env{first, second} {
-			own := New(w.config).OwnRevisions(all)
+		for _, e := range []*env{first, second} {
+			own := New(e.config).OwnRevisions(all)
 			rest := slices.DeleteFunc(slices.Clone(all), func(r *unstructured.Unstructured) bool { return slices.Contains(own, r) })
-			w.revisions = own
-			writes += w.reconcile(t)
-			for _, r := range w.revisions {
+			e.revisions = own
+			writes += e.reconcile(t)
+			for _, r := range e.revisions {
 				if slices.ContainsFunc(rest, func(o *unstructured.Unstructured) bool { return o.GetName() == r.GetName() }) {
 					t.Fatalf("%s is of both definitions", r.GetName())
 				}
 			}
-			all = append(rest, w.revisions...)
-			w.becomeReady()
+			all = append(rest, e.revisions...)
+			e.becomeReady()
 		}
 		return writes
 	}
@@ -111,7 +111,7 @@ func TestTwoDefinitions(t *testing.T) {
 			both()
 		}
 		if n := both(); n != 0 {
-			t.Errorf("at %s, a pass of each after the end writes %d times", image, n)
+			t.Errorf("at %s, a reconcile of each after the end writes %d times", image, n)
 		}
 		if got := images(first.children) + ", " + images(second.children); got != strings.ReplaceAll("a=IMAGE b=IMAGE, x=IMAGE y=IMAGE", "IMAGE", image) {
 			t.Errorf("at %s, the children are %s", image, got)

@@ -60,7 +60,8 @@ func readRevisions(observed variant.Observed) ([]*revision, error) {
 	for _, stored := range observed.Revisions {
 		patch, ok := stored.Object["parentPatch"].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
+			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: "+
+				"delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
 		}
 		ids := childIDsOf(stored, observed.Parent.GetNamespace())
 		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, childIDs: ids, number: numberOf(stored)})

@@ -132,7 +132,7 @@ func TestRevisionLabels(t *testing.T) {
 	}
 }
 
-// TestRevisionOrder has revisions as newestFirst orders them.
+// TestRevisionOrder checks newestFirst.
 func TestRevisionOrder(t *testing.T) {
 	made := func(name, at, number string) *unstructured.Unstructured {
 		stored := &unstructured.Unstructured{Object: parse(t, fmt.Sprintf(`{metadata: {name: %s, creationTimestamp: %q}, parentPatch: {}}`, name, at))}
@@ -170,7 +170,7 @@ func TestRevisionOrder(t *testing.T) {
 	}
 }
 
-// TestNewRevision shows the whole object, for both scopes of parents.
+// TestNewRevision checks the whole object, for both scopes of parents.
 func TestNewRevision(t *testing.T) {
 	cases := map[string]struct {
 		reason          string
@@ -183,8 +183,8 @@ func TestNewRevision(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newEnv(t, tc.in, "{method: RollingInPlace}", "a")
-			d, err := w.desired(w.observed())
+			e := newEnv(t, tc.in, "{method: RollingInPlace}", "a")
+			d, err := e.desired(e.observed())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,51 +217,50 @@ func contents(objects []*unstructured.Unstructured) []map[string]any {
 	return all
 }
 
-// TestTakeOver has objects as metacontroller leaves them: a rollout that is over
-// costs no write.
+// TestTakeOver checks that taking over a complete rollout of metacontroller costs no write.
 func TestTakeOver(t *testing.T) {
-	w := newEnv(t, bothInNamespace, "{method: RollingRecreate}", "a")
-	w.reconcile(t)
-	delete(w.revisions[0].Object["metadata"].(map[string]any), "annotations")
-	unlabel(w.revisions[0])
-	name := w.revisions[0].GetName()
-	w.parent.Object["status"] = map[string]any{"seen": "v1", "observedGeneration": int64(1), "conditions": []any{map[string]any{
+	e := newEnv(t, bothInNamespace, "{method: RollingRecreate}", "a")
+	e.reconcile(t)
+	delete(e.revisions[0].Object["metadata"].(map[string]any), "annotations")
+	unlabel(e.revisions[0])
+	name := e.revisions[0].GetName()
+	e.parent.Object["status"] = map[string]any{"seen": "v1", "observedGeneration": int64(1), "conditions": []any{map[string]any{
 		"type": "Updated", "status": "True", "reason": "OnLatestRevision", "message": "latest ControllerRevision: " + name,
 	}}}
-	if n := w.reconcile(t); n != 0 {
+	if n := e.reconcile(t); n != 0 {
 		t.Errorf("%d writes, where metacontroller left nothing to do", n)
 	}
 }
 
-// TestRevisionsAbsent has the passes in which there is no rollout.
+// TestRevisionsAbsent checks the reconciles in which there is no rollout.
 func TestRevisionsAbsent(t *testing.T) {
-	deleted := func(w *env) {
-		w.parent.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-03-01T00:00:00Z"
+	deleted := func(e *env) {
+		e.parent.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-03-01T00:00:00Z"
 	}
-	held := func(w *env) {
-		deleted(w)
-		w.parent.SetFinalizers([]string{"metacontroller.io/compositecontroller-sets"})
+	held := func(e *env) {
+		deleted(e)
+		e.parent.SetFinalizers([]string{"metacontroller.io/compositecontroller-sets"})
 	}
 	cases := map[string]struct {
 		reason, method string
-		edit           func(w *env)
+		edit           func(e *env)
 		rolls          bool
 	}{
-		"Live":        {"A rolling method makes revisions.", "RollingInPlace", func(*env) {}, true},
-		"NotRolling":  {"Other methods have none.", "InPlace", func(*env) {}, false},
-		"Deleted":     {"Children of a parent that goes are not managed.", "RollingInPlace", deleted, false},
-		"DeletedHeld": {"Unless the finalizer holds it.", "RollingInPlace", held, true},
+		"Live":                 {"A rolling method creates revisions.", "RollingInPlace", func(*env) {}, true},
+		"NotRolling":           {"Other methods have none.", "InPlace", func(*env) {}, false},
+		"Deleted":              {"Children of a parent that is being deleted are not managed.", "RollingInPlace", deleted, false},
+		"DeletedWithFinalizer": {"Unless it has the finalizer.", "RollingInPlace", held, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newEnv(t, bothInNamespace, "{method: "+tc.method+"}", "a")
-			tc.edit(w)
-			o := w.observed()
-			calls, err := New(w.config).Calls(o)
+			e := newEnv(t, bothInNamespace, "{method: "+tc.method+"}", "a")
+			tc.edit(e)
+			o := e.observed()
+			calls, err := New(e.config).Calls(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := w.desired(o)
+			d, err := e.desired(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,9 +93,14 @@ func setLimits(children []*rollingChild) {
 // versions are the children as old revisions want them, by revision.
 type versions map[*revision]map[apply.Key]*unstructured.Unstructured
 
+// upToDateFunc reports whether applying desired leaves observed unchanged.
+type upToDateFunc func(observed, desired *unstructured.Unstructured) (bool, error)
+
 // setVersions sets the current versions of children and returns all versions that old
 // revisions want, without those that the parent's selector no longer matches.
-func (v *Variant) setVersions(p *unstructured.Unstructured, children []*rollingChild, wanted map[*revision][]*unstructured.Unstructured) versions {
+func (v *Variant) setVersions(
+	p *unstructured.Unstructured, children []*rollingChild, wanted map[*revision][]*unstructured.Unstructured,
+) versions {
 	finish := v.finishFor(p)
 	versions := versions{}
 	for r, objects := range wanted {
@@ -114,7 +119,7 @@ func (v *Variant) setVersions(p *unstructured.Unstructured, children []*rollingC
 
 // compareVersions sets isUpdated and isCurrent. It skips the check if all children are of the
 // update revision.
-func compareVersions(children []*rollingChild, update *revision, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) error {
+func compareVersions(children []*rollingChild, update *revision, upToDate upToDateFunc) error {
 	if !slices.ContainsFunc(children, func(c *rollingChild) bool { return c.revision != update }) {
 		return nil
 	}
@@ -133,7 +138,7 @@ func compareVersions(children []*rollingChild, update *revision, upToDate func(o
 }
 
 // isLike reports whether the child exists and is as desired. A nil desired is never matched.
-func (c *rollingChild) isLike(desired *unstructured.Unstructured, upToDate func(observed, desired *unstructured.Unstructured) (bool, error)) (bool, error) {
+func (c *rollingChild) isLike(desired *unstructured.Unstructured, upToDate upToDateFunc) (bool, error) {
 	if c.observed == nil || desired == nil {
 		return false, nil
 	}

@@ -8,19 +8,19 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// orderCases are about who is moved when all is well.
+// orderCases are about the order of updates when all children are available.
 func orderCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"FirstPass": {
-			reason:     "What is new is made at once.",
+			reason:     "New children are created at once.",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c"},
 		},
 		"Steady": {
-			reason: "Nothing is written where nothing differs.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
+			reason: "Nothing is written if nothing differs.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"First": {
-			reason: "A change begins with the first child of the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "A change starts with the first child of the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"HookOrder": {
@@ -28,34 +28,34 @@ func orderCases() map[string]rolloutCase {
 			wantImages: "c=v2 a=v1 b=v1", wantCondition: updating + "c", wantRevisions: []string{"v2: c", "v1: a b"},
 		},
 		"Second": {
-			reason: "The next goes when the first is well.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "The next child follows when the first is available.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"Last": {
-			reason: "The last one ends the rollout, and its old revision is history.", revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1",
+			reason: "The last child completes the rollout, and its old revision is history.", revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
 		},
 		"Done": {
-			reason: "Then all are of the latest revision.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2",
+			reason: "Then all children are of the update revision.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
 		},
 		"Third": {
-			reason: "A new change in the middle begins with the first again, and each other stays what it is.", image: "v3",
+			reason: "A new change in the middle starts with the first child again; the others keep their revision.", image: "v3",
 			revisions: []string{"v1: c", "v2: a b"}, children: "a=v2 b=v2 c=v1",
 			wantImages: "a=v3 b=v2 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v3: a", "v1: c =", "v2: b"},
 		},
 		"Rollback": {
-			reason: "The old template is the latest again, and what is of it needs nothing.", image: "v1",
+			reason: "The old template is the present one again, and its children need no update.", image: "v1",
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
 		},
 		"RollbackBroken": {
-			reason: "A child that the new template broke is no obstacle to the way back.", image: "v1", strategy: ready,
+			reason: "A child that the new template broke does not block a rollback.", image: "v1", strategy: ready,
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v1: a b c", "v2:"},
 		},
 		"RollbackMissing": {
-			reason: "One that was deleted for the new template comes back as the old one.", image: "v1",
+			reason: "A child that was deleted for the new template is created from the old one.", image: "v1",
 			revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: onLatest, wantRevisions: []string{"v1: a b c", "v2:"},
 			edit: answering(func(body map[string]any, call variant.Call) {
@@ -65,12 +65,12 @@ func orderCases() map[string]rolloutCase {
 			}),
 		},
 		"RollbackToHistory": {
-			reason: "A revision that was history is the latest again.", image: "v1",
+			reason: "A revision of the history can be the update revision again.", image: "v1",
 			revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v1 b=v2 c=v2", wantCondition: updating + "a", wantRevisions: []string{"v1: a", "v2: b c"},
 		},
-		"SettledMovesAtOnce": {
-			reason:    "What the latest revision would leave as it is goes to it, however many there are.",
+		"UnchangedUpdatedAtOnce": {
+			reason:    "Children that the update revision would leave unchanged are assigned to it, in any number.",
 			revisions: []string{"v1: a b c"}, children: "a=v2 b=v2 c=v1",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a b c", "v1:"},
 		},
@@ -81,15 +81,15 @@ func orderCases() map[string]rolloutCase {
 func healthCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"Missing": {
-			reason: "A moved child has to be there before the next goes.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "An updated child must exist before the next update.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"Deleting": {
-			reason: "One that is being deleted is not there.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1- b=v1 c=v1",
+			reason: "A child that is being deleted is unavailable.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1- b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"NotUpdated": {
-			reason: "A host that was killed between the revision and the child goes on there.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
+			reason: "A host that was killed between the writes of revision and child continues there.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is not updated yet", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckFails": {
@@ -97,105 +97,105 @@ func healthCases() map[string]rolloutCase {
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with status False in place of True", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckRecovers": {
-			reason: "When it passes again the rollout goes on.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "When it passes again the rollout continues.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"CheckAbsent": {
-			reason: "A condition that is not there does not pass.", strategy: `statusChecks: {conditions: [{type: Live}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v2 c=v1",
+			reason: "A missing condition does not pass.", strategy: `statusChecks: {conditions: [{type: Live}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v2 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for a, which has no condition Live yet, and for 1 more", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"CheckReason": {
-			reason: "A reason is checked where one is given.", strategy: `statusChecks: {conditions: [{type: Ready, reason: Other}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "A reason is checked if one is given.", strategy: `statusChecks: {conditions: [{type: Ready, reason: Other}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with reason Because in place of Other", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"CheckAnyStatus": {
-			reason: "Without status and reason the condition only has to be there.", strategy: `statusChecks: {conditions: [{type: Ready}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
+			reason: "Without status and reason the condition only has to exist.", strategy: `statusChecks: {conditions: [{type: Ready}]}`, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"ObservedGeneration": {
-			reason: "A child updated in place has to have seen the update.", method: "RollingInPlace", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
+			reason: "observedGeneration of a child updated in place must be current.", method: "RollingInPlace", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has status.observedGeneration 1 of 2", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"ObservedGenerationRecreated": {
-			reason: "One that is made anew has not to.", method: "RollingRecreate", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
+			reason: "That of a recreated child need not be.", method: "RollingRecreate", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2~ b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"OldMissing": {
-			reason: "A child that is lost while others wait comes back as its old revision.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1",
+			reason: "A child that is lost while others wait is created from its old revision.", strategy: ready, revisions: []string{"v1: b c", "v2: a"}, children: "a=v2! b=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which has condition Ready with status False in place of True, and for 1 more", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
-		"OldMissingFree": {
-			reason: "If nobody else is down, it comes back as the latest, before its turn.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1",
+		"OldMissingAvailable": {
+			reason: "If all others are available, it is created from the update revision, before its turn.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1",
 			wantImages: "a=v2 b=v1 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a c", "v1: b"},
 		},
 		"OldDeleting": {
-			reason: "An old one that goes is down too.", strategy: "paused: false", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2- b=v1- c=v1",
+			reason: "An old child that is being deleted is unavailable too.", strategy: "paused: false", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2- b=v1- c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is being deleted", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
-		"OldIll": {
-			reason: "A child that its old revision keeps down is mended first.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1 b=v1! c=v1",
+		"OldUnhealthy": {
+			reason: "An unhealthy child of an old revision is updated first.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1 b=v1! c=v1",
 			wantImages: "a=v1 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: b", "v1: a c"},
 		},
-		"AllOldIll": {
-			reason: "If it keeps all down, they are mended one at a time.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1! b=v1! c=v1!",
+		"AllOldUnhealthy": {
+			reason: "If all are unhealthy, they are updated one at a time.", strategy: ready, revisions: []string{"v1: a b c"}, children: "a=v1! b=v1! c=v1!",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
-		"OldIllHeldBack": {
-			reason: "Nobody waits for one that is ill and is not to be mended.", strategy: ready + ", partition: 1", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1!",
+		"OldUnhealthyHeld": {
+			reason: "No child waits for an unhealthy one that is held.", strategy: ready + ", partition: 1", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1!",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
-		"AllOnLatestIll": {
-			reason: "The condition is about revisions, so that a child that falls ill later does not change it.", strategy: ready, revisions: []string{"v2: a b c"}, children: "a=v2! b=v2",
+		"AllUpdatedUnhealthy": {
+			reason: "The condition is about revisions: a child that becomes unhealthy later does not change it.", strategy: ready, revisions: []string{"v2: a b c"}, children: "a=v2! b=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 	}
 }
 
-// changeCases are about children that come and go in the middle.
+// changeCases are about children that are added and removed during a rollout.
 func changeCases() map[string]rolloutCase {
 	return map[string]rolloutCase{
 		"Removed": {
-			reason: "A child that is not wanted any more is forgotten.", names: "a c", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "A child that is no longer desired is forgotten.", names: "a c", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 c=v2", wantCondition: updating + "c", wantRevisions: []string{"v2: a c", "v1:"},
 		},
 		"RemovedWaiting": {
-			reason: "The rollout does not wait for a child that is not wanted any more.", names: "b c", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "The rollout does not wait for a child that is no longer desired.", names: "b c", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: b", "v1: c"},
 		},
 		"Added": {
-			reason: "A new child is made as the latest, and the rollout waits for it.", names: "a b c d", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "A new child is created from the update revision, and the rollout waits for it.", names: "a b c d", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1 d=v2", wantCondition: waiting + "b waits for d, which is missing", wantRevisions: []string{"v2: a d", "v1: b c ="},
 		},
 		"AddedThere": {
-			reason: "And goes on when it is there.", names: "a b c d", revisions: []string{"v1: b c", "v2: a d"}, children: "a=v2 b=v1 c=v1 d=v2",
+			reason: "The rollout continues when it exists.", names: "a b c d", revisions: []string{"v1: b c", "v2: a d"}, children: "a=v2 b=v1 c=v1 d=v2",
 			wantImages: "a=v2 b=v2 c=v1 d=v2", wantCondition: updating + "b", wantRevisions: []string{"v2: a b d", "v1: c"},
 		},
 		"AllRemoved": {
 			reason: "A parent without children is up to date.", names: "a", revisions: []string{"v1: b c"}, children: "b=v1 c=v1",
 			wantImages: "a=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a", "v1:"},
 		},
-		"StaleClaims": {
-			reason: "Names of children that nobody wants are pruned.", revisions: []string{"v1: x y", "v2: a b c z"}, children: "a=v2 b=v2 c=v2",
+		"StaleChildren": {
+			reason: "Names of children that no revision wants are pruned.", revisions: []string{"v1: x y", "v2: a b c z"}, children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
 		},
-		"ClaimedTwice": {
-			reason: "The latest revision wins over others.", revisions: []string{"v1: a b c", "v2: a b"}, children: "a=v2 b=v1 c=v1",
+		"ListedTwice": {
+			reason: "The update revision takes precedence.", revisions: []string{"v1: a b c", "v2: a b"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for b, which is not updated yet", wantRevisions: []string{"v2: a b =", "v1: c"},
 		},
-		"ClaimedTwiceByOld": {
-			reason: "Of old ones the newer wins.", image: "v3", strategy: "paused: true", revisions: []string{"v1: a b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+		"ListedTwiceByOld": {
+			reason: "Of old revisions the newer one counts.", image: "v3", strategy: "paused: true", revisions: []string{"v1: a b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "a waits: the rolling update is paused", wantRevisions: []string{"v3:", "v1: b c", "v2: a ="},
 		},
-		"Unclaimed": {
-			reason: "Children that no revision names stay as they are until it is their turn.", children: "a=v1 b=v1 c=v1",
+		"Unlisted": {
+			reason: "Children that no revision lists stay unchanged until their turn.", children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v2", wantKeep: "b c", wantCondition: updating + "a", wantRevisions: []string{"v2: a"},
 		},
-		"UnclaimedSettled": {
-			reason: "Those that are as they should be are of the latest revision.", children: "a=v2 b=v2 c=v2",
+		"UnlistedUpToDate": {
+			reason: "Those that are up to date are of the update revision.", children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c"},
 		},
 		"OldDoesNotWant": {
-			reason:    "A child that its revision does not want any more stays as it is until it is its turn.",
+			reason:    "A child that its revision no longer wants stays unchanged until its turn.",
 			revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, call variant.Call) {
 				if imageOf(call) == "v1" {
@@ -205,7 +205,7 @@ func changeCases() map[string]rolloutCase {
 			wantImages: "a=v2 b=v1 c=v2", wantKeep: "c", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"ElsewhereChanged": {
-			reason:    "What is not at fieldPaths reaches all children at once, each in its revision.",
+			reason:    "A change outside of fieldPaths reaches all children at once, each in its revision.",
 			revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			edit: answering(func(body map[string]any, call variant.Call) {
 				for _, child := range body["children"].([]any) {
@@ -217,28 +217,28 @@ func changeCases() map[string]rolloutCase {
 	}
 }
 
-// paceCases are about maxUnavailable, partition, paused and the deadline.
+// limitCases are about maxUnavailable, partition, paused and the deadline.
 func limitCases() map[string]rolloutCase {
 	four := "a b c d"
 	return map[string]rolloutCase{
 		"Two": {
-			reason: "Two may be down at once.", strategy: "maxUnavailable: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "Two may be unavailable at once.", strategy: "maxUnavailable: 2", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"TwoOneDown": {
-			reason: "One that is down already counts.", strategy: "maxUnavailable: 2", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "One that is already unavailable counts.", strategy: "maxUnavailable: 2", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 		"TwoBothDown": {
-			reason: "With two down the third waits.", strategy: "maxUnavailable: 2", revisions: []string{"v1: c", "v2: a b"}, children: "c=v1",
+			reason: "With two unavailable the third waits.", strategy: "maxUnavailable: 2", revisions: []string{"v1: c", "v2: a b"}, children: "c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits for a, which is missing, and for 1 more", wantRevisions: []string{"v2: a b =", "v1: c ="},
 		},
 		"Many": {
-			reason: "Who is updated is told, but not without end.", names: four, strategy: "maxUnavailable: 100%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
+			reason: "The message names at most three updated children.", names: four, strategy: "maxUnavailable: 100%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
 			wantImages: "a=v2 b=v2 c=v2 d=v2", wantCondition: updating + "a, b, c and 1 more", wantRevisions: []string{"v2: a b c d", "v1:"},
 		},
 		"Half": {
-			reason: "A percentage is of the wanted children.", names: four, strategy: "maxUnavailable: 50%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
+			reason: "A percentage is of the desired children.", names: four, strategy: "maxUnavailable: 50%", revisions: []string{"v1: a b c d"}, children: "a=v1 b=v1 c=v1 d=v1",
 			wantImages: "a=v2 b=v2 c=v1 d=v1", wantCondition: updating + "a, b", wantRevisions: []string{"v2: a b", "v1: c d"},
 		},
 		"QuarterOfThree": {
@@ -254,48 +254,48 @@ func limitCases() map[string]rolloutCase {
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"PartitionMissing": {
-			reason: "One that is lost comes back as it was.", strategy: "partition: 3", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1",
+			reason: "A lost one is created from its old revision.", strategy: "partition: 3", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: waiting + "a waits: partition 3 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
 		},
 		"PartitionLarger": {
-			reason: "It may be larger than what there is.", strategy: "partition: 9", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "It may be larger than the number of children.", strategy: "partition: 9", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			wantImages: "a=v1 b=v1 c=v1", wantCondition: waiting + "a waits: partition 9 holds it back", wantRevisions: []string{"v2:", "v1: a b c ="},
 		},
 		"Paused": {
-			reason: "A paused rollout moves nobody.", strategy: "paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+			reason: "A paused rollout updates no child.", strategy: "paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"PausedDone": {
-			reason: "With nothing to move it makes no difference.", strategy: "paused: true", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
+			reason: "Without an update to start it makes no difference.", strategy: "paused: true", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"DeadlineAhead": {
-			reason: "Until the deadline the rollout waits, and asks to be looked at then.", strategy: "progressDeadlineSeconds: 100", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "Until the deadline the rollout waits, and requests a resync then.", strategy: "progressDeadlineSeconds: 100", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlineExceeded": {
-			reason: "After it the rollout is called stuck.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "After it the reason is ProgressDeadlineExceeded.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: deadlineExceeded + "b waits for a, which is missing: nothing has moved for 60 seconds or more", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
-		"DeadlineMoved": {
-			reason: "It counts from the last move.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
-			edit: func(w *env) {
-				w.revisions[1].SetAnnotations(map[string]string{updateStartedAt: formatTime(start.Add(-20 * time.Second))})
+		"DeadlineFromLastStart": {
+			reason: "It counts from the last start of an update.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			edit: func(e *env) {
+				e.revisions[1].SetAnnotations(map[string]string{updateStartedAt: formatTime(start.Add(-20 * time.Second))})
 			},
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 40, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"DeadlinePaused": {
-			reason: "A rollout that is held back on purpose is not stuck.", strategy: "progressDeadlineSeconds: 1, paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			reason: "A rollout that is held on purpose has no deadline.", strategy: "progressDeadlineSeconds: 1, paused: true", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits: the rolling update is paused", wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
-		"DeadlineGoesOn": {
-			reason: "A stuck rollout goes on when it can.", strategy: "progressDeadlineSeconds: 1", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
+		"DeadlineContinues": {
+			reason: "A stuck rollout continues when it can.", strategy: "progressDeadlineSeconds: 1", revisions: []string{"v1: b c", "v2: a"}, children: "a=v2 b=v1 c=v1",
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c"},
 		},
 	}
 }
 
-// answerCases are about what the hook says.
+// answerCases are about the answers of the hook.
 func answerCases() map[string]rolloutCase {
 	half := func(body map[string]any, call variant.Call) {
 		body["resyncAfterSeconds"] = 9.0
@@ -305,12 +305,12 @@ func answerCases() map[string]rolloutCase {
 	}
 	return map[string]rolloutCase{
 		"NoStatus": {
-			reason: "A hook need not give a status.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "A hook need not return a status.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit:       answering(func(body map[string]any, _ variant.Call) { delete(body, "status") }),
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"OwnUpdated": {
-			reason: "A condition Updated of the hook's own stays, and the rollout goes on.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "A condition Updated of the hook's own stays, and the rollout continues.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Updated", "status": "Unknown", "reason": "Mine", "message": "so"}}}
 			}),
@@ -324,28 +324,28 @@ func answerCases() map[string]rolloutCase {
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: updating + "a", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"StrangeConditions": {
-			reason: "Conditions that are no list are left to the hook.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "Conditions that are no list stay unchanged.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, _ variant.Call) {
 				body["status"] = map[string]any{"conditions": map[string]any{"good": true}}
 			}),
 			wantImages: "a=v2 b=v1 c=v1", wantRevisions: []string{"v2: a", "v1: b c"},
 		},
 		"LatestFails": {
-			reason: "Without the latest answer nothing is decided.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v2"), wantErr: "boom",
+			reason: "Without the answer for the update revision nothing is decided.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v2"), wantErr: "boom",
 		},
 		"OldFails": {
-			reason: "Without an old one neither, and the revision is named.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v1"), wantErr: "ControllerRevision sets.test.example-",
+			reason: "Nor without that for an old one, which the error names.", revisions: []string{"v1: b c", "v2: a"}, edit: failing("v1"), wantErr: "ControllerRevision sets.test.example-",
 		},
-		"HistoryNotAsked": {
-			reason: "A revision without children is not asked about.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2", edit: failing("v1"),
+		"HistoryNotCalled": {
+			reason: "The hook is not called for a revision without children.", revisions: []string{"v1:", "v2: a b c"}, children: "a=v2 b=v2 c=v2", edit: failing("v1"),
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c =", "v1: ="},
 		},
 		"SmallestResync": {
-			reason: "The soonest resync counts.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1", edit: answering(half),
+			reason: "The earliest resync counts.", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1", edit: answering(half),
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 2.5, wantRevisions: []string{"v2: a =", "v1: b c ="},
 		},
 		"OtherKinds": {
-			reason: "Kinds that are not rolled out follow the latest answer at once, where they stand.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
+			reason: "Kinds that are not rolled out follow the latest answer at once, in their places.", revisions: []string{"v1: a b c"}, children: "a=v1 b=v1 c=v1",
 			edit: answering(func(body map[string]any, call variant.Call) {
 				note := map[string]any{"apiVersion": "test.example/v1", "kind": "Note", "metadata": map[string]any{"name": "n", "namespace": "prod"}, "spec": map[string]any{"image": imageOf(call)}}
 				children := body["children"].([]any)
@@ -366,7 +366,7 @@ func recordCases() map[string]rolloutCase {
 			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c =", "v1: =", "v2: =", "v3: ="},
 		},
 		"HistoryLimited": {
-			reason: "As far as the limit goes, the newest.", image: "v9", revisions: history, children: steady, edit: limitHistory(2),
+			reason: "The newest ones are kept up to the limit.", image: "v9", revisions: history, children: steady, edit: limitHistory(2),
 			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c =", "v2: =", "v3: ="},
 		},
 		"HistoryNone": {
@@ -374,52 +374,52 @@ func recordCases() map[string]rolloutCase {
 			wantImages: steady, wantCondition: onLatest, wantRevisions: []string{"v9: a b c ="},
 		},
 		"HistoryHasChildren": {
-			reason: "Those that have children do not count.", image: "v9", strategy: "paused: true", revisions: []string{"v1: c", "v2:", "v9: a b"}, children: "a=v9 b=v9 c=v1", edit: limitHistory(0),
+			reason: "Revisions that have children do not count.", image: "v9", strategy: "paused: true", revisions: []string{"v1: c", "v2:", "v9: a b"}, children: "a=v9 b=v9 c=v1", edit: limitHistory(0),
 			wantImages: "a=v9 b=v9 c=v1", wantCondition: waiting + "c waits: the rolling update is paused", wantRevisions: []string{"v9: a b =", "v1: c ="},
 		},
 		"OrderOfNames": {
 			reason: "Names in another order, or with the parent's namespace, are the same.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			edit: func(w *env) {
-				names := w.revisions[0].Object["children"].([]any)[0].(map[string]any)["names"].([]any)
+			edit: func(e *env) {
+				names := e.revisions[0].Object["children"].([]any)[0].(map[string]any)["names"].([]any)
 				names[0], names[2] = names[2], names[0]
-				if namespace := w.parent.GetNamespace(); namespace != "" {
+				if namespace := e.parent.GetNamespace(); namespace != "" {
 					names[1] = namespace + "/" + names[1].(string)
 				}
 			},
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: c b a ="},
 		},
 		"OtherNumbers": {
-			reason: "A patch that differs in how it is written only is the same.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
-			edit: func(w *env) {
-				w.revisions[0].Object["parentPatch"] = map[string]any{"spec": map[string]any{"template": map[string]any{"image": "v2", "none": nil}}}
+			reason: "A patch that differs only in its form is the same.", revisions: []string{"v2: a b c"}, children: "a=v2 b=v2 c=v2",
+			edit: func(e *env) {
+				e.revisions[0].Object["parentPatch"] = map[string]any{"spec": map[string]any{"template": map[string]any{"image": "v2", "none": nil}}}
 			},
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c ="},
 		},
 		"KindNoLongerRolling": {
-			reason: "Claims on kinds that are not rolled out are dropped.", revisions: []string{"v1: a b c", "v2:"}, children: "a=v1 b=v1 c=v1",
-			edit: func(w *env) {
-				rolled := w.config.Spec.ChildResources
+			reason: "Children of kinds that are not rolled out are removed.", revisions: []string{"v1: a b c", "v2:"}, children: "a=v1 b=v1 c=v1",
+			edit: func(e *env) {
+				rolled := e.config.Spec.ChildResources
 				rolled[0].UpdateStrategy, rolled[1].UpdateStrategy = rolled[1].UpdateStrategy, rolled[0].UpdateStrategy
 			},
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: =", "v1:"},
 		},
 		"OtherVersions": {
-			reason: "Revisions without our label, such as metacontroller's, get it when something else is to be written.", revisions: []string{"v1: b c", "v2: a", "v0:"}, children: "a=v2 b=v1 c=v1",
-			edit: func(w *env) {
-				for _, r := range w.revisions {
+			reason: "Revisions without our label, such as metacontroller's, get it with the next write.", revisions: []string{"v1: b c", "v2: a", "v0:"}, children: "a=v2 b=v1 c=v1",
+			edit: func(e *env) {
+				for _, r := range e.revisions {
 					unlabel(r)
 				}
 			},
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c", "v0: ="},
 		},
 		"BadPatch": {
-			reason: "A revision that can't be read is named.", revisions: []string{"v1: a b c"},
-			edit: func(w *env) { w.revisions[0].Object["parentPatch"] = "x" }, wantErr: "parentPatch is no object",
+			reason: "The error names a revision that can't be read.", revisions: []string{"v1: a b c"},
+			edit: func(e *env) { e.revisions[0].Object["parentPatch"] = "x" }, wantErr: "parentPatch is no object",
 		},
 		"ServerSideApply": {
-			reason: "Who compares is up to the way of writing.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
-			edit: func(w *env) {
-				w.upToDate = func(observed, desired *unstructured.Unstructured) (bool, error) { return true, nil }
+			reason: "The apply strategy does the comparison.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
+			edit: func(e *env) {
+				e.upToDate = func(observed, desired *unstructured.Unstructured) (bool, error) { return true, nil }
 			},
 			wantImages: "a=v2 b=v2 c=v2", wantCondition: onLatest, wantRevisions: []string{"v2: a b c", "v1:"},
 		},

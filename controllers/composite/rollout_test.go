@@ -18,8 +18,7 @@ import (
 
 const ready = `statusChecks: {conditions: [{type: Ready, status: "True"}]}`
 
-// rolloutCase is one pass over a parent at image v2 with the items a, b and c,
-// where nothing else is said.
+// rolloutCase is one reconcile of a parent, by default at image v2 with the items a, b and c.
 type rolloutCase struct {
 	reason string
 	// strategy is added to the method, as YAML. method narrows the case to one.
@@ -27,10 +26,10 @@ type rolloutCase struct {
 	names, image     string
 	// revisions are stored, as "v1: a b", a minute apart, the last a minute old.
 	revisions []string
-	// children are observed, as "a=v1 b=v1": well, but for "a=v1!" which is not
-	// ready, "a=v1-" which is being deleted and "a=v1~" whose status is old.
+	// children are observed, as "a=v1 b=v1". They are ready, except for "a=v1!" which is
+	// not, "a=v1-" which is being deleted and "a=v1~" whose status is old.
 	children string
-	edit     func(w *env)
+	edit     func(e *env)
 
 	// wantRevisions end in "=" if they are the observed objects themselves.
 	wantRevisions             []string
@@ -40,7 +39,7 @@ type rolloutCase struct {
 	wantErr                   string
 }
 
-// TestRollout makes one pass in all combinations of scopes and methods.
+// TestRollout makes one reconcile in all combinations of scopes and methods.
 func TestRollout(t *testing.T) {
 	cases := rolloutCases()
 	if len(cases) < 45 {
@@ -59,12 +58,12 @@ func TestRollout(t *testing.T) {
 }
 
 func (c rolloutCase) run(t *testing.T, s scope, method string) {
-	w := c.env(t, s, method)
-	o := w.observed()
-	before := w.observed()
-	d, err := w.desired(o)
+	e := c.env(t, s, method)
+	o := e.observed()
+	before := e.observed()
+	d, err := e.desired(o)
 	if diff := cmp.Diff(before, o, cmpopts.IgnoreFields(o, "UpToDate")); diff != "" {
-		t.Errorf("what was observed was changed:\n%s", diff)
+		t.Errorf("the observed state was changed:\n%s", diff)
 	}
 	if c.wantErr != "" {
 		if err == nil || !strings.Contains(err.Error(), c.wantErr) {
@@ -95,30 +94,30 @@ func (c rolloutCase) env(t *testing.T, s scope, method string) *env {
 	if c.strategy != "" {
 		strategy = "{method: " + method + ", " + c.strategy + "}"
 	}
-	w := newEnv(t, s, strategy, strings.Fields(names)...)
+	e := newEnv(t, s, strategy, strings.Fields(names)...)
 	for i, line := range c.revisions {
-		w.storeRevision(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
+		e.storeRevision(t, s, line, time.Duration(len(c.revisions)-i)*time.Minute)
 	}
 	for _, word := range strings.Fields(c.children) {
-		w.addChild(t, s, word)
+		e.addChild(t, s, word)
 	}
-	w.setImage("v2")
+	e.setImage("v2")
 	if c.image != "" {
-		w.setImage(c.image)
+		e.setImage(c.image)
 	}
 	if c.edit != nil {
-		c.edit(w)
+		c.edit(e)
 	}
-	return w
+	return e
 }
 
-// store adds a ControllerRevision, as "v1: a b".
-func (w *env) storeRevision(t *testing.T, s scope, line string, age time.Duration) {
+// storeRevision adds a ControllerRevision, as "v1: a b".
+func (e *env) storeRevision(t *testing.T, s scope, line string, age time.Duration) {
 	t.Helper()
 	image, ids, _ := strings.Cut(line, ":")
-	w.setImage(image)
-	v := New(w.config)
-	h, err := v.history(variant.Observed{Parent: w.parent})
+	e.setImage(image)
+	v := New(e.config)
+	h, err := v.history(variant.Observed{Parent: e.parent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,13 +125,13 @@ func (w *env) storeRevision(t *testing.T, s scope, line string, age time.Duratio
 	for _, name := range strings.Fields(ids) {
 		held = append(held, idOf(item(s, name), s.parent))
 	}
-	record, err := v.newRevisionObject(w.parent, h.updateRevision, held)
+	record, err := v.newRevisionObject(e.parent, h.updateRevision, held)
 	if err != nil {
 		t.Fatal(err)
 	}
 	record.SetCreationTimestamp(metav1.NewTime(start.Add(-age)))
-	w.revisions = w.put(w.revisions, record)
-	w.revisions[len(w.revisions)-1].SetCreationTimestamp(metav1.NewTime(start.Add(-age)))
+	e.revisions = e.put(e.revisions, record)
+	e.revisions[len(e.revisions)-1].SetCreationTimestamp(metav1.NewTime(start.Add(-age)))
 }
 
 func item(s scope, name string) *unstructured.Unstructured {
@@ -145,17 +144,17 @@ func item(s scope, name string) *unstructured.Unstructured {
 	return object
 }
 
-// add adds a child as the host has made it, as "a=v1".
-func (w *env) addChild(t *testing.T, s scope, word string) {
+// addChild adds a child as the host has created it, as "a=v1".
+func (e *env) addChild(t *testing.T, s scope, word string) {
 	t.Helper()
 	name, image, _ := strings.Cut(word, "=")
 	image, mark := image[:2], image[2:]
-	w.setImage(image)
-	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(w.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
-	v := New(w.config)
-	child := v.withUIDLabel(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, w.parent)
-	w.perform(w.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])
-	made := w.children[len(w.children)-1]
+	e.setImage(image)
+	body := itemsHook(variant.Call{Request: map[string]any{"parent": withValue(e.parent.Object, []string{"spec", "names"}, []any{name})}}, s)
+	v := New(e.config)
+	child := v.withUIDLabel(&unstructured.Unstructured{Object: body["children"].([]any)[0].(map[string]any)}, e.parent)
+	e.perform(e.changes(t, variant.Observed{}, variant.Desired{Children: []*unstructured.Unstructured{child}})[0])
+	made := e.children[len(e.children)-1]
 	setReady(made, "True")
 	switch mark {
 	case "!":
@@ -167,8 +166,8 @@ func (w *env) addChild(t *testing.T, s scope, word string) {
 	}
 }
 
-// anywhere leaves out kinds and namespaces, which differ between scopes, and the
-// hash of a revision's name.
+// withoutScope removes kinds and namespaces, which differ between scopes, and the hash of a
+// revision's name.
 func withoutScope(message string) string {
 	message, _, _ = strings.Cut(strings.NewReplacer("Item prod/", "", "Node ", "").Replace(message), " sets.test.example-")
 	return message
@@ -183,7 +182,7 @@ func describeKeep(d variant.Desired) string {
 	return strings.Join(names, " ")
 }
 
-// marked are the desired revisions; those that stay as they are end in "=".
+// describeDesiredRevisions returns the desired revisions. Unchanged ones end in "=".
 func describeDesiredRevisions(o variant.Observed, d variant.Desired) []string {
 	lines := describeRevisions(d.Revisions)
 	for i, r := range d.Revisions {
@@ -194,10 +193,10 @@ func describeDesiredRevisions(o variant.Observed, d variant.Desired) []string {
 	return lines
 }
 
-func failing(image string) func(w *env) {
-	return func(w *env) {
-		answer := w.answer
-		w.answer = func(call variant.Call) (any, error) {
+func failing(image string) func(e *env) {
+	return func(e *env) {
+		answer := e.answer
+		e.answer = func(call variant.Call) (any, error) {
 			if valueAt(call.Request["parent"].(map[string]any), []string{"spec", "template", "image"}) == image {
 				return nil, errors.New("boom")
 			}
@@ -206,10 +205,10 @@ func failing(image string) func(w *env) {
 	}
 }
 
-func answering(change func(body map[string]any, call variant.Call)) func(w *env) {
-	return func(w *env) {
-		answer := w.answer
-		w.answer = func(call variant.Call) (any, error) {
+func answering(change func(body map[string]any, call variant.Call)) func(e *env) {
+	return func(e *env) {
+		answer := e.answer
+		e.answer = func(call variant.Call) (any, error) {
 			body, err := answer(call)
 			change(body.(map[string]any), call)
 			return body, err
@@ -217,8 +216,8 @@ func answering(change func(body map[string]any, call variant.Call)) func(w *env)
 	}
 }
 
-func limitHistory(n int32) func(w *env) {
-	return func(w *env) { w.config.Spec.RevisionHistoryLimit = &n }
+func limitHistory(n int32) func(e *env) {
+	return func(e *env) { e.config.Spec.RevisionHistoryLimit = &n }
 }
 
 const (
@@ -233,7 +232,7 @@ func rolloutCases() map[string]rolloutCase {
 	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases()} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {
-				panic(fmt.Sprintf("%s is there twice", name))
+				panic(fmt.Sprintf("%s is defined twice", name))
 			}
 			all[name] = c
 		}

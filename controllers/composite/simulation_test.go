@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 )
 
-// TestRolloutSimulation rolls out again and again, in every combination of scopes
-// and methods, with a host that is killed after any number of writes of each pass.
+// TestRolloutSimulation makes many rollouts, in every combination of scopes and methods, with a
+// host that is killed after any number of writes of each reconcile.
 func TestRolloutSimulation(t *testing.T) {
 	scopes := map[string]scope{"namespaced/namespaced": bothInNamespace, "cluster/namespaced": childInOne, "cluster/cluster": bothInNone}
 	limits := map[string]int{"": 1, ", maxUnavailable: 2": 2, ", maxUnavailable: 50%": 3}
@@ -28,62 +28,61 @@ func TestRolloutSimulation(t *testing.T) {
 	}
 }
 
-// simulate turns the parent a few times in the middle of its rollouts and then
-// waits for the end.
-func simulate(t *testing.T, w *env, most int, seed uint64) {
+// simulate changes the parent a few times during its rollouts and then waits for the end.
+func simulate(t *testing.T, e *env, most int, seed uint64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
-	for w.reconcile(t) > 0 {
-		w.becomeReady()
+	for e.reconcile(t) > 0 {
+		e.becomeReady()
 	}
 	for _, image := range []string{"v2", "v3", "v2", "v1", "v4"} {
-		w.setImage(image)
+		e.setImage(image)
 		for range random.IntN(30) {
-			step(t, w, random, most)
+			step(t, e, random, most)
 		}
 	}
 	for range 400 {
-		step(t, w, random, most)
+		step(t, e, random, most)
 	}
-	expectFinished(t, w)
+	expectFinished(t, e)
 }
 
-// step is a pass that is cut short, or something that others do.
-func step(t *testing.T, w *env, random *rand.Rand, most int) {
+// step is an interrupted reconcile, or a change by others.
+func step(t *testing.T, e *env, random *rand.Rand, most int) {
 	t.Helper()
 	if random.IntN(2) == 0 {
-		child := w.children[random.IntN(len(w.children))]
+		child := e.children[random.IntN(len(e.children))]
 		if child.GetDeletionTimestamp() != nil {
-			w.children = remove(w.children, child)
+			e.children = remove(e.children, child)
 		} else {
 			setReady(child, "True")
 		}
 		return
 	}
-	o := w.observed()
-	d, err := w.desired(o)
+	o := e.observed()
+	d, err := e.desired(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, rest := w.writes(t, o, d)
+	records, rest := e.writes(t, o, d)
 	random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 	writes := append(records, rest...)
 	for _, write := range writes[:random.IntN(len(writes)+1)] {
 		write()
 	}
-	if down := unavailableChildren(w); len(down) > most {
-		t.Fatalf("%s are down at once, and %d may be: %s %q", down, most, images(w.children), describeRevisions(w.revisions))
+	if unavailable := unavailableChildren(e); len(unavailable) > most {
+		t.Fatalf("%s are unavailable at once, and %d may be: %s %q", unavailable, most, images(e.children), describeRevisions(e.revisions))
 	}
 }
 
-// downs are the children that are missing, going or not well.
-func unavailableChildren(w *env) []string {
+// unavailableChildren returns the children that are missing, being deleted or not ready.
+func unavailableChildren(e *env) []string {
 	var down []string
-	for _, name := range valueAt(w.parent.Object, []string{"spec", "names"}).([]any) {
+	for _, name := range valueAt(e.parent.Object, []string{"spec", "names"}).([]any) {
 		well := false
-		for _, child := range w.children {
+		for _, child := range e.children {
 			if child.GetName() == name {
-				ready := failedCheck(w.config.Spec.ChildResources[0].UpdateStrategy.StatusChecks.Conditions, child) == ""
+				ready := failedCheck(e.config.Spec.ChildResources[0].UpdateStrategy.StatusChecks.Conditions, child) == ""
 				well = ready && child.GetDeletionTimestamp() == nil && observedGeneration(child) == child.GetGeneration()
 			}
 		}
@@ -94,68 +93,68 @@ func unavailableChildren(w *env) []string {
 	return down
 }
 
-// finish makes sure that the rollout is over and that nothing is left to write.
-func expectFinished(t *testing.T, w *env) {
+// expectFinished checks that the rollout is complete and that nothing is left to write.
+func expectFinished(t *testing.T, e *env) {
 	t.Helper()
 	for range 3 {
-		w.becomeReady()
-		w.reconcile(t)
+		e.becomeReady()
+		e.reconcile(t)
 	}
-	if n := w.reconcile(t); n != 0 {
-		t.Errorf("a pass after the end writes %d times", n)
+	if n := e.reconcile(t); n != 0 {
+		t.Errorf("a reconcile after the end writes %d times", n)
 	}
-	image := valueAt(w.parent.Object, []string{"spec", "template", "image"})
-	for _, child := range w.children {
+	image := valueAt(e.parent.Object, []string{"spec", "template", "image"})
+	for _, child := range e.children {
 		if got := valueAt(child.Object, []string{"spec", "image"}); got != image {
 			t.Errorf("%s is at %v, want %v", apply.KeyOf(child), got, image)
 		}
 	}
-	if got := describeCondition(w.parent.Object["status"].(map[string]any)); !strings.HasPrefix(got, "True OnLatestRevision") {
+	if got := describeCondition(e.parent.Object["status"].(map[string]any)); !strings.HasPrefix(got, "True OnLatestRevision") {
 		t.Errorf("in the end the condition is %q", got)
 	}
 }
 
 // TestPausedSimulation scales a paused rollout up and down at random, with a host that is
-// killed after any number of writes: while one child stays that is of the old revision, no
-// other is of the new one.
+// killed after any number of writes: while one child of the old revision stays, no other is
+// of the new one.
 func TestPausedSimulation(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	for seed := range uint64(50) {
-		w := newEnv(t, bothInNamespace, "{method: RollingRecreate, paused: true}", names[:3]...)
+		e := newEnv(t, bothInNamespace, "{method: RollingRecreate, paused: true}", names[:3]...)
 		random := rand.New(rand.NewPCG(seed, 2))
-		for w.reconcile(t) > 0 {
-			w.becomeReady()
+		for e.reconcile(t) > 0 {
+			e.becomeReady()
 		}
-		w.setImage("v2")
+		e.setImage("v2")
 		for range 60 {
 			if random.IntN(4) == 0 {
 				others := names[1:]
 				random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-				w.setNames(names[:1+random.IntN(len(names))]...)
+				e.setNames(names[:1+random.IntN(len(names))]...)
 			}
-			o := w.observed()
-			d, err := w.desired(o)
+			o := e.observed()
+			d, err := e.desired(o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			records, rest := w.writes(t, o, d)
+			records, rest := e.writes(t, o, d)
 			random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 			writes := append(records, rest...)
 			for _, write := range writes[:random.IntN(len(writes)+1)] {
 				write()
 			}
 			if random.IntN(2) == 0 {
-				w.becomeReady()
+				e.becomeReady()
 			}
-			if got := images(w.children); strings.Contains(got, "v2") {
-				t.Fatalf("seed %d: while paused, the children are %s: %q", seed, got, describeRevisions(w.revisions))
+			if got := images(e.children); strings.Contains(got, "v2") {
+				t.Fatalf("seed %d: while paused, the children are %s: %q", seed, got, describeRevisions(e.revisions))
 			}
 		}
-		w.config.Spec.ChildResources[0].UpdateStrategy.Paused = nil
+		e.config.Spec.ChildResources[0].UpdateStrategy.Paused = nil
 		for range 40 {
-			w.reconcile(t)
-			w.becomeReady()
+			e.reconcile(t)
+			e.becomeReady()
 		}
-		expectFinished(t, w)
+		expectFinished(t, e)
 	}
 }

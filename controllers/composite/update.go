@@ -34,7 +34,9 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 // readResponses reads the whole answer for the update revision and only the children of the
 // others, by revision. The earliest resync of any answer counts, and the parent is finalized
 // if all of them say so.
-func (v *Variant) readResponses(observed variant.Observed, h *history, answers []variant.Answer) (variant.Desired, map[*revision][]*unstructured.Unstructured, error) {
+func (v *Variant) readResponses(
+	observed variant.Observed, h *history, answers []variant.Answer,
+) (variant.Desired, map[*revision][]*unstructured.Unstructured, error) {
 	desired, err := v.readResponse(answers[0], observed, v.finishFor(observed.Parent))
 	if err != nil {
 		return desired, nil, err
@@ -43,7 +45,8 @@ func (v *Variant) readResponses(observed variant.Observed, h *history, answers [
 	for i, r := range h.live()[1:] {
 		old, err := v.readResponse(answers[i+1], observed, v.finishForOld(observed.Parent))
 		if err != nil {
-			return desired, nil, fmt.Errorf("ControllerRevision %s: %w (this is about the earlier state of the parent that some children are of: if that can't be mended, delete the ControllerRevision, and they stay as they are until it is their turn)", r.name, err)
+			return desired, nil, fmt.Errorf("ControllerRevision %s: %w (this is about the earlier state of the parent that some children are of: "+
+				"if that can't be mended, delete the ControllerRevision, and they stay as they are until it is their turn)", r.name, err)
 		}
 		wanted[r] = old.Children
 		desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, old.ResyncAfterSeconds)

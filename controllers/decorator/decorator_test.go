@@ -59,7 +59,7 @@ func TestCalls(t *testing.T) {
 			want: `{hook: sync, finalizing: false, attachments: {Service.v1: [prod/db-0], ClusterRole.rbac.authorization.k8s.io/v1: []}, related: {Namespace.v1: [prod], Service.v1: [prod/db-0]}}`,
 		},
 		"Finalizing": {
-			reason: "The finalize hook is asked in place of sync, in its own version.", hooks: `{sync: {version: v1}, finalize: {version: v2}}`, target: namespacedTarget, finalizing: true,
+			reason: "The finalize hook is called in place of sync, in its own version.", hooks: `{sync: {version: v1}, finalize: {version: v2}}`, target: namespacedTarget, finalizing: true,
 			want: `{hook: finalize, finalizing: true, attachments: {Service.v1: [prod/db-0], ClusterRole.rbac.authorization.k8s.io/v1: []}, related: {Namespace.v1: [prod], Service.v1: [prod/db-0]}}`,
 		},
 		"LiveWithFinalize": {

@@ -142,7 +142,7 @@ func TestDesired(t *testing.T) {
 			answer: `{attachments: [], annotations: null, labels: {}}`, want: `{}`,
 		},
 		"LabelNumber": {
-			reason: "A number is told where it stands, and what to do.",
+			reason: "The error of a number has its place and the remedy.",
 			answer: `{attachments: [], labels: {a: x, b: 1}}`, err: `labels["b"]: must be a string, or null to remove it: put numbers and booleans in quotes`,
 		},
 		"LabelBoolean": {
@@ -230,7 +230,7 @@ func TestDesiredWithoutResponse(t *testing.T) {
 		err           error
 	}{
 		"NotAsked": {"With a finalize hook alone a living object keeps what it has.", `{finalize: {}}`, observed, nil, variant.Desired{Keep: map[apply.Key]bool{apply.KeyOf(child): true}}, nil},
-		"Failed":   {"A hook that failed is the failure of the pass.", `{sync: {}}`, observed, []variant.Answer{{Err: errBoom}}, variant.Desired{}, errBoom},
+		"Failed":   {"A failed hook fails the reconcile.", `{sync: {}}`, observed, []variant.Answer{{Err: errBoom}}, variant.Desired{}, errBoom},
 		"Finalized": {
 			"The finalize hook's answer is read by its own rules.", `{sync: {version: v2}, finalize: {webhook: {responseUnMarshallMode: loose}}}`,
 			finalizing, []variant.Answer{{Body: map[string]any{"finalized": true, "other": int64(1)}}}, variant.Desired{Children: []*unstructured.Unstructured{}, Finalized: true}, nil,

@@ -78,8 +78,8 @@ func (r *Reconciler) releaseAbandoned(ctx context.Context) {
 			break
 		}
 	}
-	a.log.Info("finalizers of definitions that are gone have been looked for", "resources", all-len(left)-len(forbidden), "takenOff", a.removed,
-		"forbidden", forbidden)
+	a.log.Info("finalizers of definitions that are gone have been looked for",
+		"resources", all-len(left)-len(forbidden), "takenOff", a.removed, "forbidden", forbidden)
 }
 
 // search searches resources. It returns those that failed and the names of those that are

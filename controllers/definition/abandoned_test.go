@@ -20,7 +20,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// objects is an API server that knows names and finalizers, by resource.
+// objects is a fake API server with names and finalizers, by resource.
 type objects struct {
 	metadata.Getter
 	resource string
@@ -42,7 +42,7 @@ func (o objects) List(context.Context, metav1.ListOptions) (*metav1.PartialObjec
 	return &metav1.PartialObjectMetadataList{Items: slices.Clone(o.stored[o.resource])}, nil
 }
 
-// Patch takes all finalizers of ours off, as the objects of these tests have one at the most.
+// Patch removes all finalizers, as the objects of these tests have one at most.
 func (o objects) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
 	for i := range o.stored[o.resource] {
 		if object := &o.stored[o.resource][i]; object.Name == name {
@@ -56,7 +56,7 @@ func named(name string, finalizers ...string) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers}}
 }
 
-// TestAbandonedFinalizers checks which finalizers are taken off, and that doubt leaves them.
+// TestAbandonedFinalizers checks which finalizers are removed, and that they stay in doubt.
 func TestAbandonedFinalizers(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	gone, here := v1alpha1.FinalizerOf(v1alpha1.CompositeControllerKind, "gone"), v1alpha1.FinalizerOf(v1alpha1.CompositeControllerKind, "here")
@@ -71,10 +71,10 @@ func TestAbandonedFinalizers(t *testing.T) {
 		forbidden []string
 	}{
 		"All":        {reason: "definitions that exist keep theirs", off: []string{"gone", "map"}},
-		"Unserved":   {reason: "a kind that is not served says nothing of its definitions", unserved: "compositecontrollers", left: []string{"things"}},
-		"Vanished":   {reason: "nor does one that can't be found", errs: map[string]error{"compositecontrollers": apierrors.NewNotFound(schema.GroupResource{}, "")}, left: []string{"things"}},
-		"Unreadable": {reason: "nor one that can't be listed", errs: map[string]error{"mapcontrollers": errors.New("boom")}, left: []string{"things"}},
-		"Forbidden":  {reason: "what may not be looked through is told, and not tried again", errs: map[string]error{"things": refused}, forbidden: []string{"things.example.com"}},
+		"Unserved":   {reason: "a kind that is not served has unknown definitions", unserved: "compositecontrollers", left: []string{"things"}},
+		"Vanished":   {reason: "so has one that can't be found", errs: map[string]error{"compositecontrollers": apierrors.NewNotFound(schema.GroupResource{}, "")}, left: []string{"things"}},
+		"Unreadable": {reason: "and one that can't be listed", errs: map[string]error{"mapcontrollers": errors.New("boom")}, left: []string{"things"}},
+		"Forbidden":  {reason: "a forbidden resource is reported and not tried again", errs: map[string]error{"things": refused}, forbidden: []string{"things.example.com"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ func TestArchiveNamespace(t *testing.T) {
 		sources []scripts.Source
 		want    string
 	}{
-		"None":    {reason: "what is in the definition belongs to no namespace", want: "own"},
-		"One":     {reason: "the history of a text is beside it", sources: []scripts.Source{in("a")}, want: "a"},
+		"None":    {reason: "inline scripts belong to no namespace", want: "own"},
+		"One":     {reason: "the archive of a text is in its namespace", sources: []scripts.Source{in("a")}, want: "a"},
 		"Same":    {reason: "so is that of two texts of one namespace", sources: []scripts.Source{in("a"), in("a")}, want: "a"},
 		"Several": {reason: "text of one namespace is not copied into another", sources: []scripts.Source{in("a"), in("b")}, want: "own"},
 		"Mixed":   {reason: "nor is that of a directory", sources: []scripts.Source{in("a"), directory}, want: "own"},

@@ -15,22 +15,22 @@ import (
 	"github.com/libretto-k8s/libretto/engines/failover"
 )
 
-// saying is a program that answers what it is, or fails if it says "limit".
-type saying struct {
+// stubProgram is a program that answers itself, or fails if it is "limit".
+type stubProgram struct {
 	engines.ProgramBase
 	text string
 }
 
-func says(text string) saying { return saying{text: text} }
+func newStub(text string) stubProgram { return stubProgram{text: text} }
 
-func (s saying) Run(context.Context, engines.Call) (engines.Response, error) {
+func (s stubProgram) Run(context.Context, engines.Call) (engines.Response, error) {
 	if s.text == "limit" {
 		return engines.Response{}, &engines.Error{Kind: engines.Exhausted, Message: "over a limit"}
 	}
 	return engines.Response{Body: s.text}, nil
 }
 
-// TestTwoBackends shows which of the two answers, and how long it may take.
+// TestTwoBackends checks which of the two answers, and the timeout.
 func TestTwoBackends(t *testing.T) {
 	const script, webhook = v1alpha1.ScriptBackend, v1alpha1.WebhookBackend
 	cases := map[string]struct {
@@ -40,31 +40,31 @@ func TestTwoBackends(t *testing.T) {
 		want             string // "" means that the hook can't be called
 		timeout          time.Duration
 	}{
-		"fallback":                    {"the script serves", webhook, "", says("script"), "script", 12 * time.Second},
+		"fallback":                    {"the script serves", webhook, "", newStub("script"), "script", 12 * time.Second},
 		"fallback, not loaded":        {"the webhook serves until it has", webhook, "", nil, "webhook", 12 * time.Second},
-		"fallback, over a limit":      {"the webhook answers that call", webhook, "", says("limit"), "webhook", 12 * time.Second},
-		"script in the shadow":        {"the webhook serves", "", script, says("script"), "webhook", 10 * time.Second},
+		"fallback, over a limit":      {"the webhook answers that call", webhook, "", newStub("limit"), "webhook", 12 * time.Second},
+		"script in the shadow":        {"the webhook serves", "", script, newStub("script"), "webhook", 10 * time.Second},
 		"unloaded in the shadow":      {"the webhook needs no script", "", script, nil, "webhook", 10 * time.Second},
-		"webhook in the shadow":       {"the script serves", "", webhook, says("script"), "script", 2 * time.Second},
-		"shadow, not loaded":          {"there is nobody to ask", "", webhook, nil, "", 2 * time.Second},
-		"both":                        {"the script serves", webhook, webhook, says("script"), "script", 12 * time.Second},
-		"both, not loaded":            {"the webhook steps in and is not asked twice", webhook, webhook, nil, "webhook", 12 * time.Second},
-		"both, script over a limit":   {"the webhook steps in and is not asked twice", webhook, webhook, says("limit"), "webhook", 12 * time.Second},
-		"shadow, script at its limit": {"the failure is the script's answer", "", webhook, says("limit"), "over a limit", 2 * time.Second},
+		"webhook in the shadow":       {"the script serves", "", webhook, newStub("script"), "script", 2 * time.Second},
+		"shadow, not loaded":          {"no program can be called", "", webhook, nil, "", 2 * time.Second},
+		"both":                        {"the script serves", webhook, webhook, newStub("script"), "script", 12 * time.Second},
+		"both, not loaded":            {"the webhook steps in and is not called twice", webhook, webhook, nil, "webhook", 12 * time.Second},
+		"both, script over a limit":   {"the webhook steps in and is not called twice", webhook, webhook, newStub("limit"), "webhook", 12 * time.Second},
+		"shadow, script at its limit": {"the failure is the script's answer", "", webhook, newStub("limit"), "over a limit", 2 * time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			hook := &v1alpha1.Hook{Script: &v1alpha1.Script{}, Webhook: &v1alpha1.Webhook{}, Fallback: c.fallback, Shadow: c.shadow}
-			h := &hooks{webhooks: map[string]engines.Program{"sync": says("webhook")}, failovers: failovers{
+			h := &hooks{webhooks: map[string]engines.Program{"sync": newStub("webhook")}, failovers: failovers{
 				definition: "d", combiner: failover.New(prometheus.NewRegistry(), logr.Discard()), hooks: map[string]*v1alpha1.Hook{"sync": hook},
 			}}
 			loaded := map[string]engines.Program{}
 			if c.script != nil {
 				loaded["sync"] = c.script
 			}
-			if got := said(h.byHook(loaded)["sync"]); got != c.want {
-				t.Errorf("says %q, want %q", got, c.want)
+			if got := outcomeOf(h.byHook(loaded)["sync"]); got != c.want {
+				t.Errorf("outcome %q, want %q", got, c.want)
 			}
 			if got := callTimeout(hook); got != c.timeout {
 				t.Errorf("may take %s, want %s", got, c.timeout)
@@ -73,7 +73,7 @@ func TestTwoBackends(t *testing.T) {
 	}
 }
 
-func said(program engines.Program) string {
+func outcomeOf(program engines.Program) string {
 	if program == nil {
 		return ""
 	}

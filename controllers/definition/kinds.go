@@ -82,7 +82,8 @@ func (r *Reconciler) syncCache(kind, resource string) {
 		cache = r.config.Environment.Pool.Open(found.GroupVersionResource)
 		r.kinds[kind] = cache
 		if !found.HasStatus {
-			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource", "kind", kind)
+			r.config.Environment.Log.Info("definitions of this kind have no status: their CustomResourceDefinition has no status subresource",
+				"kind", kind)
 		}
 		if err := cache.Watch(func(e informer.Event) { r.queue.Enqueue(keyOf(kind, e.Object())) }); err != nil {
 			r.config.Environment.Log.Error(err, "definitions are not followed", "kind", kind)

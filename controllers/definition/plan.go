@@ -191,7 +191,9 @@ type childRule[R any] interface {
 }
 
 // childRules resolves rules for children. The last rule for a resource counts.
-func childRules[R any, P childRule[R]](p Planner, field string, given []R, settings v1alpha1.DefinitionSettings) ([]variant.ChildRule, error) {
+func childRules[R any, P childRule[R]](
+	p Planner, field string, given []R, settings v1alpha1.DefinitionSettings,
+) ([]variant.ChildRule, error) {
 	var rules []variant.ChildRule
 	for i := range given {
 		rule := P(&given[i])

@@ -9,8 +9,8 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
-// TestPlanEqual sees to it that whatever discovery tells of a resource makes another plan, and with it an instance that
-// remembers nothing.
+// TestPlanEqual checks that a change of anything that discovery returns makes another plan, and
+// with it a new instance.
 func TestPlanEqual(t *testing.T) {
 	things := discovery.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
@@ -26,7 +26,7 @@ func TestPlanEqual(t *testing.T) {
 	}
 	base := plan(nil)
 	if !base.equal(plan(nil)) {
-		t.Error("the same is another")
+		t.Error("equal plans differ")
 	}
 	for what, edit := range map[string]func(*Plan, *discovery.Resource){
 		"UID":                func(p *Plan, _ *discovery.Resource) { p.uid = "b" },
@@ -37,7 +37,7 @@ func TestPlanEqual(t *testing.T) {
 		"custom resource":    func(_ *Plan, r *discovery.Resource) { r.Custom = true },
 	} {
 		if base.equal(plan(edit)) {
-			t.Errorf("another %s is the same plan", what)
+			t.Errorf("plans with another %s are equal", what)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-func TestHolds(t *testing.T) {
+func TestFinalizerOf(t *testing.T) {
 	hook := map[string]any{"webhook": map[string]any{"url": "http://hooks"}}
 	things := map[string]any{"apiVersion": "example.com/v1", "resource": "things"}
 	thingRule := v1alpha1.ResourceRule{APIVersion: "example.com/v1", Resource: "things"}
@@ -20,7 +20,7 @@ func TestHolds(t *testing.T) {
 		rules        []v1alpha1.ResourceRule
 	}{
 		"Composite": {
-			"Its parents may carry its finalizer.", v1alpha1.CompositeControllerKind,
+			"Its parents may have its finalizer.", v1alpha1.CompositeControllerKind,
 			map[string]any{"parentResource": things, "hooks": map[string]any{"finalize": hook}},
 			"metacontroller.io/compositecontroller-d", []v1alpha1.ResourceRule{thingRule},
 		},
@@ -34,12 +34,12 @@ func TestHolds(t *testing.T) {
 			map[string]any{"parentResource": things, "inputResources": []any{map[string]any{"apiVersion": "v1", "resource": "pods"}}, "hooks": map[string]any{"finalize": hook}},
 			"metacontroller.io/mapcontroller-d", []v1alpha1.ResourceRule{thingRule},
 		},
-		"Unhooked": {
+		"WithoutHook": {
 			"Without the hook there is nothing to look for.", v1alpha1.CompositeControllerKind,
 			map[string]any{"parentResource": things, "hooks": map[string]any{"sync": hook}}, "", nil,
 		},
 		"Unreadable": {
-			"What can't be read has never run.", v1alpha1.CompositeControllerKind,
+			"A definition that can't be decoded has never run.", v1alpha1.CompositeControllerKind,
 			map[string]any{"parentResource": "things", "hooks": map[string]any{"finalize": hook}}, "", nil,
 		},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// rester rests for as many questions as it is told to.
+// rester rests for the first left calls of Resting.
 type rester struct {
 	engines.Program
 	left int
@@ -28,17 +28,17 @@ func TestResting(t *testing.T) {
 		hook   *v1alpha1.Hook
 		want   string
 	}{
-		"Not":      {"A script that is called is not told of.", 0, nil, ""},
-		"Rests":    {"One that is not, is.", 9, nil, "sync hook: not called"},
-		"Ends":     {"Its rest may end at any moment, also while it is told of.", 1, nil, "sync hook: not called"},
+		"Not":      {"A script that is called is not reported.", 0, nil, ""},
+		"Rests":    {"One that is not called is reported.", 9, nil, "sync hook: not called"},
+		"Ends":     {"It may end at any moment, even during the report.", 1, nil, "sync hook: not called"},
 		"Fallback": {"A webhook that answers in its place keeps parents synced.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Fallback: v1alpha1.WebhookBackend}, ""},
-		"Shadow":   {"A script that is only compared keeps nobody waiting.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.ScriptBackend}, ""},
-		"Shadowed": {"One that serves does.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.WebhookBackend}, "sync hook: not called"},
+		"Shadow":   {"A script that is only compared delays no parent.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.ScriptBackend}, ""},
+		"Shadowed": {"A script that serves does.", 9, &v1alpha1.Hook{Script: script, Webhook: webhook, Shadow: v1alpha1.WebhookBackend}, "sync hook: not called"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			both := map[string]*v1alpha1.Hook{"sync": tc.hook}
-			if got := restingOf(map[string]engines.Program{"sync": &rester{left: tc.left}}, both); got != tc.want {
+			withWebhook := map[string]*v1alpha1.Hook{"sync": tc.hook}
+			if got := restingOf(map[string]engines.Program{"sync": &rester{left: tc.left}}, withWebhook); got != tc.want {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})

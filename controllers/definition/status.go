@@ -61,10 +61,12 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView
 }
 
 func acceptedCondition(refusal *Refusal) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted}
+	c.Message = "the spec is valid and its resources are served"
 	if refusal != nil {
-		return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: refusal.Reason, Message: refusal.Err.Error()}
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, refusal.Reason, refusal.Err.Error()
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: reasonAccepted, Message: "the spec is valid and its resources are served"}
+	return c
 }
 
 // scriptsCondition reports whether the newest scripts serve.
@@ -136,7 +138,8 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	case v.resting != "":
 		c.Reason, c.Message = reasonScriptResting, v.resting
 	case v.credentials != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonCredentialsNotReady, "parents are synced, and webhooks called with what was good last, if anything was\n"+v.credentials
+		c.Status, c.Reason = metav1.ConditionTrue, reasonCredentialsNotReady
+		c.Message = "parents are synced, and webhooks called with what was good last, if anything was\n" + v.credentials
 		if len(v.warnings) > 0 {
 			c.Message += "\n" + messagesOf(v.warnings)
 		}
@@ -151,7 +154,10 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 // sendEvents sends an event for each change since the last ones.
 func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
 	before := s.lastEvents
-	now := lastEvents{problems: v.problems.Message(), revision: v.revision, warnings: v.warnings, credentials: v.credentials, resting: v.resting, versions: before.versions}
+	now := lastEvents{
+		problems: v.problems.Message(), revision: v.revision, warnings: v.warnings,
+		credentials: v.credentials, resting: v.resting, versions: before.versions,
+	}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message
 	}

@@ -25,7 +25,7 @@ func TestScriptsCondition(t *testing.T) {
 		want   metav1.Condition
 	}{
 		"NotAccepted": {
-			reason: "Nothing is known of the scripts of a definition that is not accepted.",
+			reason: "The scripts of a definition that is not accepted are unknown.",
 			want:   metav1.Condition{Status: "Unknown", Reason: "NotAccepted", Message: "scripts are loaded once the definition is accepted"},
 		},
 		"None": {
@@ -34,44 +34,44 @@ func TestScriptsCondition(t *testing.T) {
 			want:   metav1.Condition{Status: "True", Reason: "NoScripts", Message: "no hook is a script"},
 		},
 		"Loading": {
-			reason: "Before the first answer nothing is wrong yet.",
+			reason: "Before they are read nothing is wrong yet.",
 			newest: withTree,
 			want:   metav1.Condition{Status: "Unknown", Reason: "Loading", Message: "the scripts are being read"},
 		},
 		"Loaded": {
-			reason: "The revision that serves is told.",
+			reason: "The revision that serves is reported.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc"},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves"},
 		},
 		"BrokenFromTheStart": {
-			reason: "The place of the mistake is told.",
+			reason: "The place of the mistake is reported.",
 			newest: withTree, state: scripts.State{Desired: "abc", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid", Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }"},
 		},
-		"ReadBack": {
-			reason: "What was read back at the start is told with where it was kept.",
+		"Restored": {
+			reason: "A restored revision is reported with its ControllerRevision.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", RestoredFrom: "ns/composite-c-abc", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
 				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nrevision abc goes on serving, from ControllerRevision ns/composite-c-abc"},
 		},
-		"NothingToReadBack": {
-			reason: "Why nothing serves is told too.",
+		"NothingToRestore": {
+			reason: "The reason why nothing serves is reported too.",
 			newest: withTree, state: scripts.State{Desired: "def", NotRestored: "no such revision is kept", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
 				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nnone serves in its place: no such revision is kept"},
 		},
 		"NotKept": {
-			reason: "What would be lost at a restart is told while it serves.",
+			reason: "A revision that a restart would lose is reported while it serves.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotArchived: "forbidden"},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves\nit would not outlive a restart of the host: forbidden"},
 		},
 		"Warnings": {
-			reason: "What may go wrong is told while it serves.",
+			reason: "Warnings are reported while it serves.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", Warnings: "ConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
 			want: metav1.Condition{Status: "True", Reason: "Loaded", Message: "revision abc serves, with warnings\nConfigMap ns/hooks: sync.jsonnet:1:1: can't import \"a\""},
 		},
 		"BrokenEdit": {
-			reason: "So is what goes on serving.",
+			reason: "So is the revision that keeps serving.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Problems: []scripts.Problem{problem}},
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid", Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nrevision abc goes on serving"},
 		},
@@ -100,15 +100,15 @@ func TestReadyCondition(t *testing.T) {
 		resting     string
 		want        string
 	}{
-		"Refused":         {"What is refused and never ran is not ready.", &runtimeState{}, refused, nil, "", "", "False NotAccepted"},
+		"Refused":         {"A refused definition that never ran is not ready.", &runtimeState{}, refused, nil, "", "", "False NotAccepted"},
 		"WaitsForScripts": {"Nothing runs before its scripts have loaded.", &runtimeState{next: starting}, nil, nil, "", "", "False ScriptsNotReady"},
-		"Starting":        {"Caches have to be filled.", &runtimeState{running: starting}, nil, nil, "", "", "False Starting"},
-		"Running":         {"All is well.", &runtimeState{running: synced}, nil, nil, "", "", "True Running"},
-		"NoStatus":        {"A missing status subresource keeps nothing from running.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
-		"LastGood":        {"Credentials that were good go on, and that there are no newer ones is told.", &runtimeState{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
+		"Starting":        {"Caches must be filled.", &runtimeState{running: starting}, nil, nil, "", "", "False Starting"},
+		"Running":         {"Everything works.", &runtimeState{running: synced}, nil, nil, "", "", "True Running"},
+		"NoStatus":        {"A missing status subresource does not prevent running.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusSubresource"},
+		"LastGood":        {"The last good credentials stay in use, and the problem with newer ones is reported.", &runtimeState{running: synced}, nil, nil, "no Secret", "", "True CredentialsNotReady"},
 		"Several":         {"The first of several is the reason.", &runtimeState{running: synced}, nil, []warning{{reasonNoStatusChecks, "no checks"}, {reasonNoStatusSubresource, "no status"}}, "", "", "True NoStatusChecks"},
-		"Resting":         {"A script that is not called syncs nothing.", &runtimeState{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
-		"EarlierRefused":  {"An earlier spec that goes on is told.", &runtimeState{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
+		"Resting":         {"A script that is not called syncs no parent.", &runtimeState{running: synced}, nil, nil, "", "sync hook: not called", "False ScriptResting"},
+		"EarlierRefused":  {"An earlier spec that keeps running is reported.", &runtimeState{running: synced}, refused, nil, "", "", "False EarlierSpecServes"},
 		"EarlierWaits":    {"So is one that waits to be replaced.", &runtimeState{running: synced, next: starting}, nil, nil, "", "", "False EarlierSpecServes"},
 	}
 	for name, tc := range cases {

@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// definitionWith is a definition with a status, unless that is nil.
+// definitionWith returns a definition with a status, unless that is nil.
 func definitionWith(t *testing.T, uid string, generation int64, status *v1alpha1.DefinitionStatus) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "d"}}}
@@ -38,7 +38,7 @@ func ready(status metav1.ConditionStatus, reason string) statusView {
 	}}
 }
 
-func TestSettled(t *testing.T) {
+func TestIsFinal(t *testing.T) {
 	broken := ready(metav1.ConditionFalse, "ScriptsNotReady")
 	broken.problems.Problems = []scripts.Problem{{}}
 	cases := map[string]struct {
@@ -47,9 +47,9 @@ func TestSettled(t *testing.T) {
 		refusal *Refusal
 		want    bool
 	}{
-		"Running":  {"what runs has started", ready(metav1.ConditionTrue, "Running"), nil, true},
-		"Starting": {"what is being listed will run soon", ready(metav1.ConditionFalse, "Starting"), nil, false},
-		"Loading":  {"so will what is being read", ready(metav1.ConditionFalse, "ScriptsNotReady"), nil, false},
+		"Running":  {"a running definition has started", ready(metav1.ConditionTrue, "Running"), nil, true},
+		"Starting": {"a definition whose objects are being listed will run soon", ready(metav1.ConditionFalse, "Starting"), nil, false},
+		"Loading":  {"so will one whose scripts are being read", ready(metav1.ConditionFalse, "ScriptsNotReady"), nil, false},
 		"Edited":   {"so will a new spec", ready(metav1.ConditionFalse, "EarlierSpecServes"), nil, false},
 		"Broken":   {"a script that does not load will not by itself", broken, nil, true},
 		"Refused":  {"nor will a spec that is refused", ready(metav1.ConditionFalse, "NotAccepted"), &Refusal{}, true},
@@ -61,28 +61,29 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestUntold goes through the life of a definition: nothing is written to it at once, and a start is one write.
-func TestUntold(t *testing.T) {
+// TestStatusDelay goes through the life of a definition: no status is written at once, and a
+// start costs one write.
+func TestStatusDelay(t *testing.T) {
 	start := time.Unix(1000, 0)
 	first, edited, other := definitionWith(t, "a", 1, nil), definitionWith(t, "a", 2, nil), definitionWith(t, "b", 1, nil)
 	s := &runtimeState{}
 	for _, step := range []struct {
-		what    string
-		object  *unstructured.Unstructured
-		settled bool
-		at      time.Duration
-		want    time.Duration
+		what   string
+		object *unstructured.Unstructured
+		final  bool
+		at     time.Duration
+		want   time.Duration
 	}{
 		{"it is created", first, false, 0, startupDelay},
 		{"it runs soon", first, true, 100 * time.Millisecond, newSpecDelay - 100*time.Millisecond},
-		{"it is told", first, true, newSpecDelay, 0},
-		{"it goes on", first, false, time.Hour, 0},
+		{"its status is written", first, true, newSpecDelay, 0},
+		{"it keeps running", first, false, time.Hour, 0},
 		{"it is edited", edited, false, time.Hour, startupDelay},
 		{"it does not start", edited, false, time.Hour + startupDelay - 1, 1},
-		{"that is told", edited, false, time.Hour + startupDelay, 0},
+		{"that is reported", edited, false, time.Hour + startupDelay, 0},
 		{"another of its name", other, true, 2 * time.Hour, newSpecDelay},
 	} {
-		if got := s.statusDelay(step.object, step.settled, start.Add(step.at)); got != step.want {
+		if got := s.statusDelay(step.object, step.final, start.Add(step.at)); got != step.want {
 			t.Errorf("%s: it waits %s, want %s", step.what, got, step.want)
 		}
 	}
@@ -103,45 +104,45 @@ func TestStatusThatIsPruned(t *testing.T) {
 	}
 	s.status = &status
 	if diff := cmp.Diff(status, s.statusOf(bare, v)); diff != "" {
-		t.Errorf("a second look wants another status: -first +second\n%s", diff)
+		t.Errorf("a second reconcile wants another status: -first +second\n%s", diff)
 	}
 	if s.statusOf(bare, ready(metav1.ConditionFalse, "Starting")).Conditions[1].LastTransitionTime == long {
 		t.Error("a condition that has changed keeps its time")
 	}
 	stored := s.statusOf(definitionWith(t, "a", 1, &v1alpha1.DefinitionStatus{Conditions: []metav1.Condition{{Type: "Theirs"}}}), v)
 	if stored.Conditions[0].Type != "Theirs" {
-		t.Error("a status that is stored is not gone by")
+		t.Error("a stored status is ignored")
 	}
 }
 
-func TestStatusWhenLetGo(t *testing.T) {
+func TestNotHostedStatus(t *testing.T) {
 	parents := int32(3)
-	told := func(status metav1.ConditionStatus, reason string, at int64) *v1alpha1.DefinitionStatus {
+	statusWith := func(status metav1.ConditionStatus, reason string, at int64) *v1alpha1.DefinitionStatus {
 		return &v1alpha1.DefinitionStatus{Parents: &parents, ScriptRevision: "abc", Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "m", LastTransitionTime: metav1.Unix(at, 0)},
 		}}
 	}
-	ours := told(metav1.ConditionTrue, "Running", 1000)
-	ours.Conditions[0].LastTransitionTime = metav1.Unix(1000, 5) // Seconds are stored.
+	own := statusWith(metav1.ConditionTrue, "Running", 1000)
+	own.Conditions[0].LastTransitionTime = metav1.Unix(1000, 5) // Seconds are stored.
 	cases := map[string]struct {
 		reason string
-		ours   *v1alpha1.DefinitionStatus
+		own    *v1alpha1.DefinitionStatus
 		stored *v1alpha1.DefinitionStatus
 		want   bool
 	}{
-		"Ours":         {"what this host told is true no more", ours, told(metav1.ConditionTrue, "Running", 1000), true},
-		"OtherStarted": {"another host has taken it over", ours, told(metav1.ConditionFalse, "Starting", 1001), false},
-		"OtherRuns":    {"another host has started it anew", ours, told(metav1.ConditionTrue, "Running", 1002), false},
-		"NeverTold":    {"this host has told nothing", nil, told(metav1.ConditionTrue, "Running", 1000), false},
-		"NoStatus":     {"there is no room for a status", ours, nil, false},
-		"Already":      {"it is told already", ours, told(metav1.ConditionUnknown, reasonNotHosted, 1001), false},
+		"Own":          {"the status of this host is no longer true", own, statusWith(metav1.ConditionTrue, "Running", 1000), true},
+		"OtherStarted": {"another host has taken it over", own, statusWith(metav1.ConditionFalse, "Starting", 1001), false},
+		"OtherRuns":    {"another host has started it anew", own, statusWith(metav1.ConditionTrue, "Running", 1002), false},
+		"NeverWritten": {"this host has written no status", nil, statusWith(metav1.ConditionTrue, "Running", 1000), false},
+		"NoStatus":     {"the schema has no status", own, nil, false},
+		"Already":      {"it is written already", own, statusWith(metav1.ConditionUnknown, reasonNotHosted, 1001), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &runtimeState{status: tc.ours}
+			s := &runtimeState{status: tc.own}
 			status, write := s.notHostedStatus(definitionWith(t, "a", 1, tc.stored), "team=blue")
 			if write != tc.want {
-				t.Fatalf("%s: written %v, want %v", tc.reason, write, tc.want)
+				t.Fatalf("%s: write %v, want %v", tc.reason, write, tc.want)
 			}
 			if !write {
 				return

@@ -58,7 +58,8 @@ func (p *Plan) missingStatusSubresource() string {
 	}
 	for _, rule := range p.Config.Parents {
 		if !rule.HasStatus {
-			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written", rule.GroupResource())
+			return fmt.Sprintf("parent resource %s does not have subresource 'Status' enabled: children are managed, and no status is written",
+				rule.GroupResource())
 		}
 	}
 	return ""

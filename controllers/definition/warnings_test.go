@@ -21,7 +21,7 @@ func kindNamed(name string) discovery.Resource {
 	return discovery.Resource{Kind: group.WithKind(name), GroupVersionResource: group.WithResource(strings.ToLower(name) + "s")}
 }
 
-// planOf has parents and children of kinds that "A B > C D" names.
+// planOf returns a plan with parents and children of kinds, as "A B > C D".
 func planOf(kinds string) *Plan {
 	p := &Plan{generation: 4, kind: v1alpha1.DecoratorControllerKind}
 	parents, children, _ := strings.Cut(kinds, ">")
@@ -34,24 +34,24 @@ func planOf(kinds string) *Plan {
 	return p
 }
 
-// looksAfter counts objects by kind.
-type looksAfter map[string]int
+// fakeCounts counts objects by kind.
+type fakeCounts map[string]int
 
-func (l looksAfter) ParentsOf(kind schema.GroupKind) int  { return l[kind.Kind] }
-func (l looksAfter) ChildrenOf(kind schema.GroupKind) int { return l[kind.Kind] }
+func (l fakeCounts) ParentsOf(kind schema.GroupKind) int  { return l[kind.Kind] }
+func (l fakeCounts) ChildrenOf(kind schema.GroupKind) int { return l[kind.Kind] }
 
 func TestRemovedResources(t *testing.T) {
 	cases := map[string]struct {
 		reason, before, after string
-		left                  looksAfter
+		left                  fakeCounts
 		want                  []string
 	}{
-		"Kept":     {"What stays is no loss.", "A > B", "A > B", looksAfter{"A": 1, "B": 2}, nil},
-		"Child":    {"Children of a kind that goes are told, with their number.", "A > B C", "A > C", looksAfter{"A": 1, "B": 2, "C": 3}, []string{"ChildResourceRemoved 2 bs attachments"}},
-		"Unused":   {"Unless there are none.", "A > B C", "A > C", looksAfter{"A": 1, "C": 3}, nil},
-		"Parent":   {"So are parents.", "A B > C", "B > C", looksAfter{"A": 7, "B": 2, "C": 3}, []string{"ParentResourceRemoved 7 as resources"}},
-		"All":      {"Each is told.", "A > B C", "D >", looksAfter{"A": 1, "B": 2, "C": 3}, []string{"ParentResourceRemoved 1 as resources", "ChildResourceRemoved 2 bs attachments", "ChildResourceRemoved 3 cs attachments"}},
-		"Replaced": {"Also if others come.", "A > B", "A > C", looksAfter{"A": 1, "B": 2}, []string{"ChildResourceRemoved 2 bs attachments"}},
+		"Kept":     {"Resources that stay need no warning.", "A > B", "A > B", fakeCounts{"A": 1, "B": 2}, nil},
+		"Child":    {"Children of a removed kind are reported with their number.", "A > B C", "A > C", fakeCounts{"A": 1, "B": 2, "C": 3}, []string{"ChildResourceRemoved 2 bs attachments"}},
+		"Unused":   {"Unless there are none.", "A > B C", "A > C", fakeCounts{"A": 1, "C": 3}, nil},
+		"Parent":   {"So are parents.", "A B > C", "B > C", fakeCounts{"A": 7, "B": 2, "C": 3}, []string{"ParentResourceRemoved 7 as resources"}},
+		"All":      {"Each is reported.", "A > B C", "D >", fakeCounts{"A": 1, "B": 2, "C": 3}, []string{"ParentResourceRemoved 1 as resources", "ChildResourceRemoved 2 bs attachments", "ChildResourceRemoved 3 cs attachments"}},
+		"Replaced": {"Even if others are added.", "A > B", "A > C", fakeCounts{"A": 1, "B": 2}, []string{"ChildResourceRemoved 2 bs attachments"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRemovedResources(t *testing.T) {
 					}
 				}
 				if !strings.Contains(w.message, "generation 4") {
-					t.Errorf("%q does not tell the generation", w.message)
+					t.Errorf("%q does not have the generation", w.message)
 				}
 				got = append(got, line)
 			}
@@ -87,7 +87,7 @@ func TestUnfinalizedWarning(t *testing.T) {
 	}
 }
 
-// TestPlanWarnings has what is to be said of specs.
+// TestPlanWarnings checks the warnings about specs.
 func TestPlanWarnings(t *testing.T) {
 	withStatus, without := kindNamed("Full"), kindNamed("Bare")
 	withStatus.HasStatus = true
@@ -97,11 +97,11 @@ func TestPlanWarnings(t *testing.T) {
 		unchecked    []variant.ChildRule
 		want         string
 	}{
-		"Nothing":   {"Mostly there is nothing.", v1alpha1.CompositeControllerKind, withStatus, nil, ""},
-		"Status":    {"A status that can't be written is told.", v1alpha1.CompositeControllerKind, without, nil, "NoStatusSubresource"},
+		"Nothing":   {"Usually there is no warning.", v1alpha1.CompositeControllerKind, withStatus, nil, ""},
+		"Status":    {"A status that can't be written is reported.", v1alpha1.CompositeControllerKind, without, nil, "NoStatusSubresource"},
 		"Decorator": {"A decorator need not have one.", v1alpha1.DecoratorControllerKind, without, nil, ""},
-		"Unchecked": {"So is a rolling update that looks at no status.", v1alpha1.CompositeControllerKind, withStatus, []variant.ChildRule{{Resource: withStatus}}, "NoStatusChecks"},
-		"Both":      {"And both.", v1alpha1.MapControllerKind, without, []variant.ChildRule{{Resource: withStatus}}, "NoStatusSubresource NoStatusChecks"},
+		"Unchecked": {"So is a rolling update without status checks.", v1alpha1.CompositeControllerKind, withStatus, []variant.ChildRule{{Resource: withStatus}}, "NoStatusChecks"},
+		"Both":      {"So are both.", v1alpha1.MapControllerKind, without, []variant.ChildRule{{Resource: withStatus}}, "NoStatusSubresource NoStatusChecks"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,12 +117,12 @@ func TestPlanWarnings(t *testing.T) {
 	}
 }
 
-// TestTellWarnings sends an event for each warning once, however long it lasts.
-func TestTellWarnings(t *testing.T) {
+// TestSendWarningEvents checks that each warning has one event, however long it lasts.
+func TestSendWarningEvents(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	r := &Reconciler{config: Config{Environment: parent.Environment{Events: events}}}
 	checks, status := warning{reasonNoStatusChecks, "checks"}, warning{reasonNoStatusSubresource, "status"}
-	held := warning{variant.ReasonNotFinalized, "is told on the parents"}
+	held := warning{variant.ReasonNotFinalized, "has an event on the parents"}
 	var before []warning
 	for _, now := range [][]warning{{checks}, {checks}, {held, checks, status}, {status}, nil, {status}} {
 		r.sendWarningEvents(nil, before, now)

@@ -70,13 +70,15 @@ func (r *Reconciler) writeNotHosted(ctx context.Context, object *unstructured.Un
 // matches, and whether to write it: only if this host wrote the last condition Ready.
 func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, selector string) (v1alpha1.DefinitionStatus, bool) {
 	status := storedStatus(object)
-	if s.status == nil || !sameCondition(meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
+	stored := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if s.status == nil || !sameCondition(stored, meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
 	}
 	status.Parents = nil
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonNotHosted, ObservedGeneration: object.GetGeneration(),
-		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: no parent is synced unless another host takes it on", selector),
+		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: "+
+			"no parent is synced unless another host takes it on", selector),
 	})
 	return status, true
 }

@@ -149,7 +149,7 @@ func TestDesired(t *testing.T) {
 			want: outcome{Children: []string{"ClusterRole x of /ConfigMap/prod/a"}},
 		},
 		"ClusterNoObject": {
-			reason: "What is no object is told as ever.", cluster: true, inputs: []string{a, b}, answers: []string{`{outputs: [null]}`, `{outputs: {}}`},
+			reason: "A response that is no object is an error as usual.", cluster: true, inputs: []string{a, b}, answers: []string{`{outputs: [null]}`, `{outputs: {}}`},
 			want: outcome{Problems: []string{
 				"input /ConfigMap/prod/a: HookResponseInvalid: map hook: outputs[0]: must be an object, but is null",
 				"input /ConfigMap/prod/b: HookResponseInvalid: map hook: outputs: must be a list of objects, but is an object",
@@ -187,7 +187,7 @@ func TestDesired(t *testing.T) {
 			want: outcome{Children: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/x2 of /ConfigMap/prod/b"}, Problems: []string{"input /ConfigMap/prod/b: Pod prod/x stays with input /ConfigMap/prod/a: name outputs such that no two inputs want the same one"}},
 		},
 		"CollisionThree": {
-			reason: "All the others are told.", inputs: []string{a, b, "ConfigMap prod/c"}, answers: []string{pod("x"), pod("x"), pod("x")},
+			reason: "All others get an error.", inputs: []string{a, b, "ConfigMap prod/c"}, answers: []string{pod("x"), pod("x"), pod("x")},
 			want: outcome{Children: []string{"Pod prod/x of /ConfigMap/prod/a"}, Problems: []string{
 				"input /ConfigMap/prod/b: Pod prod/x stays with input /ConfigMap/prod/a: name outputs such that no two inputs want the same one",
 				"input /ConfigMap/prod/c: Pod prod/x stays with input /ConfigMap/prod/a: name outputs such that no two inputs want the same one",

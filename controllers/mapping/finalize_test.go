@@ -29,7 +29,7 @@ func TestFinalizeResponse(t *testing.T) {
 			want: outcome{Children: []string{"Pod prod/cleanup of example.com/Bucket/prod/b"}},
 		},
 		"Failed": {
-			reason: "A failure is that of the whole pass.", answer: `boom`, err: "HookFailed: finalize hook: boom",
+			reason: "An error fails the whole reconcile.", answer: `boom`, err: "HookFailed: finalize hook: boom",
 		},
 		"ListAbsent": {
 			reason: "The list has to be there.", answer: `{finalized: true}`, err: "HookResponseInvalid: finalize hook: outputs: is required, if only as an empty list: nothing was deleted for want of it",

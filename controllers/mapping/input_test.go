@@ -53,7 +53,7 @@ func TestSelects(t *testing.T) {
 			}
 			labelsOf := func(namespace string) labels.Set {
 				if !rules[0].ByNamespace {
-					t.Errorf("labels of namespace %q are asked for by a rule that does not say so", namespace)
+					t.Errorf("labels of namespace %q are read by a rule without ByNamespace", namespace)
 				}
 				return namespaces[namespace]
 			}
@@ -74,7 +74,7 @@ func TestInputRules(t *testing.T) {
 	}{
 		"Good":           {"Rules for several resources are fine.", `[{}, {labelSelector: {}}]`, []discovery.Resource{configMaps, nodes}, ""},
 		"None":           {"No rules are none.", `[]`, nil, ""},
-		"BadLabels":      {"A wrong selector is told by its path.", `[{}, {labelSelector: {matchExpressions: [{key: a, operator: Near}]}}]`, []discovery.Resource{configMaps, nodes}, `spec.inputResources[1].labelSelector: "Near" is not a valid label selector operator`},
+		"BadLabels":      {"A wrong selector is reported with its path.", `[{}, {labelSelector: {matchExpressions: [{key: a, operator: Near}]}}]`, []discovery.Resource{configMaps, nodes}, `spec.inputResources[1].labelSelector: "Near" is not a valid label selector operator`},
 		"BadNamespaces":  {"So is that of namespaces.", `[{namespaceSelector: {matchExpressions: [{key: a, operator: Near}]}}]`, []discovery.Resource{configMaps}, `spec.inputResources[0].namespaceSelector: "Near" is not a valid label selector operator`},
 		"ClusterScoped":  {"What is in no namespace can't be narrowed down by namespace.", `[{namespaceSelector: {}}]`, []discovery.Resource{nodes}, `spec.inputResources[0].namespaceSelector: nodes are in no namespace: leave it out`},
 		"TwoVersions":    {"One resource in two versions would be mapped twice.", `[{}, {}, {}]`, []discovery.Resource{configMaps, nodes, other}, `spec.inputResources[2]: configmaps stand at spec.inputResources[0] already, in version v1: leave one of the two`},
@@ -110,8 +110,8 @@ func TestSelectorOf(t *testing.T) {
 		"Labels":   {"Labels select.", `{spec: {selector: {matchLabels: {app: web}}}}`, "app=web", ""},
 		"Both":     {"Expressions too.", `{spec: {selector: {matchLabels: {app: web}, matchExpressions: [{key: b, operator: Exists}]}}}`, "app=web,b", ""},
 		"Text":     {"A text is no selector.", `{spec: {selector: "app=web"}}`, "", "spec.selector: must have matchLabels or matchExpressions that tell the inputs, or be left out for all"},
-		"BadType":  {"A wrong type is told.", `{spec: {selector: {matchLabels: [a]}}}`, "", "spec.selector: cannot restore map from slice"},
-		"Operator": {"A wrong operator is told.", `{spec: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, "", `spec.selector: "Near" is not a valid label selector operator`},
+		"BadType":  {"A wrong type is reported.", `{spec: {selector: {matchLabels: [a]}}}`, "", "spec.selector: cannot restore map from slice"},
+		"Operator": {"A wrong operator is reported.", `{spec: {selector: {matchExpressions: [{key: a, operator: Near}]}}}`, "", `spec.selector: "Near" is not a valid label selector operator`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

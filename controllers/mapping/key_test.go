@@ -57,7 +57,7 @@ func TestKeyFrom(t *testing.T) {
 	cases := map[string]struct{ reason, output, want, namespace string }{
 		"Both":    {"The annotation is the readable form of the label.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ` + label + `}, annotations: {metacontroller.k8s.io/map-key: /ConfigMap/prod/a}}}`, "/ConfigMap/prod/a", "prod"},
 		"NoText":  {"Without the annotation the label has to do.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ` + label + `}}}`, label, ""},
-		"Changed": {"An annotation that somebody changed is not believed.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ` + label + `}, annotations: {metacontroller.k8s.io/map-key: /ConfigMap/prod/b}}}`, label, ""},
+		"Changed": {"A changed annotation is ignored.", `{metadata: {labels: {metacontroller.k8s.io/map-key: ` + label + `}, annotations: {metacontroller.k8s.io/map-key: /ConfigMap/prod/b}}}`, label, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

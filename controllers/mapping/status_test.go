@@ -121,7 +121,7 @@ func TestStatusIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(last, desired.Status); last != nil && diff != "" {
-			t.Errorf("a second pass over the same wants another status:\n%s", diff)
+			t.Errorf("a second reconcile of the same state wants another status:\n%s", diff)
 		}
 		last = desired.Status
 		observed.Parent.Object["status"] = last

@@ -1,73 +1,72 @@
-// Package hooks is the JSON of the hooks: what each is given and what it gives back.
+// Package hooks describes the JSON of hooks: their requests and responses.
 //
-// Requests are built and responses are read without these types, as the objects in them
-// are of any kind. They are the one description of both: the TypeScript for authors is
-// generated from them, comments included, and package test/contract holds them against
-// what is really sent and taken. A field's name and whether it may be absent are in its
-// json tag. The tag typescript is its type in TypeScript where that says more than Go
-// can, and the tag parameter is the type parameter that this needs. A struct within
-// another one lends it its fields.
+// The host does not use these types to build requests and read responses, as the objects in
+// them are of any kind. The TypeScript for authors is generated from them, comments
+// included, and package test/contract compares them with real requests and responses. The
+// json tag of a field has its name and whether it may be absent. The tag typescript has its
+// type in TypeScript if Go can't express it, and the tag parameter the type parameter that
+// it needs. The fields of an embedded struct belong to the outer one.
 package hooks
 
-// ObjectKinds are the types of objects by the names of their groups, such as Pod.v1.
+// ObjectKinds maps groups, such as Pod.v1, to the types of their objects.
 //
 //typescript:type ObjectKinds = { [group: string]: KubernetesObject }
 type ObjectKinds map[string]KubernetesObject
 
-// ObjectGroups are objects in groups by kind: the outer key is Kind.version for kinds of
+// ObjectGroups are objects in groups by kind. The outer key is Kind.version for kinds of
 // the core group, such as Pod.v1, and Kind.group/version otherwise, such as
-// Deployment.apps/v1. The inner key is that of the object. With version v2 of the hook it
-// is namespace/name. With version v1 it is the name alone if the parent is in a
-// namespace. An object that is in no namespace goes by its name in both.
+// Deployment.apps/v1. The inner key identifies the object: with version v2 of the hook
+// it is namespace/name; with version v1 it is the name alone if the parent is in a
+// namespace. The key of a cluster-scoped object is its name in both.
 //
 //typescript:type ObjectGroups<Kinds extends object = ObjectKinds> = { [Group in keyof Kinds]: { [key: string]: Kinds[Group] } }
 type ObjectGroups map[string]map[string]KubernetesObject
 
-// Origin is what all requests have.
+// Origin has the fields of all requests.
 type Origin struct {
 	// Controller is the definition, with an empty status.
 	Controller KubernetesObject `json:"controller"`
-	// Parameters are the hook's script.parameters, for scripts alone.
+	// Parameters are the hook's script.parameters. Only scripts get them.
 	Parameters any `json:"parameters,omitempty" typescript:"Parameters" parameter:"Parameters = any"`
 }
 
-// Surroundings is what requests about a whole parent have.
+// Surroundings has the fields of all requests but that of the customize hook.
 type Surroundings struct {
-	// Related are the objects that the customize hook asked for, in a group for each kind
-	// that it named, even if there are none of it. Version v1 of the hook shows a parent
-	// in a namespace nothing outside of that.
+	// Related are the objects that the customize hook selects, in a group for each kind
+	// of its rules, even if it is empty. With version v1 of the hook they are in the
+	// parent's namespace, if it has one.
 	Related ObjectGroups `json:"related" typescript:"ObjectGroups<Related>" parameter:"Related extends object = ObjectKinds"`
 	Origin
 }
 
-// Resync is what responses may say about time.
+// Resync has the fields of all responses but that of the customize hook.
 type Resync struct {
-	// ResyncAfterSeconds asks to be called again after that time though nothing happens.
+	// ResyncAfterSeconds requests another call after that time, even if nothing changes.
 	ResyncAfterSeconds *float64 `json:"resyncAfterSeconds,omitempty"`
 }
 
-// Conclusion is what responses about a whole parent may say about time.
+// Conclusion has the fields of responses about a whole parent.
 type Conclusion struct {
 	Resync
-	// Finalized says that the parent may go. It is for the finalize hook.
+	// Finalized removes the finalizer from the parent. It is for the finalize hook.
 	Finalized *bool `json:"finalized,omitempty"`
 }
 
-// HTTPContext is what a script of signature HTTPContext is given in place of the request.
+// HTTPContext is the argument of a script with signature HTTPContext, in place of the request.
 type HTTPContext struct {
 	// Request holds the hook's request.
 	Request HTTPBody `json:"request" typescript:"HTTPBody<Body>" parameter:"Body"`
 }
 
-// HTTPBody is a request over HTTP as such a script sees it.
+// HTTPBody is an HTTP request to such a script.
 type HTTPBody struct {
 	// Body is the hook's request.
 	Body any `json:"body" typescript:"Body" parameter:"Body"`
 }
 
-// HTTPReply is what a script of signature HTTPContext gives back in place of the response.
+// HTTPReply is the result of a script with signature HTTPContext, in place of the response.
 type HTTPReply struct {
-	// Status is 200 if absent. Any other is an error.
+	// Status defaults to 200. Any other is an error.
 	Status int64 `json:"status,omitempty"`
 	// Body is the hook's response, or its JSON.
 	Body any `json:"body" typescript:"Body | string" parameter:"Body"`

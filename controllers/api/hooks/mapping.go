@@ -1,17 +1,17 @@
 package hooks
 
-// MapRequest is what the map hook of a MapController is given: one call for each input.
+// MapRequest is the request of the map hook of a MapController, one for each input.
 type MapRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
-	// Input is the object to make outputs of.
+	// Input is the input.
 	Input KubernetesObject `json:"input" typescript:"Input" parameter:"Input extends KubernetesObject = KubernetesObject"`
 	InputOutputs
 	Surroundings
 }
 
-// TombstoneRequest is what the tombstone hook of a MapController is given: one call for
-// each input that is gone and has outputs.
+// TombstoneRequest is the request of the tombstone hook of a MapController, one for each
+// input that is gone and has outputs.
 type TombstoneRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
@@ -19,50 +19,50 @@ type TombstoneRequest struct {
 	Surroundings
 }
 
-// InputOutputs are an input's name and what was made of it.
+// InputOutputs are the key of an input and its outputs.
 type InputOutputs struct {
 	// MapKey identifies the input: group/Kind/namespace/name, each part empty if there
 	// is none.
 	MapKey string `json:"mapKey"`
-	// Outputs are the outputs of the input, in a group for each of the definition's
-	// output resources, even if there are none of it. Keys are namespace/name.
+	// Outputs are the outputs of the input, in a group for each output resource of the
+	// definition, even if it is empty. Keys are namespace/name.
 	Outputs ObjectGroups `json:"outputs" typescript:"ObjectGroups<Outputs>" parameter:"Outputs extends object = ObjectKinds"`
 }
 
-// MapResponse is what the map hook gives back.
+// MapResponse is the response of the map hook.
 type MapResponse struct {
-	// Outputs are all outputs that the input should have, each once. One that is not
+	// Outputs are all desired outputs of the input, each once. An output that is not
 	// listed is deleted.
 	Outputs []DesiredObject `json:"outputs"`
 	Resync
 }
 
-// TombstoneResponse is what the tombstone hook gives back.
+// TombstoneResponse is the response of the tombstone hook.
 type TombstoneResponse struct {
-	// Outputs are those of the request's that are kept. They can't be edited.
+	// Outputs are the outputs of the request to keep. They can't be changed.
 	Outputs []DesiredObject `json:"outputs"`
 	Resync
 }
 
-// MapFinalizeRequest is what the finalize hook of a MapController is given: one call about
-// all outputs of a parent.
+// MapFinalizeRequest is the request of the finalize hook of a MapController, one for all
+// outputs of a parent.
 type MapFinalizeRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
-	// Outputs are the parent's outputs, in a group for each of the definition's output
-	// resources, even if there are none of it. Keys are namespace/name.
+	// Outputs are the parent's outputs, in a group for each output resource of the
+	// definition, even if it is empty. Keys are namespace/name.
 	Outputs ObjectGroups `json:"outputs" typescript:"ObjectGroups<Outputs>" parameter:"Outputs extends object = ObjectKinds"`
 	Surroundings
 	// Finalizing is true.
 	Finalizing bool `json:"finalizing" typescript:"true"`
 }
 
-// MapFinalizeResponse is what the finalize hook of a MapController gives back.
+// MapFinalizeResponse is the response of the finalize hook of a MapController.
 type MapFinalizeResponse struct {
-	// Outputs are all outputs that should still exist, each once. One that is not
-	// listed is deleted.
+	// Outputs are all outputs to keep, each once. An output that is not listed is
+	// deleted.
 	Outputs []DesiredObject `json:"outputs"`
-	// Status is merged into what the host itself says in the parent's status.
+	// Status is merged into the parent's status, to which the host adds its counters.
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	Conclusion
 }

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DefaultRevisionHistoryLimit is how many old revisions of a parent are kept where the definition gives no number.
+// DefaultRevisionHistoryLimit is the number of old revisions of a parent that are kept by default.
 const DefaultRevisionHistoryLimit = 10
 
 // CompositeController defines a controller that makes, updates and deletes children for
@@ -25,7 +25,7 @@ type CompositeController struct {
 
 	// Spec is what the controller does.
 	Spec CompositeControllerSpec `json:"spec"`
-	// Status is how it fares.
+	// Status is the last observed state of the controller.
 	// +optional
 	Status DefinitionStatus `json:"status,omitzero"`
 }
@@ -47,13 +47,13 @@ type CompositeControllerSpec struct {
 	// Hooks are the code of the controller.
 	// +optional
 	Hooks *CompositeHooks `json:"hooks,omitempty"`
-	// GenerateSelector has children labelled with their parent's UID and found by
-	// it, and disregards the parent's spec.selector. Absent means false.
+	// GenerateSelector labels children with their parent's UID, selects them by that
+	// label and ignores the parent's spec.selector. Defaults to false.
 	// +optional
 	GenerateSelector *bool `json:"generateSelector,omitempty"`
-	// RevisionHistoryLimit is how many old ControllerRevisions of a parent are
-	// kept when no child is of them any more, to tell what was there before.
-	// Absent means 10; 0 keeps none. Without a rolling update there are none.
+	// RevisionHistoryLimit is the number of old ControllerRevisions of a parent
+	// that are kept although no child is of them any more. Defaults to 10; 0 keeps
+	// none. There are ControllerRevisions only if some method is a rolling one.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more: it counts the old revisions that are kept"
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
@@ -64,16 +64,16 @@ type CompositeControllerSpec struct {
 // CompositeParentRule names the resource whose objects are the parents.
 type CompositeParentRule struct {
 	ParentRule `json:",inline"`
-	// RevisionHistory says what a rolling update is about.
+	// RevisionHistory selects the fields whose change is rolled out.
 	// +optional
 	RevisionHistory *RevisionHistory `json:"revisionHistory,omitempty"`
 }
 
-// RevisionHistory says what a rolling update is about.
+// RevisionHistory selects the fields whose change is rolled out.
 type RevisionHistory struct {
 	// FieldPaths are the fields of a parent, such as spec.template, whose change
-	// is rolled out; a change elsewhere reaches all children at once. Absent and
-	// empty mean spec.
+	// is rolled out. A change of other fields reaches all children at once. Defaults
+	// to spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:items:MinLength=1
@@ -83,7 +83,7 @@ type RevisionHistory struct {
 // CompositeChildRule names a resource that children may be of, and how they are updated.
 type CompositeChildRule struct {
 	ResourceRule `json:",inline"`
-	// UpdateStrategy is OnDelete if absent.
+	// UpdateStrategy defaults to OnDelete.
 	// +optional
 	UpdateStrategy *ChildUpdateStrategy `json:"updateStrategy,omitempty"`
 
@@ -92,15 +92,15 @@ type CompositeChildRule struct {
 
 // CompositeHooks are the code of a CompositeController.
 type CompositeHooks struct {
-	// Sync says which children a parent has and what its status is. It is needed.
+	// Sync returns the children of a parent and its status. It is required.
 	// +optional
 	Sync *Hook `json:"sync,omitempty"`
 	// Finalize is called in place of sync for a parent that is being deleted or no
-	// longer matches, which the definition's finalizer holds back until the answer
-	// says finalized. Without it there is no finalizer.
+	// longer matches. The definition's finalizer stays on the parent until the
+	// answer has finalized: true. Without this hook there is no finalizer.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
-	// Customize says which other objects the hooks of a parent want to see.
+	// Customize selects related objects that the other hooks of a parent are sent.
 	// +optional
 	Customize *Hook `json:"customize,omitempty"`
 	// PreUpdateChild is accepted because metacontroller accepts it, and is never
@@ -113,7 +113,7 @@ type CompositeHooks struct {
 	PostUpdateChild *Hook `json:"postUpdateChild,omitempty"`
 }
 
-// Defined lists the hooks that are given and called, always in the same order.
+// Defined returns the hooks that are given and called, always in the same order.
 func (h *CompositeHooks) Defined() []NamedHook {
 	if h == nil {
 		return nil
@@ -121,7 +121,7 @@ func (h *CompositeHooks) Defined() []NamedHook {
 	return definedHooks(NamedHook{SyncHook, h.Sync}, NamedHook{FinalizeHook, h.Finalize}, NamedHook{CustomizeHook, h.Customize})
 }
 
-// RevisionFields are the paths of the fields whose change is rolled out.
+// RevisionFields returns the paths of the fields whose change is rolled out.
 func (s *CompositeControllerSpec) RevisionFields() []string {
 	if history := s.ParentResource.RevisionHistory; history != nil && len(history.FieldPaths) > 0 {
 		return history.FieldPaths
@@ -129,7 +129,7 @@ func (s *CompositeControllerSpec) RevisionFields() []string {
 	return []string{"spec"}
 }
 
-// RevisionLimit is how many old revisions of a parent are kept.
+// RevisionLimit returns how many old revisions of a parent are kept.
 func (s *CompositeControllerSpec) RevisionLimit() int {
 	if s.RevisionHistoryLimit == nil {
 		return DefaultRevisionHistoryLimit
@@ -137,7 +137,7 @@ func (s *CompositeControllerSpec) RevisionLimit() int {
 	return int(*s.RevisionHistoryLimit)
 }
 
-// UpdateMethod is the method in force, OnDelete unless another is given.
+// UpdateMethod returns the method, OnDelete by default.
 func (r *CompositeChildRule) UpdateMethod() ChildUpdateMethod {
 	if r.UpdateStrategy == nil || r.UpdateStrategy.Method == "" {
 		return ChildUpdateOnDelete

@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // DecoratorController defines a controller that adds attachments, labels, annotations or
-// status to objects that are somebody else's.
+// status to objects that it does not own.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=decoratorcontrollers,scope=Cluster,shortName=dec;decorators
@@ -22,7 +22,8 @@ type DecoratorController struct {
 
 	// Spec is what the controller does.
 	Spec DecoratorControllerSpec `json:"spec"`
-	// Status is how it fares. Its parents are the objects that are decorated.
+	// Status is the last observed state of the controller. Its parents are the decorated
+	// objects.
 	// +optional
 	Status DefinitionStatus `json:"status,omitzero"`
 }
@@ -32,8 +33,8 @@ type DecoratorController struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.scriptSources) && self.scriptSources.size() > 0) || !has(self.hooks) || !((has(self.hooks.sync) && has(self.hooks.sync.script) && has(self.hooks.sync.script.path)) || (has(self.hooks.finalize) && has(self.hooks.finalize.script) && has(self.hooks.finalize.script.path)) || (has(self.hooks.customize) && has(self.hooks.customize.script) && has(self.hooks.customize.script.path)))",message="a script given by path comes from scriptSources, and there is no source: add one, or write the script as inline",fieldPath=".scriptSources"
 // +kubebuilder:validation:XValidation:rule="!has(self.attachments) || self.attachments.all(r, !has(r.forceConflicts) || (has(r.applyStrategy) ? r.applyStrategy == 'ServerSideApply' : has(self.applyStrategy) && self.applyStrategy == 'ServerSideApply'))",message="forceConflicts is for server-side apply: set applyStrategy to ServerSideApply on the same rule or on spec, or leave it out",fieldPath=".attachments"
 type DecoratorControllerSpec struct {
-	// Resources are the resources whose objects are decorated. Of several entries
-	// for one kind each counts: an object is decorated that any of them selects.
+	// Resources are the resources whose objects are decorated. If there are several
+	// entries for one kind, an object is decorated if any of them selects it.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Resources []DecoratorTargetRule `json:"resources"`
@@ -53,8 +54,8 @@ type DecoratorControllerSpec struct {
 // DecoratorTargetRule names a resource whose objects are decorated.
 type DecoratorTargetRule struct {
 	ParentRule `json:",inline"`
-	// AnnotationSelector narrows the objects down by annotations, on top of what
-	// labelSelector does; absent means all.
+	// AnnotationSelector selects objects by annotations, in addition to
+	// labelSelector. Defaults to all.
 	// +optional
 	AnnotationSelector *AnnotationSelector `json:"annotationSelector,omitempty"`
 }
@@ -63,7 +64,7 @@ type DecoratorTargetRule struct {
 // updated.
 type DecoratorAttachmentRule struct {
 	ResourceRule `json:",inline"`
-	// UpdateStrategy is OnDelete if absent.
+	// UpdateStrategy defaults to OnDelete.
 	// +optional
 	UpdateStrategy *AttachmentUpdateStrategy `json:"updateStrategy,omitempty"`
 
@@ -71,23 +72,23 @@ type DecoratorAttachmentRule struct {
 }
 
 // DecoratorHooks are the code of a DecoratorController. At least one of sync and
-// finalize is needed.
+// finalize is required.
 type DecoratorHooks struct {
-	// Sync says what is attached to an object and which labels, annotations and
-	// status it is given. Without it an object that matches is left alone.
+	// Sync returns the attachments of an object and the labels, annotations and
+	// status to set on it. Without it matching objects are left alone.
 	// +optional
 	Sync *Hook `json:"sync,omitempty"`
-	// Finalize is called in place of sync for an object that is being deleted or
-	// no longer matches, which the definition's finalizer holds back until the
-	// answer says finalized. Without it there is no finalizer.
+	// Finalize is called in place of sync for an object that is being deleted or no
+	// longer matches. The definition's finalizer stays on the object until the
+	// answer has finalized: true. Without this hook there is no finalizer.
 	// +optional
 	Finalize *Hook `json:"finalize,omitempty"`
-	// Customize says which other objects the hooks of an object want to see.
+	// Customize selects related objects that the other hooks of an object are sent.
 	// +optional
 	Customize *Hook `json:"customize,omitempty"`
 }
 
-// Defined lists the hooks that are given, always in the same order.
+// Defined returns the hooks that are given, always in the same order.
 func (h *DecoratorHooks) Defined() []NamedHook {
 	if h == nil {
 		return nil
@@ -95,8 +96,7 @@ func (h *DecoratorHooks) Defined() []NamedHook {
 	return definedHooks(NamedHook{SyncHook, h.Sync}, NamedHook{FinalizeHook, h.Finalize}, NamedHook{CustomizeHook, h.Customize})
 }
 
-// UpdateMethod is the method in force, never a rolling one, and OnDelete unless
-// another is given.
+// UpdateMethod returns the method, never a rolling one, OnDelete by default.
 func (r *DecoratorAttachmentRule) UpdateMethod() ChildUpdateMethod {
 	if r.UpdateStrategy == nil {
 		return ChildUpdateOnDelete

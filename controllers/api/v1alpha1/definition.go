@@ -19,21 +19,21 @@ type DefinitionSettings struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.host.lowerAscii() == b.host.lowerAscii()))",message="a host is listed twice: put its settings into one entry"
 	EndpointConfigs []EndpointConfig `json:"endpointConfigs,omitempty"`
-	// ApplyStrategy is how children are written where their own rule does not
-	// say: DynamicApply, a three-way merge by the host, or ServerSideApply. Absent
-	// means what the host's --apply-strategy says.
+	// ApplyStrategy is how children are written if their own rule sets none:
+	// DynamicApply, a three-way merge by the host, or ServerSideApply. Defaults to
+	// the host's --apply-strategy.
 	// +optional
 	// +kubebuilder:validation:Enum=DynamicApply;ServerSideApply
 	ApplyStrategy ApplyStrategy `json:"applyStrategy,omitempty"`
-	// ResyncPeriodSeconds is how often every parent is synced though nothing
-	// changed. Absent means only at the host's own resync.
+	// ResyncPeriodSeconds is the time between two syncs of an unchanged parent.
+	// Defaults to the host's own resync.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be at least 1 second: leave it out for no resync of this definition's own"
 	ResyncPeriodSeconds *int32 `json:"resyncPeriodSeconds,omitempty"`
 }
 
-// ResyncPeriod is how often every parent is synced though nothing changed, and
-// zero if the definition does not ask for it.
+// ResyncPeriod returns the time between two syncs of an unchanged parent, or zero if the
+// definition sets none.
 func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 	if s.ResyncPeriodSeconds == nil {
 		return 0
@@ -41,39 +41,37 @@ func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 	return max(1, time.Duration(*s.ResyncPeriodSeconds)) * time.Second
 }
 
-// Types of the conditions of a definition. They stay in this order and are all there
-// once the definition has been looked at.
+// Types of the conditions of a definition. The first status has all of them, in this order.
 const (
-	// ConditionAccepted says whether the spec is valid and all of its resources are served.
+	// ConditionAccepted reports whether the spec is valid and all of its resources are served.
 	ConditionAccepted = "Accepted"
-	// ConditionScriptsReady says whether the newest scripts were loaded. If it is
-	// False, its message says what is wrong, with file, line and column, and the
-	// last scripts that loaded go on. It is True for a definition without scripts.
+	// ConditionScriptsReady reports whether the newest scripts were loaded. If it is
+	// False, its message has the error with file, line and column, and the last
+	// scripts that loaded stay in use. It is True for a definition without scripts.
 	ConditionScriptsReady = "ScriptsReady"
-	// ConditionReady says whether parents are synced as the spec says.
+	// ConditionReady reports whether parents are synced by the present spec.
 	ConditionReady = "Ready"
 )
 
-// DefinitionStatus is what the host tells about a definition.
+// DefinitionStatus is the last observed state of a definition.
 type DefinitionStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Accepted (the spec is valid and its resources are served),
-	// ScriptsReady (the newest scripts were loaded; if not, the last good ones go
-	// on) and Ready (parents are synced as the spec says).
+	// ScriptsReady (the newest scripts were loaded; if not, the last good ones stay
+	// in use) and Ready (parents are synced by the present spec).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// ScriptRevision is a hash of the paths and contents of the scripts that
-	// serve now, inline ones included: one for all hooks of the definition. While
-	// nothing serves it is that of what served last, which the host reads back at its
-	// start if the scripts do not load. Absent means that no hook is a script, or that
-	// none has loaded yet.
+	// ScriptRevision is a hash of the paths and contents of all scripts in use,
+	// inline ones included. While no script is in use it is that of the last ones, which
+	// the host restores when it starts if the present scripts do not load. It is absent
+	// if no hook is a script, or if none has loaded yet.
 	// +optional
 	ScriptRevision string `json:"scriptRevision,omitempty"`
-	// Parents is how many objects the definition looks after.
+	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
 }

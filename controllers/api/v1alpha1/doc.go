@@ -1,17 +1,17 @@
 // Package v1alpha1 is the API of Libretto: the definitions of controllers
 // (CompositeController, DecoratorController, MapController) and the
-// ControllerRevision that a rolling update leaves behind.
+// ControllerRevision that stores the state of rolling updates.
 //
 // Group, version, kinds and fields are those of metacontroller 4.17, so that a
-// definition written for it is accepted as it stands and keeps its meaning. What
-// metacontroller lacks is added as optional fields: script hooks, apply
-// strategies, the pace of rolling updates, MapController and status.
+// definition written for it is accepted unchanged and keeps its meaning. Additions are
+// optional fields: script hooks, apply strategies, limits of rolling updates,
+// MapController and status.
 //
 // The CustomResourceDefinitions in manifests/crd, the reference in
 // docs/reference/api.md and the deep copies are generated from these types by
-// tools/generate.sh. A combination of fields that can't work is refused by the
-// API server itself, by the rules that stand beside the fields. Where an absent
-// field has a default, a method of the type gives the value in force.
+// tools/generate.sh. The API server refuses combinations of fields that can't work, by the
+// rules beside the fields. If a field has a default, a method of the type returns the
+// value in use.
 //
 // +kubebuilder:object:generate=true
 // +groupName=metacontroller.k8s.io

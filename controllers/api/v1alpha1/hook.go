@@ -1,11 +1,11 @@
 package v1alpha1
 
-// HookVersion is a version of the JSON that a hook is given and gives back.
+// HookVersion is a version of the JSON of requests and responses.
 type HookVersion string
 
 const (
-	// HookV1 keys objects relative to a namespaced parent: by name alone, and
-	// related objects outside of its namespace are not seen.
+	// HookV1 keys objects relative to a namespaced parent: by name alone, and without
+	// related objects outside of its namespace.
 	HookV1 HookVersion = "v1"
 	// HookV2 keys every namespaced object by namespace/name.
 	HookV2 HookVersion = "v2"
@@ -23,7 +23,7 @@ const (
 	TombstoneHook HookName = "tombstone"
 )
 
-// HookBackend is one of the two that can answer a hook.
+// HookBackend is a webhook or a script.
 type HookBackend string
 
 // The backends.
@@ -32,15 +32,15 @@ const (
 	ScriptBackend  HookBackend = "Script"
 )
 
-// Hook is code of the author's own, run by a webhook or as a script. With both, one of
-// them serves: the script, unless it is the shadow.
+// Hook is the author's code, run by a webhook or as a script. If it has both, the script
+// serves, unless it is the shadow.
 // +kubebuilder:validation:XValidation:rule="has(self.webhook) || has(self.script)",message="give the hook a webhook or a script; to turn it off, leave the whole hook out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.webhook) && has(self.script)) || has(self.fallback) || has(self.shadow)",message="with both webhook and script, say what the one that does not serve is there for: fallback: Webhook, shadow: Webhook or shadow: Script; or leave one of them out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.fallback) || has(self.shadow)) || (has(self.webhook) && has(self.script))",message="fallback and shadow are for a hook that has both webhook and script"
 // +kubebuilder:validation:XValidation:rule="!(has(self.fallback) && has(self.shadow)) || self.shadow != 'Script'",message="with fallback: Webhook the script serves, and can't be the shadow: write shadow: Webhook",fieldPath=".shadow"
 type Hook struct {
 	// Version of the request: v1 keys objects relative to a namespaced parent and
-	// keeps to its namespace; v2 keys them by namespace/name and sees all.
+	// has only objects of its namespace; v2 keys them by namespace/name and has all.
 	// +optional
 	// +kubebuilder:validation:Enum=v1;v2
 	// +kubebuilder:default=v1
@@ -51,20 +51,21 @@ type Hook struct {
 	// Script runs in a worker process of the host.
 	// +optional
 	Script *Script `json:"script,omitempty"`
-	// Fallback makes the script serve, and the webhook answer in its place while
-	// the script has never loaded, and for each call that takes the script too long
-	// or goes over a limit. It is for a hook that has both.
+	// Fallback makes the script serve. The webhook answers in its place until the
+	// script has loaded, and for each call that exceeds the script's timeout or a
+	// limit. It is for a hook that has both.
 	// +optional
 	// +kubebuilder:validation:Enum=Webhook
 	Fallback HookBackend `json:"fallback,omitempty"`
-	// Shadow names the one that does not serve. It is asked the same, afterwards,
-	// and its answer is compared and never applied. It is for a hook that has both.
+	// Shadow names the one that does not serve. It is sent the same request
+	// afterwards; its answer is compared and never applied. It is for a hook that has
+	// both.
 	// +optional
 	// +kubebuilder:validation:Enum=Webhook;Script
 	Shadow HookBackend `json:"shadow,omitempty"`
 }
 
-// WireVersion is the version in force: v1 unless another is given.
+// WireVersion returns the version, v1 by default.
 func (h *Hook) WireVersion() HookVersion {
 	if h.Version == "" {
 		return HookV1
@@ -72,7 +73,7 @@ func (h *Hook) WireVersion() HookVersion {
 	return h.Version
 }
 
-// Serving is the backend whose answers are applied, or "" if there is none.
+// Serving returns the backend whose answers are applied, or "" if there is none.
 func (h *Hook) Serving() HookBackend {
 	switch {
 	case h.Script != nil && (h.Webhook == nil || h.Shadow != ScriptBackend):
@@ -84,8 +85,7 @@ func (h *Hook) Serving() HookBackend {
 	}
 }
 
-// MapHook is a hook of a MapController. It differs from other hooks in that there is no
-// version v1 of it.
+// MapHook is a hook of a MapController. Unlike other hooks it has no version v1.
 // +kubebuilder:validation:XValidation:rule="has(self.webhook) || has(self.script)",message="give the hook a webhook or a script; to turn it off, leave the whole hook out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.webhook) && has(self.script)) || has(self.fallback) || has(self.shadow)",message="with both webhook and script, say what the one that does not serve is there for: fallback: Webhook, shadow: Webhook or shadow: Script; or leave one of them out"
 // +kubebuilder:validation:XValidation:rule="!(has(self.fallback) || has(self.shadow)) || (has(self.webhook) && has(self.script))",message="fallback and shadow are for a hook that has both webhook and script"
@@ -102,20 +102,21 @@ type MapHook struct {
 	// Script runs in a worker process of the host.
 	// +optional
 	Script *Script `json:"script,omitempty"`
-	// Fallback makes the script serve, and the webhook answer in its place while
-	// the script has never loaded, and for each call that takes the script too long
-	// or goes over a limit. It is for a hook that has both.
+	// Fallback makes the script serve. The webhook answers in its place until the
+	// script has loaded, and for each call that exceeds the script's timeout or a
+	// limit. It is for a hook that has both.
 	// +optional
 	// +kubebuilder:validation:Enum=Webhook
 	Fallback HookBackend `json:"fallback,omitempty"`
-	// Shadow names the one that does not serve. It is asked the same, afterwards,
-	// and its answer is compared and never applied. It is for a hook that has both.
+	// Shadow names the one that does not serve. It is sent the same request
+	// afterwards; its answer is compared and never applied. It is for a hook that has
+	// both.
 	// +optional
 	// +kubebuilder:validation:Enum=Webhook;Script
 	Shadow HookBackend `json:"shadow,omitempty"`
 }
 
-// Hook is the same hook in the form that all definitions share, and nil for nil.
+// Hook returns the same hook as a Hook, or nil for nil.
 func (m *MapHook) Hook() *Hook {
 	if m == nil {
 		return nil
@@ -123,7 +124,7 @@ func (m *MapHook) Hook() *Hook {
 	return &Hook{Version: HookV2, Webhook: m.Webhook, Script: m.Script, Fallback: m.Fallback, Shadow: m.Shadow}
 }
 
-// NamedHook is a hook and what it is there for.
+// NamedHook is a hook and its name.
 type NamedHook struct {
 	Name HookName
 	Hook *Hook

@@ -22,7 +22,7 @@ type MapController struct {
 
 	// Spec is what the controller does.
 	Spec MapControllerSpec `json:"spec"`
-	// Status is how it fares.
+	// Status is the last observed state of the controller.
 	// +optional
 	Status DefinitionStatus `json:"status,omitzero"`
 }
@@ -33,7 +33,7 @@ type MapController struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.outputResources) || self.outputResources.all(r, !has(r.forceConflicts) || (has(r.applyStrategy) ? r.applyStrategy == 'ServerSideApply' : has(self.applyStrategy) && self.applyStrategy == 'ServerSideApply'))",message="forceConflicts is for server-side apply: set applyStrategy to ServerSideApply on the same rule or on spec, or leave it out",fieldPath=".outputResources"
 type MapControllerSpec struct {
 	// ParentResource is the resource whose objects own the outputs. A parent's
-	// spec.selector says which inputs are its own; absent or empty means all.
+	// spec.selector selects its inputs; it defaults to all.
 	ParentResource ParentRule `json:"parentResource"`
 	// InputResources are the resources whose objects are inputs, each object by
 	// itself. Objects that the parent owns are not among them.
@@ -59,12 +59,12 @@ type MapControllerSpec struct {
 // are in its own namespace.
 type MapInputRule struct {
 	ResourceRule `json:",inline"`
-	// LabelSelector narrows the inputs down for all parents, on top of what a
-	// parent's spec.selector does; absent means all.
+	// LabelSelector selects inputs for all parents, in addition to a parent's
+	// spec.selector. Defaults to all.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
-	// NamespaceSelector narrows the inputs of cluster-scoped parents down to
-	// namespaces whose labels match; absent means all.
+	// NamespaceSelector selects the namespaces with inputs of cluster-scoped
+	// parents by their labels. Defaults to all.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
@@ -72,7 +72,7 @@ type MapInputRule struct {
 // MapOutputRule names a resource that outputs may be of, and how they are updated.
 type MapOutputRule struct {
 	ResourceRule `json:",inline"`
-	// UpdateStrategy is OnDelete if absent.
+	// UpdateStrategy defaults to OnDelete.
 	// +optional
 	UpdateStrategy *OutputUpdateStrategy `json:"updateStrategy,omitempty"`
 
@@ -81,24 +81,24 @@ type MapOutputRule struct {
 
 // MapHooks are the code of a MapController.
 type MapHooks struct {
-	// Map says which outputs an input has. It is needed.
+	// Map returns the outputs of an input. It is required.
 	// +optional
 	Map *MapHook `json:"map,omitempty"`
-	// Tombstone says which outputs of an input that is gone are kept, when it goes
-	// and at every resync. Without it they are deleted.
+	// Tombstone returns the outputs to keep of an input that is gone. It is called when
+	// the input disappears and at every resync. Without it they are deleted.
 	// +optional
 	Tombstone *MapHook `json:"tombstone,omitempty"`
-	// Finalize is called for a parent that is being deleted or no longer matches,
-	// which the definition's finalizer holds back until the answer says
-	// finalized. Without it there is no finalizer.
+	// Finalize is called for a parent that is being deleted or no longer matches. The
+	// definition's finalizer stays on the parent until the answer has finalized: true.
+	// Without this hook there is no finalizer.
 	// +optional
 	Finalize *MapHook `json:"finalize,omitempty"`
-	// Customize says which other objects the hooks of a parent want to see.
+	// Customize selects related objects that the other hooks of a parent are sent.
 	// +optional
 	Customize *MapHook `json:"customize,omitempty"`
 }
 
-// Defined lists the hooks that are given, always in the same order.
+// Defined returns the hooks that are given, always in the same order.
 func (h *MapHooks) Defined() []NamedHook {
 	if h == nil {
 		return nil
@@ -109,7 +109,7 @@ func (h *MapHooks) Defined() []NamedHook {
 	)
 }
 
-// UpdateMethod is the method in force, OnDelete unless another is given.
+// UpdateMethod returns the method, OnDelete by default.
 func (r *MapOutputRule) UpdateMethod() ChildUpdateMethod {
 	if r.UpdateStrategy == nil {
 		return ChildUpdateOnDelete

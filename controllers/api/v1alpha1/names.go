@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Names that Libretto writes onto other people's objects. All but those of the
-// map and CompositeLabel are metacontroller's (section 0 of the specification), so
-// that what it left in a cluster is found again.
+// Labels and annotations that Libretto writes. All but those of maps and CompositeLabel are
+// metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
-	// ControllerUIDLabel ties children to their parent where the selector is
-	// generated. Its value is the parent's UID.
+	// ControllerUIDLabel is the label of a generated selector on children. Its value is the
+	// parent's UID.
 	ControllerUIDLabel = "controller-uid"
 	// RevisionGroupLabel holds the parent's API group on a ControllerRevision, empty for the core group.
 	RevisionGroupLabel = GroupName + "/apiGroup"
 	// RevisionResourceLabel holds the parent's plural on a ControllerRevision.
 	RevisionResourceLabel = GroupName + "/resource"
 	// CompositeLabel holds the name of its CompositeController on a ControllerRevision,
-	// so that several of them can roll out children of one parent. Those of
-	// metacontroller and of earlier versions are without it.
+	// so that several of them can roll out children of one parent. metacontroller and
+	// earlier versions don't set it.
 	CompositeLabel = GroupName + "/composite-controller"
 	// DecoratorAnnotation marks an attachment with the name of its DecoratorController.
 	DecoratorAnnotation = GroupName + "/decorator-controller"
@@ -37,16 +36,16 @@ const (
 	mapFinalizerPrefix       = "metacontroller.io/mapcontroller-"
 )
 
-// Finalizer is what the definition puts on its parents when it has a finalize hook.
+// Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
 func (c *CompositeController) Finalizer() string { return finalizer(compositeFinalizerPrefix, c.Name) }
 
-// Finalizer is what the definition puts on its target objects when it has a finalize hook.
+// Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
 func (d *DecoratorController) Finalizer() string { return finalizer(decoratorFinalizerPrefix, d.Name) }
 
-// Finalizer is what the definition puts on its parents when it has a finalize hook.
+// Finalizer returns the finalizer that the definition adds to its parents if it has a finalize hook.
 func (m *MapController) Finalizer() string { return finalizer(mapFinalizerPrefix, m.Name) }
 
-// FinalizerKind gives the kind of the definitions whose finalizers look like this one, or "".
+// FinalizerKind returns the kind of definition that a finalizer belongs to, or "".
 func FinalizerKind(finalizer string) string {
 	for prefix, kind := range map[string]string{
 		compositeFinalizerPrefix: CompositeControllerKind,
@@ -60,7 +59,7 @@ func FinalizerKind(finalizer string) string {
 	return ""
 }
 
-// FinalizerOf gives the finalizer of a definition of that kind and name, or "" for any other kind.
+// FinalizerOf returns the finalizer of a definition, or "" for any other kind.
 func FinalizerOf(kind, name string) string {
 	switch kind {
 	case CompositeControllerKind:
@@ -73,15 +72,14 @@ func FinalizerOf(kind, name string) string {
 	return ""
 }
 
-// longestName is how many characters a label's value may have, and those of a
-// finalizer behind its slash.
+// longestName is the maximum length of a label's value, and of a finalizer behind its slash.
 const longestName = 63
 
-// RevisionLabelValue is what CompositeLabel holds for a CompositeController.
+// RevisionLabelValue returns the value of CompositeLabel for a CompositeController.
 func (c *CompositeController) RevisionLabelValue() string { return shortened(c.Name, longestName) }
 
-// finalizer is prefix and name, where the API server takes it; metacontroller could
-// not put the finalizer of a long name on anything.
+// finalizer returns prefix and name, shortened to what the API server accepts. metacontroller
+// can't add the finalizer of a long name.
 func finalizer(prefix, name string) string {
 	return prefix + shortened(name, longestName-len(prefix)+strings.Index(prefix, "/")+1)
 }

@@ -32,7 +32,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Resource gives the group-qualified form of one of the plurals, as errors name it.
+// Resource returns the group-qualified form of a plural, for errors.
 func Resource(plural string) schema.GroupResource {
 	return GroupVersion.WithResource(plural).GroupResource()
 }

@@ -17,26 +17,25 @@ type ResourceRule struct {
 // Names returns what identifies the resource in discovery.
 func (r ResourceRule) Names() (apiVersion, resource string) { return r.APIVersion, r.Resource }
 
-// ParentRule names the resource whose objects a definition looks after.
+// ParentRule selects the parents of a definition.
 type ParentRule struct {
 	ResourceRule `json:",inline"`
-	// LabelSelector narrows the parents down to those whose labels match; absent
-	// means all. A parent that has the definition's finalizer and stops matching
-	// is finalized.
+	// LabelSelector selects the parents by labels. Defaults to all. A parent that has
+	// the definition's finalizer and no longer matches is finalized.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
-	// IgnoreStatusChanges drops an update of a parent that changed neither its
-	// generation, labels nor annotations and does not begin its deletion. Beware
-	// of kinds without a generation, such as ConfigMap: their data then goes
-	// unnoticed too. Absent means false.
+	// IgnoreStatusChanges drops updates of a parent that change neither generation,
+	// labels nor annotations and do not start its deletion. For kinds without a
+	// generation, such as ConfigMap, this also drops changes of their data. Defaults
+	// to false.
 	// +optional
 	IgnoreStatusChanges *bool `json:"ignoreStatusChanges,omitempty"`
 }
 
-// AnnotationSelector selects objects by annotations the way a label selector does by
-// labels. All of its parts have to match. Values follow the syntax of label values.
+// AnnotationSelector selects objects by annotations, as a label selector does by labels.
+// All of its parts must match. Values follow the syntax of label values.
 type AnnotationSelector struct {
-	// MatchAnnotations are annotations that an object must have, with just these values.
+	// MatchAnnotations are annotations that an object must have, with exactly these values.
 	// +optional
 	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
 	// MatchExpressions are requirements on single annotations.

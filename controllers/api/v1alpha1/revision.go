@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ControllerRevision keeps how far a rolling update has come: what a parent looked like
-// at one time and which children are still of that time. The host writes it; nobody else
-// need. Its form is metacontroller's, so that an update begun there can be ended here.
+// ControllerRevision stores a former or present state of a parent and the children that are
+// of this state. Only the host writes it. It has the form of metacontroller's, so that
+// either can continue a rolling update that the other has started.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=controllerrevisions,scope=Namespaced
@@ -16,8 +16,8 @@ type ControllerRevision struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// ParentPatch is the parent reduced to the fields that take part in rolling
-	// updates (parentResource.revisionHistory.fieldPaths).
+	// ParentPatch is the parent with only the fields whose change is rolled out
+	// (parentResource.revisionHistory.fieldPaths).
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ParentPatch runtime.RawExtension `json:"parentPatch"`

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Limits on one call of a script, where its definition gives none.
+// Default limits on one call of a script.
 const (
 	DefaultScriptTimeout = 2 * time.Second
 	DefaultScriptMemory  = 256 << 20
@@ -22,7 +22,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || has(self.engine) || self.path.matches('[.](js|mjs|cjs|ts|jsonnet|libsonnet|cel|cel[.]yaml)$')",message="the path does not tell the language: end it in .js, .mjs, .cjs, .ts, .jsonnet, .libsonnet, .cel or .cel.yaml, or set engine to JavaScript, Jsonnet or CEL",fieldPath=".path"
 // +kubebuilder:validation:XValidation:rule="!has(self.signature) || self.signature != 'HTTPContext' || (has(self.engine) ? self.engine == 'JavaScript' : !has(self.path) || self.path.matches('[.](js|mjs|cjs|ts)$'))",message="HTTPContext is the convention of the Node.js function server, for JavaScript only: leave signature out",fieldPath=".signature"
 type Script struct {
-	// Path is the file in the tree of scriptSources to start at.
+	// Path is the main file in the tree of scriptSources.
 	// +optional
 	Path RelativePath `json:"path,omitempty"`
 	// Inline is the script's text, in place of path. It may import files of
@@ -31,31 +31,30 @@ type Script struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	Inline string `json:"inline,omitempty"`
-	// Engine is the language. Absent means what the path's ending says: .js, .mjs,
+	// Engine is the language. Defaults to that of the path's extension: .js, .mjs,
 	// .cjs and .ts are JavaScript, .jsonnet and .libsonnet are Jsonnet, .cel and
 	// .cel.yaml are CEL.
 	// +optional
 	// +kubebuilder:validation:Enum=JavaScript;Jsonnet;CEL
 	Engine ScriptEngine `json:"engine,omitempty"`
-	// Function is the name of the export to call. Absent means the export named
-	// like the hook and, failing that, the default export.
+	// Function is the name of the export to call. Defaults to the export with the
+	// name of the hook, or else the default export.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_$][A-Za-z0-9_$]*$')",message="must be the name of an export, such as sync or finalizePods"
 	Function string `json:"function,omitempty"`
-	// Signature is what the function is given and gives back: Request is the
-	// hook's request and its response; HTTPContext is what hooks written for the
-	// Node.js function server expect, context.request.body in and {status, body}
-	// out. Absent means Request.
+	// Signature is the calling convention of the function: Request takes the hook's
+	// request and returns its response; HTTPContext, for hooks written for the Node.js
+	// function server, takes context.request.body and returns {status, body}. Defaults
+	// to Request.
 	// +optional
 	// +kubebuilder:validation:Enum=Request;HTTPContext
 	Signature ScriptSignature `json:"signature,omitempty"`
-	// Parameters is any JSON value. The script sees it as request.parameters, so
+	// Parameters is any JSON value. The script reads it as request.parameters, so
 	// that several definitions can share a script.
 	// +optional
 	Parameters *apiextensionsv1.JSON `json:"parameters,omitempty"`
-	// Timeout bounds one call by the wall clock: more than 0s and at most 30s.
-	// Absent means 2s.
+	// Timeout of one call: more than 0s and at most 30s. Defaults to 2s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
@@ -68,8 +67,8 @@ type Script struct {
 
 // ScriptLimits bound what one call of a script may use.
 type ScriptLimits struct {
-	// Memory is what a call may use above an idle worker, from 64Mi to 1Gi.
-	// Absent means 256Mi.
+	// Memory is the memory that a call may use in addition to an idle worker, from
+	// 64Mi to 1Gi. Defaults to 256Mi.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0",message="must be a quantity from 64Mi to 1Gi"
 	Memory *resource.Quantity `json:"memory,omitempty"`
@@ -94,7 +93,7 @@ const (
 	HTTPContextSignature ScriptSignature = "HTTPContext"
 )
 
-// CallSignature is the calling convention, Request unless another is given.
+// CallSignature returns the calling convention, Request by default.
 func (s *Script) CallSignature() ScriptSignature {
 	if s.Signature == "" {
 		return RequestSignature
@@ -102,10 +101,10 @@ func (s *Script) CallSignature() ScriptSignature {
 	return s.Signature
 }
 
-// httpEndings are those of the files that HTTPContext is for.
+// httpEndings are the extensions of files that HTTPContext is for.
 var httpEndings = []string{".js", ".mjs", ".cjs", ".ts"}
 
-// MayBeHTTPContext reports whether the script is of the language that HTTPContext is for.
+// MayBeHTTPContext reports whether HTTPContext is for the language of the script.
 func (s *Script) MayBeHTTPContext() bool {
 	if s.Engine != "" {
 		return s.Engine == JavaScriptEngine
@@ -113,7 +112,7 @@ func (s *Script) MayBeHTTPContext() bool {
 	return slices.Contains(httpEndings, path.Ext(string(s.Path)))
 }
 
-// CallTimeout is the time that one call may take.
+// CallTimeout returns the timeout of one call.
 func (s *Script) CallTimeout() time.Duration {
 	if s.Timeout == nil {
 		return DefaultScriptTimeout
@@ -121,7 +120,7 @@ func (s *Script) CallTimeout() time.Duration {
 	return s.Timeout.Duration
 }
 
-// MemoryLimit is what one call may use above an idle worker, in bytes.
+// MemoryLimit returns the memory that a call may use in addition to an idle worker, in bytes.
 func (s *Script) MemoryLimit() int64 {
 	if s.Limits.Memory == nil {
 		return DefaultScriptMemory

@@ -7,48 +7,48 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultWebhookTimeout is how long a webhook may take where its definition gives no positive time.
+// DefaultWebhookTimeout is the timeout of a webhook whose definition sets no positive one.
 const DefaultWebhookTimeout = 10 * time.Second
 
-// Webhook is a server that answers a hook's request, sent to it by HTTP POST as JSON.
+// Webhook is a server that answers a hook's request, sent by HTTP POST as JSON.
 // +kubebuilder:validation:XValidation:rule="has(self.url) || (has(self.service) && has(self.path))",message="say where to call: give url, or both service and path"
 // +kubebuilder:validation:XValidation:rule="has(self.url) || !has(self.path) || self.path.size() == 0 || self.path.startsWith('/')",message="path must start with /, because it follows the service's host and port as it stands",fieldPath=".path"
 type Webhook struct {
-	// URL is the complete address. It wins over service and path.
+	// URL is the complete address. It takes precedence over service and path.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(?i:https?)://[^/]')",message="write the complete address, starting with http:// or https://"
 	URL *string `json:"url,omitempty"`
-	// Service is called by its cluster DNS name, at path, where there is no url.
+	// Service is called by its cluster DNS name, at path, if there is no url.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
-	// Path follows the service's host and port as it stands, leading / included.
+	// Path follows the service's host and port. It starts with /.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Path *string `json:"path,omitempty"`
-	// Timeout bounds one call as a whole, such as 10s or 1m30s. Absent, zero and
-	// negative mean 10s.
+	// Timeout of one call, such as 10s or 1m30s. Defaults to 10s, which zero and
+	// negative values mean too.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')",message="must be a duration such as 500ms, 10s or 1m30s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// Etag remembers answers, so that an unchanged one need not be sent again.
+	// Etag caches answers, so that the server need not send an unchanged one again.
 	// +optional
 	Etag *WebhookEtag `json:"etag,omitempty"`
-	// ResponseUnMarshallMode says how an answer with unknown or doubled fields is
-	// taken: loose ignores them, strict refuses the answer. Written out, loose
-	// also lets an answer leave the list of children out, which then means none.
-	// Absent means loose for version v1 and strict for v2, and the list must be there.
+	// ResponseUnMarshallMode is how an answer with unknown or duplicate fields is
+	// read: loose ignores them, strict refuses the answer. With loose written out an
+	// answer may also omit the list of children, which then means none. Defaults to
+	// loose for version v1 and to strict for v2, and then the list is required.
 	// +optional
 	// +kubebuilder:validation:Enum=loose;strict
 	ResponseUnMarshallMode *ResponseUnmarshalMode `json:"responseUnMarshallMode,omitempty"`
 	// Credentials of this webhook. If it has any of the four, endpointConfigs is
-	// not consulted.
+	// ignored.
 	Credentials `json:",inline"`
 }
 
-// Address is the URL to call: url if it is given, else service and path, else "".
+// Address returns the URL to call: url if it is given, else that of service and path, else "".
 func (w *Webhook) Address() string {
 	switch {
 	case w.URL != nil:
@@ -61,7 +61,7 @@ func (w *Webhook) Address() string {
 	}
 }
 
-// CallTimeout is the time that one call may take.
+// CallTimeout returns the timeout of one call.
 func (w *Webhook) CallTimeout() time.Duration {
 	if w.Timeout == nil || w.Timeout.Duration <= 0 {
 		return DefaultWebhookTimeout
@@ -77,18 +77,18 @@ type ServiceReference struct {
 	// Namespace of the Service.
 	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace"`
-	// Port of the Service. Absent means 80, for https too.
+	// Port of the Service. Defaults to 80, also for https.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port *int32 `json:"port,omitempty"`
-	// Protocol is http or https. Absent means http.
+	// Protocol is http or https. Defaults to http.
 	// +optional
 	// +kubebuilder:validation:Enum=http;https
 	Protocol *string `json:"protocol,omitempty"`
 }
 
-// PortNumber is the port, 80 unless another is given.
+// PortNumber returns the port, 80 by default.
 func (s *ServiceReference) PortNumber() int32 {
 	if s.Port == nil {
 		return 80
@@ -96,7 +96,7 @@ func (s *ServiceReference) PortNumber() int32 {
 	return *s.Port
 }
 
-// Scheme is the protocol, http unless https is given.
+// Scheme returns the protocol, http by default.
 func (s *ServiceReference) Scheme() string {
 	if s.Protocol == nil {
 		return "http"
@@ -104,38 +104,38 @@ func (s *ServiceReference) Scheme() string {
 	return *s.Protocol
 }
 
-// WebhookEtag says whether and for how long a webhook's answers are remembered with
-// their ETag, one for each parent, to be asked for again with If-None-Match.
+// WebhookEtag configures a cache of a webhook's answers with their ETag, one for each parent,
+// for requests with If-None-Match.
 type WebhookEtag struct {
-	// Enabled turns it on. Absent means false.
+	// Enabled turns it on. Defaults to false.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// CacheTimeoutSeconds is how long an answer that is not asked for is kept.
-	// Absent and 0 mean for as long as there is room: a hook's answers may take
-	// 32 MiB, and those that were not asked for the longest make room first.
+	// CacheTimeoutSeconds is how long an unused answer is kept. By default, and with 0,
+	// it is kept while there is room: the answers of a hook may take 32 MiB, and the
+	// least recently used ones are evicted first.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more seconds; 0 keeps answers as long as there is room"
 	CacheTimeoutSeconds *int32 `json:"cacheTimeoutSeconds,omitempty"`
-	// CacheCleanupSeconds is how often answers past their time are removed.
-	// Absent and 0 mean that it is done as they are met; without
-	// cacheTimeoutSeconds there is nothing to remove.
+	// CacheCleanupSeconds is how often expired answers are removed. By default, and
+	// with 0, they are removed when they are looked up. Without cacheTimeoutSeconds no
+	// answer expires.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more seconds; 0 removes answers past their time as they are met"
 	CacheCleanupSeconds *int32 `json:"cacheCleanupSeconds,omitempty"`
 }
 
-// ResponseUnmarshalMode says how strictly an answer is read.
+// ResponseUnmarshalMode is how strictly an answer is read.
 type ResponseUnmarshalMode string
 
 const (
-	// ResponseLoose ignores unknown and doubled fields.
+	// ResponseLoose ignores unknown and duplicate fields.
 	ResponseLoose ResponseUnmarshalMode = "loose"
 	// ResponseStrict refuses them.
 	ResponseStrict ResponseUnmarshalMode = "strict"
 )
 
-// ResponseMode is how strictly the hook's answer is read. A script is read like
-// a webhook that says nothing about it, and so is the webhook that it falls back to.
+// ResponseMode returns how strictly the hook's answer is read. The answer of a script, and
+// of its fallback webhook, is read like that of a webhook that sets no mode.
 func (h *Hook) ResponseMode() ResponseUnmarshalMode {
 	switch {
 	case h.Serving() == WebhookBackend && h.Webhook.ResponseUnMarshallMode != nil:
@@ -147,8 +147,8 @@ func (h *Hook) ResponseMode() ResponseUnmarshalMode {
 	}
 }
 
-// MayOmitList says whether an answer without its list of children counts as an
-// empty list, which only a webhook with the loose mode written out may rely on.
+// MayOmitList reports whether an answer may omit its list of children, which then means an
+// empty one. This is so only for a webhook with the loose mode written out.
 func (h *Hook) MayOmitList() bool {
 	return h.Serving() == WebhookBackend && h.Webhook.ResponseUnMarshallMode != nil &&
 		*h.Webhook.ResponseUnMarshallMode == ResponseLoose
