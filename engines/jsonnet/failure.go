@@ -103,7 +103,7 @@ func location(loc ast.LocationRange) engines.Location {
 	return engines.Location{File: string(loc.File.DiagnosticFileName), Line: loc.Begin.Line, Column: loc.Begin.Column}
 }
 
-// The remarks with which the VM goes down into a value.
+// Frames by which the VM describes where in a value it is.
 var (
 	fieldRemark   = regexp.MustCompile(`^Field ("(?:[^"\\]|\\.)*"|` + "`[^`]*`" + `)$`)
 	elementRemark = regexp.MustCompile(`^Array element (\d+)$`)

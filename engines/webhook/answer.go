@@ -65,7 +65,7 @@ func isWithinObject(doubled error) bool {
 
 var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
-// invalidJSON returns why a body is not JSON, as a person would on seeing it.
+// invalidJSON returns a message that explains why a body is not JSON.
 func invalidJSON(text []byte, err error) string {
 	trimmed := bytes.TrimSpace(text)
 	switch {
