@@ -93,7 +93,8 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 func (l *Library) checkDirectories(spec Spec) error {
 	for i, source := range spec.Sources {
 		if source.Directory != nil && l.Root == "" {
-			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap", i)
+			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: "+
+				"start it with --scripts-dir, or use configMap", i)
 		}
 	}
 	return nil

@@ -39,10 +39,13 @@ func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 	p := &Combiner{
 		log: log, slots: make(chan struct{}, maxShadowCalls), lifetimes: map[string]*lifetime{},
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_fallback_total", Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
+			Name: "libretto_hook_fallback_total",
+			Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
 		}, []string{"definition", "hook", "reason"}),
 		shadows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_shadow_total", Help: "Answers of a hook and its shadow that were compared, by outcome: equal, different, failed (the shadow gave none) or dropped (too many were under way).",
+			Name: "libretto_hook_shadow_total",
+			Help: "Answers of a hook and its shadow that were compared, by outcome: " +
+				"equal, different, failed (the shadow gave none) or dropped (too many were under way).",
 		}, []string{"definition", "hook", "outcome"}),
 	}
 	registry.MustRegister(p.fallbacks, p.shadows)

@@ -134,11 +134,13 @@ func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
 	switch {
 	case ofNode || slices.Contains(builtIn, module):
-		return fmt.Errorf("can't import %q: it is a module of Node.js, and scripts have none of these: do without it, or add a package %s/%s in pure JavaScript",
+		return fmt.Errorf("can't import %q: it is a module of Node.js, and scripts have none of these: "+
+			"do without it, or add a package %s/%s in pure JavaScript",
 			r.imported, modulesFolder, module)
 	case strings.Contains(r.imported, ":"):
 		return fmt.Errorf("can't import %q: nothing is fetched: add the file to scriptSources, and write its path", r.imported)
 	}
-	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
+	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: "+
+		"add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
 		r.imported, modulesFolder, name, r.importer, t)
 }

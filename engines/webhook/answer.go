@@ -72,7 +72,8 @@ func invalidJSON(text []byte, err error) string {
 	case len(trimmed) == 0:
 		return "the response has an empty body, not JSON"
 	case trimmed[0] == '<':
-		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + engines.Truncate(string(trimmed), maxExcerptBytes)
+		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " +
+			engines.Truncate(string(trimmed), maxExcerptBytes)
 	case strings.Contains(err.Error(), "unexpected end of JSON"):
 		return fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", len(trimmed), err)
 	default:
