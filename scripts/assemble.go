@@ -98,16 +98,18 @@ func (d *moduleTree) addItems(origin Origin, c *ConfigMap, files map[string]stri
 
 func (d *moduleTree) add(origin Origin, path, text string) {
 	if first, taken := d.origins[path]; taken {
-		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s", first, origin.hint("set prefix, or choose with items", "rename one of them")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "the path is taken by %s: %s",
+			first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
 	if bad := invalidUTF8(text); bad >= 0 {
-		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s", origin.hint("leave it out with items", "take it away")))
+		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s",
+			origin.hint("leave it out with items", "take it away")))
 		return
 	}
 	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
-		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s", engines.MaxSourceBytes>>10,
-			origin.hint("choose with items what is needed", "take out what is not needed")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s",
+			engines.MaxSourceBytes>>10, origin.hint("choose with items what is needed", "take out what is not needed")))
 	}
 	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin

@@ -3,10 +3,10 @@
 //
 // A Library serves all definitions of a process. Each definition that has
 // scripts opens a Tree: the module tree that its sources give together. The
-// tree is read whole, compiled whole and swapped in whole, as a Revision that
-// never changes; calls that began on the one before end on it. What can't be
-// loaded does not disturb what is: the last good revision goes on, and the
-// tree's State has the problems and where they are.
+// tree is read, compiled and swapped in as a whole, as a Revision that never
+// changes; calls that started with the one before end with it. If a tree does not
+// load, the last good revision keeps serving, and the tree's State has the problems
+// and where they are.
 package scripts
 
 import (
@@ -24,14 +24,14 @@ import (
 
 // Config is what a Library works with.
 type Config struct {
-	// Client reads ConfigMaps, and keeps revisions.
+	// Client reads ConfigMaps, and archives revisions.
 	Client kubernetes.Interface
-	// Metadata lists what is kept. It may be nil where nothing is.
+	// Metadata lists archived revisions. It may be nil if none are archived.
 	Metadata metadata.Interface
 	// Engines compile the scripts.
 	Engines *engines.Registry
-	// Root is the directory that directory sources are below, or empty: then there
-	// are none.
+	// Root is the directory that contains directory sources. Empty means that there are
+	// none.
 	Root string
 	Log  logr.Logger
 	// Metrics may be nil.
@@ -93,7 +93,8 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 func (l *Library) checkDirectories(spec Spec) error {
 	for i, source := range spec.Sources {
 		if source.Directory != nil && l.Root == "" {
-			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: start it with --scripts-dir, or use configMap", i)
+			return fmt.Errorf("scriptSources[%d].directory: this host has no directory for scripts: "+
+				"start it with --scripts-dir, or use configMap", i)
 		}
 	}
 	return nil

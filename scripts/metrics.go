@@ -20,7 +20,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_revision_info", Help: "The revision of the scripts that serves for a definition; always 1.",
 		}, []string{"definition", "revision"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_script_load_errors_total", Help: "Times that scripts did not load, counting what is told: not each look at the same text.",
+			Name: "libretto_script_load_errors_total",
+			Help: "Times that scripts did not load, counting what is told: not each look at the same text.",
 		}, []string{"definition"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "libretto_script_reload_duration_seconds", Help: "Time from the news of a change to the swap, waiting for more changes included.",

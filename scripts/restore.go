@@ -52,7 +52,8 @@ func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	d.addInline(t.spec, t.library.Engines)
 	content := fingerprintOf(d.files, t.hooks)
 	if content.id() != t.spec.Serving {
-		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then", archive.ErrNone, t.spec.Serving)
+		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
+			archive.ErrNone, t.spec.Serving)
 	}
 	r, problems := t.build(ctx, d, content)
 	switch {

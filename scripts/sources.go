@@ -12,25 +12,25 @@ import (
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
-// sources holds what open trees name. Each is watched once, for as long as some tree names it.
+// sources holds the sources of open trees. Each is watched once, while a tree uses it.
 type sources struct {
 	configMaps  *objectwatch.Set
 	directories *watchset.Set[string, *directory.Contents]
 }
 
-// source is one tree's share of a source under watch.
+// source is one tree's use of a watched source.
 type source interface {
 	read() reading
 	Close()
 }
 
-// reading is what is known of a source at one moment. It never changes once made.
+// reading is the state of a source at one moment. It never changes once made.
 type reading struct {
 	// synced is true once it is known whether the source exists.
 	synced bool
 	// files is what the source holds, by key or path, and nil if there is no such source.
 	files map[string]string
-	// problems are what is wrong with some of the files of a directory.
+	// problems are about single files of a directory.
 	problems []directory.Problem
 	// err is why the source can't be watched or read, or nil.
 	err error

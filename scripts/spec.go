@@ -23,11 +23,11 @@ type Spec struct {
 	Sources []Source
 	// Hooks are those that a script answers, by the name of the hook.
 	Hooks map[string]Hook
-	// Archive is where revisions that loaded are kept, so that they outlive this
-	// process. Nil keeps none. Scripts without sources are in the definition itself,
-	// and not kept.
+	// Archive is where revisions that loaded are archived, so that they outlive this
+	// process. Nil means nowhere. Scripts without sources are in the definition itself,
+	// and not archived.
 	Archive *archive.Location
-	// Serving is the ID of the kept revision to begin with if the sources don't load,
+	// Serving is the ID of the archived revision to start with if the sources don't load,
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted.
 	Serving string
@@ -75,7 +75,7 @@ type Hook struct {
 	MemoryBytes int64
 }
 
-// check finds what is wrong with a spec whatever its sources hold.
+// check returns the errors of a spec that do not depend on its sources.
 func (s Spec) check() error {
 	var errs []error
 	for i, source := range s.Sources {
@@ -130,7 +130,7 @@ func (h Hook) check(at string) error {
 	return nil
 }
 
-// checkPath refuses a path that leaves the tree, and a second spelling of one that does not.
+// checkPath returns an error for a path that leaves the tree or is not clean.
 func checkPath(at, path string) error {
 	if path == "." || !fs.ValidPath(path) {
 		return fmt.Errorf("%s: %q must be a path inside the tree, such as lib/sync.js: no leading slash, no empty, . or .. element", at, path)
@@ -149,7 +149,7 @@ func (s Spec) encodeHooks() ([]byte, error) {
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
 
-// origins names the sources, each once.
+// origins returns the origins of the sources, each once.
 func (s Spec) origins() map[Origin]struct{} {
 	origins := map[Origin]struct{}{}
 	for _, source := range s.Sources {

@@ -19,26 +19,26 @@ const (
 	maxListed      = 10   // names in an error
 )
 
-// State is how far a tree has come. Equal situations give equal states: it
-// holds no times and its order is fixed, so that conditions can be made of it.
+// State is the state of loading a tree. It holds no times and its order is fixed, so that
+// equal situations have equal conditions.
 type State struct {
 	// Loaded is the ID of the revision that serves, or empty.
 	Loaded string
 	// Desired is the ID of what the sources hold. It is empty while they hold no
 	// complete tree, or have not been read.
 	Desired string
-	// Problems are why Desired does not serve: at most five, sorted. None of them
-	// and nothing loaded means that the first answers have not come yet.
+	// Problems are why Desired does not serve: at most five, sorted. No problems
+	// and nothing loaded means that the sources have not been read yet.
 	Problems []Problem
 	// More is how many problems were left out.
 	More int
-	// RestoredFrom names the ControllerRevision that Loaded was read from when this process
-	// began, as namespace/name. It is empty for what the sources have held since.
+	// RestoredFrom names the ControllerRevision that Loaded was restored from when this
+	// process started, as namespace/name. It is empty for revisions of the sources.
 	RestoredFrom string
-	// NotRestored is why no kept revision serves in place of Desired, or empty.
+	// NotRestored is why no archived revision serves in place of Desired, or empty.
 	NotRestored string
-	// Warnings are what is not as it should be with Loaded, which serves all the same: a
-	// line each, at most five, sorted, or empty.
+	// Warnings are problems of Loaded, which serves nevertheless: a line each, at most
+	// five, sorted, or empty.
 	Warnings string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
@@ -47,7 +47,7 @@ type State struct {
 // Problem is something that keeps a tree from loading.
 type Problem struct {
 	Origin Origin
-	// Err is an *engines.Error for whatever an edit of the scripts would mend,
+	// Err is an *engines.Error for problems that an edit of the scripts can fix,
 	// ErrMissing, or why the source can't be read.
 	Err error
 }
@@ -122,7 +122,7 @@ func (s State) withProblems(problems []Problem) State {
 	return s
 }
 
-// list returns names for an error: sorted, and no more than can be read.
+// list returns names for an error, sorted, at most maxListed.
 func list(names iter.Seq[string]) string {
 	all := slices.Sorted(names)
 	switch {

@@ -13,9 +13,9 @@ const (
 	// debounceTime is how long the ConfigMaps of a tree must have no changes before they are
 	// read, if there are several, because they are written one after another.
 	debounceTime = 50 * time.Millisecond
-	// debounceLimit is how long edits that don't end can hold up a tree.
+	// debounceLimit is how long continuous edits can delay a load.
 	debounceLimit = time.Second
-	// retryAfter is how long a tree rests that failed for a reason that may pass.
+	// retryAfter is the delay before a load that failed for a transient reason is retried.
 	retryAfter = time.Minute
 )
 
@@ -29,21 +29,21 @@ type Tree struct {
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	closing sync.Once
-	// archiver keeps what has loaded, or is nil.
+	// archiver archives revisions that loaded. It may be nil.
 	archiver *archiver
 
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
 	state   State
 
-	// What follows belongs to the goroutine of run.
+	// The fields below are used only by the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
 	restored restored
 }
 
 // Current returns the revision that serves, or nil until the first one has loaded.
-// Whoever answers one call with it should ask once, and keep it until the call ends.
+// A caller should use one revision for the whole of a call.
 func (t *Tree) Current() *Revision { return t.current.Load() }
 
 // State returns how far the tree has come.
@@ -84,7 +84,7 @@ func (t *Tree) Close() {
 	})
 }
 
-// trigger wakes run. A wake that it has not yet heard stands for this one as well.
+// trigger wakes run. Several triggers before it runs count as one.
 func (t *Tree) trigger() {
 	select {
 	case t.wake <- struct{}{}:
@@ -92,8 +92,8 @@ func (t *Tree) trigger() {
 	}
 }
 
-// run loads the newest text whenever it is woken. Edits that come while it
-// works are one wake, so that a burst costs few loads and ends on its last edit.
+// run loads the tree whenever it is triggered. Edits during a load are one trigger, so that
+// a burst costs few loads, and the last edit is loaded.
 func (t *Tree) run(ctx context.Context) {
 	var retry <-chan time.Time
 	for {
@@ -134,7 +134,7 @@ func (t *Tree) debounce(ctx context.Context) {
 	}
 }
 
-// load brings the tree to what its sources hold now, as far as that can be loaded.
+// load loads what the sources hold now, and publishes the result.
 func (t *Tree) load(ctx context.Context, woken time.Time) {
 	d := assemble(t.spec, t.read(), t.library.Engines)
 	switch {
@@ -211,11 +211,12 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if len(next.Problems) > 0 {
 		t.library.Metrics.failed(t.spec.Definition)
 	}
-	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired, "problems", next.Message(), "warnings", next.Warnings)
+	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired,
+		"problems", next.Message(), "warnings", next.Warnings)
 	t.changed()
 }
 
-// onArchived takes note of whether what serves would outlive the process.
+// onArchived records whether the revision that serves is archived.
 func (t *Tree) onArchived(err error) {
 	text := ""
 	if err != nil {

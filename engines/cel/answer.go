@@ -19,9 +19,9 @@ type answer struct {
 	depth int
 }
 
-// value returns the JSON of v, and whether there is any: an optional without a value
-// is left out. Durations and times become what string() makes of them, bytes base64,
-// and Kubernetes' types (quantities, addresses, URLs, versions) their usual text.
+// value returns the JSON of v, and false for an optional without a value, which is left out.
+// Durations and times become what string() makes of them, bytes base64, and Kubernetes'
+// types (quantities, addresses, URLs, versions) their usual text.
 func (a *answer) value(v ref.Val) (any, bool, error) {
 	switch v := v.(type) {
 	case types.Null:

@@ -6,8 +6,8 @@
 // ${expressions} in its holes (sync.cel.yaml). Both are type-checked at load,
 // where unknown variables and wrong types are errors with line and column, in the
 // document's own lines. The request is not copied: expressions look at the Go
-// values, and parts that are given back are given back as they are. Maps are gone
-// through by sorted keys, so that equal requests have equal answers.
+// values, and parts that are returned are not copied. Maps are
+// iterated by sorted keys, so that equal requests have equal answers.
 //
 // CEL has no loops without end, no clock and no way out. What this package can't
 // do is bound the memory of an expression, or stop one within a single operation,

@@ -3,7 +3,7 @@ package cel
 // mapping is an object with holes in it.
 type mapping []entry
 
-// entry is one field of it; key is a joined or a constant text.
+// entry is one field of it; key is a template or a constant text.
 type entry struct {
 	key   template
 	value node

@@ -57,7 +57,8 @@ func (v *variable) declaration() cel.EnvOption {
 func (c *compilation) expression(content string) node {
 	if !c.isFunction(c.src.Hook) {
 		c.addError(engines.Location{File: c.src.Script.Path}, fmt.Sprintf(
-			"function is %q, and this script is one expression, which answers the hook %s: leave function out, or write a .cel.yaml document with hooks", c.src.Script.Function, c.src.Hook))
+			"function is %q, and this script is one expression, which answers the hook %s: "+
+				"leave function out, or write a .cel.yaml document with hooks", c.src.Script.Function, c.src.Hook))
 		return nil
 	}
 	code := c.compile(wholeFile(c.src.Script.Path, content))

@@ -44,7 +44,8 @@ func (c *compilation) document(content string) node {
 		return d.severalHooks(fields["variables"], fields["hooks"])
 	}
 	if !c.isFunction(c.src.Hook) {
-		d.addNodeError(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks", c.src.Script.Function, c.src.Hook)
+		d.addNodeError(root, "function is %q, and this document answers the hook %s only: leave function out, or write hooks",
+			c.src.Script.Function, c.src.Hook)
 		return nil
 	}
 	return d.body(root, fields)

@@ -110,5 +110,6 @@ func (x *expression) text(r *rendering) (string, error) {
 }
 
 func notText(typeName string) string {
-	return fmt.Sprintf("gives a value of type %s, which can't be part of a text: a hole gives any value where it is all of its field", typeName)
+	return fmt.Sprintf("gives a value of type %s, which can't be part of a text: "+
+		"a hole gives any value where it is all of its field", typeName)
 }

@@ -25,7 +25,10 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		return engines.Response{}, engines.Ended(ctx)
 	}
 	r := &rendering{
-		call:   &call{ctx: ctx, program: p, request: p.script.WithParameters(question.Request), read: map[string]bool{}, values: make([]ref.Val, len(p.variables))},
+		call: &call{
+			ctx: ctx, program: p, request: p.script.WithParameters(question.Request),
+			read: map[string]bool{}, values: make([]ref.Val, len(p.variables)),
+		},
 		answer: answer{Budget: engines.MaxResponseBytes},
 	}
 	body, kept, err := p.response.render(r)

@@ -87,8 +87,8 @@ func (n sequence) fold() node {
 	return &constant{value: elements}
 }
 
-// key compiles the name of a field. One that is no text in YAML, such as 80 or
-// true, is the text that stands there.
+// key compiles the name of a field. A name that is not a string in YAML, such as 80 or true,
+// is its source text.
 func (d *document) key(y *yaml.Node) template {
 	y = resolveAlias(y)
 	switch {

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -49,7 +48,8 @@ func (d *document) literal(y *yaml.Node) node {
 func (d *document) textNode(y *yaml.Node) node {
 	t := d.file.scalar(y)
 	if y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		if hole := t.cut(0, len(strings.TrimRight(y.Value, "\n"))-len(y.Value)+len(t.runes)); hasPrefixAt(hole.runes, 0, "${") && holeEnd(hole.runes, 2) == len(hole.runes)-1 {
+		hole := t.cut(0, len(strings.TrimRight(y.Value, "\n"))-len(y.Value)+len(t.runes))
+		if hasPrefixAt(hole.runes, 0, "${") && holeEnd(hole.runes, 2) == len(hole.runes)-1 {
 			t = hole
 		}
 	}
@@ -105,7 +105,12 @@ func (d *document) hole(code sourceText) *expression {
 
 // isTextual reports whether values of the type can be part of a text.
 func isTextual(t *cel.Type) bool {
-	return t.TypeName() != types.OptionalType.TypeName() && !slices.Contains([]types.Kind{types.ListKind, types.MapKind, types.NullTypeKind, types.TypeKind}, t.Kind())
+	switch t.Kind() {
+	case types.ListKind, types.MapKind, types.NullTypeKind, types.TypeKind:
+		return false
+	default:
+		return t.TypeName() != types.OptionalType.TypeName()
+	}
 }
 
 // constantText returns the text, if it has no holes.

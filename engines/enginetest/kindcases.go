@@ -14,7 +14,10 @@ type kindCase struct {
 func kindCases() map[string]kindCase {
 	annotated := func(name, ports string, spec object) object {
 		metadata := object{"name": name, "namespace": "default", "annotations": object{"ctl.example.com/pod-services": ports}}
-		return object{"object": object{"metadata": metadata, "spec": spec}, "attachments": object{"Service.v1": object{}}, "related": object{}, "finalizing": false}
+		return object{
+			"object": object{"metadata": metadata, "spec": spec}, "attachments": object{"Service.v1": object{}},
+			"related": object{}, "finalizing": false,
+		}
 	}
 	left := func(groups object) object {
 		return object{"object": object{}, "attachments": groups, "finalizing": true}

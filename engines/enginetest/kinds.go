@@ -49,7 +49,10 @@ func customize(request map[string]any) map[string]any {
 		names = append(names, fmt.Sprintf("%s.%s", metadata["name"], secret))
 	}
 	return map[string]any{"relatedResources": []any{
-		map[string]any{"apiVersion": "v1", "resource": "configmaps", "labelSelector": map[string]any{"matchLabels": map[string]any{"app": metadata["name"]}}},
+		map[string]any{
+			"apiVersion": "v1", "resource": "configmaps",
+			"labelSelector": map[string]any{"matchLabels": map[string]any{"app": metadata["name"]}},
+		},
 		map[string]any{"apiVersion": "v1", "resource": "secrets", "namespace": metadata["namespace"], "names": names},
 	}}
 }

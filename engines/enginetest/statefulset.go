@@ -87,7 +87,9 @@ func StatefulSetRequest(replicas, existing, ready int) map[string]any {
 	spec := map[string]any{
 		"replicas":    int64(replicas),
 		"serviceName": "web",
-		"claim":       map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}},
+		"claim": map[string]any{
+			"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}},
+		},
 		"template": map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"app": "web", "tier": "größe"}},
 			"spec":     map[string]any{"containers": []any{container()}, "terminationGracePeriodSeconds": int64(10)},
@@ -135,7 +137,9 @@ func live(object, status map[string]any) map[string]any {
 	for i := range 47 {
 		fields[fmt.Sprintf("f:field%02d", i)] = map[string]any{"f:value": map[string]any{}, ".": map[string]any{}}
 	}
-	metadata["managedFields"] = []any{map[string]any{"manager": "kubelet", "operation": "Update", "fieldsV1": map[string]any{"f:status": fields}}}
+	metadata["managedFields"] = []any{map[string]any{
+		"manager": "kubelet", "operation": "Update", "fieldsV1": map[string]any{"f:status": fields},
+	}}
 	out := maps.Clone(object)
 	out["metadata"], out["status"] = metadata, status
 	return out

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxShadowCalls is how many calls to shadows are under way at once. When there
-// would be more, calls go uncompared, so that a slow shadow costs no more than that.
+// maxShadowCalls is how many calls to shadows are under way at once. Further
+// answers are not compared, which bounds the cost of a slow shadow.
 const maxShadowCalls = 16
 
 // Combiner combines programs and counts what their fallbacks and shadows do. A nil
@@ -27,8 +27,8 @@ type Combiner struct {
 	lifetimes map[string]*lifetime // of the definitions that are there
 }
 
-// lifetime is the time for which a definition is there. What comes later is not
-// counted: it would bring back metrics that are never deleted.
+// lifetime is the time for which a definition exists. Later events are not counted: they
+// would bring back metrics that are never deleted.
 type lifetime struct{ ended bool }
 
 // Hook names a hook in logs and metrics.
@@ -39,10 +39,13 @@ func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 	p := &Combiner{
 		log: log, slots: make(chan struct{}, maxShadowCalls), lifetimes: map[string]*lifetime{},
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_fallback_total", Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
+			Name: "libretto_hook_fallback_total",
+			Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
 		}, []string{"definition", "hook", "reason"}),
 		shadows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_shadow_total", Help: "Answers of a hook and its shadow that were compared, by outcome: equal, different, failed (the shadow gave none) or dropped (too many were under way).",
+			Name: "libretto_hook_shadow_total",
+			Help: "Answers of a hook and its shadow that were compared, by outcome: " +
+				"equal, different, failed (the shadow gave none) or dropped (too many were under way).",
 		}, []string{"definition", "hook", "outcome"}),
 	}
 	registry.MustRegister(p.fallbacks, p.shadows)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Difference is a place at which two answers differ.
+// Difference is a path at which two answers differ.
 type Difference struct {
 	// Path is such as children[v1/ConfigMap/default/a].data.key.
 	Path string
@@ -20,9 +20,9 @@ type Difference struct {
 // absent is the value of a field that is not there.
 type absent struct{}
 
-// differences returns all places at which two answers differ in what they ask for,
-// sorted: the order of objects is none, 1 and 1.0 are one number, a field of the
-// answer itself that is null is not there, and a list that is null is empty.
+// differences returns the semantic differences of two answers, sorted. The order of objects
+// does not matter, 1 and 1.0 are equal, a null field of the answer itself is absent, and a
+// null list is empty.
 func differences(served, shadow any) []Difference {
 	var c comparison
 	one, ok := served.(map[string]any)
@@ -80,7 +80,7 @@ func (c *comparison) values(path string, served, shadow any) {
 	c.differ(path, served, shadow)
 }
 
-// equalScalars compares what is neither object nor list.
+// equalScalars compares values that are neither object nor list.
 func equalScalars(a, b any) bool {
 	x, isNumber := number(a)
 	y, too := number(b)
@@ -158,8 +158,8 @@ func (c *comparison) items(path string, served, shadow []any) {
 	}
 }
 
-// byIdentity returns the objects of a list by what they are. It is false for a list of
-// anything else, and for one that has an object twice.
+// byIdentity returns the objects of a list by apiVersion, kind, namespace and name. It
+// returns false if the list has other elements, or an object twice.
 func byIdentity(list []any) (map[string]any, bool) {
 	all := make(map[string]any, len(list))
 	for _, item := range list {

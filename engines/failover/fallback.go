@@ -22,7 +22,7 @@ func (t TimedProgram) run(ctx context.Context, call engines.Call) (engines.Respo
 	return t.Run(ctx, call)
 }
 
-// fallback asks the second program where the first can't answer.
+// fallback asks the second program if the first can't answer.
 type fallback struct {
 	engines.ProgramBase
 	counts        counters
@@ -30,7 +30,7 @@ type fallback struct {
 }
 
 // WithFallback returns a program that asks first and, if that does not load, takes
-// too long or goes over a limit, second. A first without a program has not loaded.
+// too long or exceeds a limit, second. A nil program in first means that it has not loaded.
 // Any other failure of first is its answer: a script that throws must be
 // noticed.
 func (p *Combiner) WithFallback(hook Hook, first, second TimedProgram) engines.Program {
@@ -61,7 +61,7 @@ func fallsBack(kind engines.Kind) bool {
 	return kind == engines.Timeout || kind == engines.Exhausted || kind == engines.Invalid
 }
 
-// joinErrors returns the second program's error with the first one's beside it, or nil.
+// joinErrors adds the first program's error to the second one's. It returns nil if second is nil.
 func joinErrors(first, second error) error {
 	var e *engines.Error
 	if !errors.As(second, &e) {

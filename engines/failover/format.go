@@ -13,7 +13,7 @@ const (
 	maxValueBytes  = 200 // bytes of a value in it
 )
 
-// hidden stands for what is in a Secret.
+// hidden replaces the contents of Secrets.
 const hidden = "(hidden)"
 
 // formatDifferences returns differences for the log, without the contents of Secrets.

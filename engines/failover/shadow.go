@@ -16,7 +16,7 @@ const (
 	dropped   = "dropped"
 )
 
-// shadowed answers as its program does, and has the shadow asked the same.
+// shadowed answers as its program does, and sends the same calls to the shadow.
 type shadowed struct {
 	engines.Program
 	combiner *Combiner
@@ -54,7 +54,7 @@ func (s *shadowed) Run(ctx context.Context, call engines.Call) (engines.Response
 	return response, err
 }
 
-// compare asks the shadow and counts what comes of it.
+// compare asks the shadow and counts the result.
 func (s *shadowed) compare(call engines.Call, served any) {
 	log := s.combiner.log.WithValues("definition", s.hook.Definition, "hook", s.hook.Name, "parent", objectName(call.Request))
 	body, err := s.ask(call)
@@ -75,7 +75,7 @@ func (s *shadowed) compare(call engines.Call, served any) {
 	}
 }
 
-// diffLevel is how much has to be logged for the values that differ. Those of Secrets are hidden.
+// diffLevel is the verbosity at which differing values are logged. Those of Secrets are hidden.
 const diffLevel = 4
 
 // ask asks the shadow. It returns a panic as an error.

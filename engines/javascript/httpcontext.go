@@ -16,7 +16,8 @@ import (
 // server: it takes {request: {body}} and returns {status, body, headers}.
 func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	request, argument := i.rt.NewObject(), i.rt.NewObject()
-	if err := errors.Join(request.Set("body", i.requestView(p.script.WithParameters(call.Request))), argument.Set("request", request)); err != nil {
+	body := i.requestView(p.script.WithParameters(call.Request))
+	if err := errors.Join(request.Set("body", body), argument.Set("request", request)); err != nil {
 		return nil, err
 	}
 	result, err := p.answer(i, argument)
@@ -25,7 +26,8 @@ func (p *program) runContext(i *isolate, call engines.Call) (any, error) {
 	}
 	reply, ok := result.(map[string]any)
 	if !ok {
-		return nil, &engines.Error{Kind: engines.BadResponse, Message: "the function gave back " + engines.Truncate(jsonText(result), maxShownBytes) + ", not {status, body}"}
+		return nil, &engines.Error{Kind: engines.BadResponse,
+			Message: "the function gave back " + engines.Truncate(jsonText(result), maxShownBytes) + ", not {status, body}"}
 	}
 	if err := statusError(reply, call.Now); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ var builtIn = strings.Fields(`assert async_hooks buffer child_process cluster co
 // importRequest is what one module imports of another one, and how.
 type importRequest struct {
 	importer, imported string
-	// required is true if it is by require, and not by import.
+	// required is true for require, and false for import.
 	required bool
 }
 
@@ -74,7 +74,7 @@ func (t tree) resolvePackage(r importRequest) (string, error) {
 	}
 }
 
-// within returns the path of what a package has under a name, or "" if the package is not
+// within returns the path of a module within a package, or "" if the package is not
 // in this folder.
 func (t tree) within(folder, sub string, r importRequest) (string, error) {
 	m, err := t.manifest(folder)
@@ -107,7 +107,7 @@ func (t tree) fileOrFolder(target string, r importRequest) (string, bool) {
 	return t.find(target)
 }
 
-// resolveImports returns the path of what a package has under a name of its own, such as #lib.
+// resolveImports returns the path of an internal name of a package, such as #lib.
 func (t tree) resolveImports(r importRequest) (string, error) {
 	for folder := path.Dir(r.importer); ; folder = path.Dir(folder) {
 		m, err := t.manifest(folder)
@@ -133,16 +133,18 @@ func (t tree) resolveImports(r importRequest) (string, error) {
 	}
 }
 
-// packageError returns the error of a package that is nowhere.
+// packageError returns the error for a package that was not found.
 func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
 	switch {
 	case ofNode || slices.Contains(builtIn, module):
-		return fmt.Errorf("can't import %q: it is a module of Node.js, and scripts have none of these: do without it, or add a package %s/%s in pure JavaScript",
+		return fmt.Errorf("can't import %q: it is a module of Node.js, and scripts have none of these: "+
+			"do without it, or add a package %s/%s in pure JavaScript",
 			r.imported, modulesFolder, module)
 	case strings.Contains(r.imported, ":"):
 		return fmt.Errorf("can't import %q: nothing is fetched: add the file to scriptSources, and write its path", r.imported)
 	}
-	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
+	return fmt.Errorf("can't import %q: there is no %s/%s beside or above %s: "+
+		"add the package to scriptSources, or write ./ or ../ if it is a file of yours: %s",
 		r.imported, modulesFolder, name, r.importer, t)
 }

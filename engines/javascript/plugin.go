@@ -12,13 +12,13 @@ import (
 const (
 	// namespace keeps esbuild from taking the tree's paths for files.
 	namespace = "libretto-module"
-	// hostModule is what scripts import the host's own module by, hostNamespace where
-	// esbuild finds it, and hostPath what it is called in positions.
+	// hostModule is the name by which scripts import the host's own module, hostNamespace
+	// its namespace in esbuild, and hostPath its name in positions.
 	hostModule    = "libretto"
 	hostNamespace = "libretto-host"
 	hostPath      = "<libretto>"
 	pluginName    = "tree"
-	// missingNamespace has modules that are not there, and missingPath begins their names.
+	// missingNamespace is the namespace of missing modules, and missingPath the start of their names.
 	missingNamespace = "libretto-missing"
 	missingPath      = "<missing "
 	// entryPoint stands for the script in esbuild's options. It is no path of
@@ -29,9 +29,8 @@ const (
 	noSourceMap = "\n//# sourceMappingURL=none"
 )
 
-// plugin answers all of esbuild's questions for modules: out of the tree, but for the
-// host's own module. No file of the tree can be meant by the name of that, because their
-// names begin with a dot where they are imported.
+// plugin resolves all modules for esbuild: from the tree, except for the host's own module.
+// The name of that can't mean a file of the tree, because imports of these begin with a dot.
 func (t tree) plugin(entry string) api.Plugin {
 	return api.Plugin{Name: pluginName, Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
@@ -57,9 +56,8 @@ func (t tree) plugin(entry string) api.Plugin {
 	}}
 }
 
-// onResolve returns where a module is found. What a package requires and is not there is an
-// error where it is required, and a warning: many look in this way for what they can do
-// without.
+// onResolve returns the path of a module. If a package requires a missing module, that is an
+// error at run time, and a warning: many packages look for optional dependencies in this way.
 func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	found, err := t.resolve(r)
 	switch {
@@ -74,13 +72,13 @@ func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	}
 }
 
-// missingModule returns a module that is not there, which throws why.
+// missingModule returns a module that throws the message.
 func missingModule(message string) api.OnLoadResult {
 	text := fmt.Sprintf("throw new Error(%s); module.exports = {};", quote(message))
 	return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}
 }
 
-// quote returns a string of JavaScript.
+// quote returns text as a JavaScript string.
 func quote(text string) string {
 	quoted, _ := json.Marshal(text) // A string can always be written.
 	return string(quoted)

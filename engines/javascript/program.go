@@ -18,12 +18,12 @@ type program struct {
 	warnings []*engines.Error
 }
 
-// Warnings returns what packages in the tree look for and is not there.
+// Warnings returns the errors of modules that packages in the tree require and that are missing.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run answers one call in a runtime of its own. Parts of the request that the
 // script returns unchanged are not copied.
-// With an error, too, the response holds what was logged.
+// The response has the log even with an error.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
 	body, err := i.guard(ctx, func() (any, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// format writes a value for a reader: strings as they are, errors with their stack,
+// format returns a value as text: strings as they are, errors with their stack,
 // anything else as JSON as far as it can be. It may run script code.
 func (i *isolate) format(v goja.Value, limit int) string {
 	o, ok := v.(*goja.Object)

@@ -7,9 +7,9 @@ import (
 )
 
 // A view shows a Go map or slice to the script as an object or array of its own.
-// It converts what the script looks at, remembers the objects that it made for
-// parts (so that o.a === o.a) and keeps what the script writes to itself. The
-// Go values are only ever read, by many calls at once.
+// It converts only the values that the script reads, remembers the objects that it made for
+// parts (so that o.a === o.a) and keeps what the script writes. The Go values are only
+// read, by many calls at once.
 
 // node is what both kinds of view have in common.
 type node struct {
@@ -26,7 +26,7 @@ func (n *node) markChanged() {
 	}
 }
 
-// toValue shows a value as JSON knows it, as part of parent unless that is nil.
+// toValue returns the JavaScript value of a JSON value, as part of parent unless that is nil.
 func (i *isolate) toValue(v any, parent *node) goja.Value {
 	switch v := v.(type) {
 	case nil:

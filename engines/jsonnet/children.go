@@ -50,7 +50,8 @@ func applyChildren(n *ast.Apply, shadowed bool) []child {
 	return s
 }
 
-// objectSlots: the names of fields are outside of the object, where its locals are not known.
+// objectChildren returns the parts of an object. Names of fields are outside of the scope of
+// its locals.
 func objectChildren(n *ast.DesugaredObject, shadowed bool) []child {
 	var s []child
 	inside := shadowed || bindsStd(n.Locals)

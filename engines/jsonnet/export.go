@@ -4,7 +4,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// exporter makes the VM's copy of an answer what package unstructured knows, in place.
+// exporter converts the VM's copy of an answer to the types of package unstructured, in place.
 type exporter struct{ engines.Budget }
 
 // value may return an error of kind Exhausted. What is no JSON, and what is nested

@@ -10,7 +10,7 @@ import (
 )
 
 // externalVariables returns what std.extVar gives: the fields of script.parameters, if that is an
-// object. Each is taken from there when it is asked for.
+// object. Each is evaluated when it is needed.
 func externalVariables(parameters any) map[string]ast.Node {
 	fields, _ := parameters.(map[string]any)
 	values := make(map[string]ast.Node, len(fields))

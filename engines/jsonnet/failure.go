@@ -26,7 +26,8 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	switch {
 	case c.interrupter.tooDeep:
 		return &engines.Error{Kind: engines.Exhausted, Err: err,
-			Message: fmt.Sprintf("expressions wait for each other more than %d deep: is there a recursion with tailstrict that does not end?", maxEvaluations)}
+			Message: fmt.Sprintf("expressions wait for each other more than %d deep: "+
+				"is there a recursion with tailstrict that does not end?", maxEvaluations)}
 	case c.interrupter.stopped.Load():
 		return engines.Ended(ctx)
 	case !errors.As(err, &thrown):
@@ -103,7 +104,7 @@ func location(loc ast.LocationRange) engines.Location {
 	return engines.Location{File: string(loc.File.DiagnosticFileName), Line: loc.Begin.Line, Column: loc.Begin.Column}
 }
 
-// The remarks with which the VM goes down into a value.
+// Frames by which the VM describes where in a value it is.
 var (
 	fieldRemark   = regexp.MustCompile(`^Field ("(?:[^"\\]|\\.)*"|` + "`[^`]*`" + `)$`)
 	elementRemark = regexp.MustCompile(`^Array element (\d+)$`)

@@ -9,7 +9,7 @@ import (
 // go-jsonnet has std.format, and with it the operator %, in Jsonnet: one call takes
 // as long as two hundred with +. The functions here give the same texts (see
 // format_test.go), and null for what they leave to std.format: all that is an
-// error, and what is too odd to be worth a second implementation.
+// error, and rare formats.
 
 // formatCount returns how many values a format takes, or null.
 func formatCount(args []any) (any, error) {

@@ -88,7 +88,8 @@ func (p *program) findHook(found map[string]any, wanted string) (hook, error) {
 	case found["type"] == "function":
 		return hook{}, p.invalid("the file is a function, and no object with a field %q: leave function out", wanted)
 	case found["type"] != "object":
-		return hook{}, p.invalid("the file is of type %s: it must be function(request) ..., or an object with a function %q", found["type"], wanted)
+		return hook{}, p.invalid("the file is of type %s: it must be function(request) ..., or an object with a function %q",
+			found["type"], wanted)
 	case found["there"] != true:
 		return hook{}, p.invalid("no field %q: %s", wanted, listFields(found["fields"].([]any)))
 	case found["field"] != "function":

@@ -41,7 +41,7 @@ func inlineFormat(call *ast.Apply) ast.Node {
 	}
 }
 
-// isRare reports whether a code is not worth a place in the source.
+// isRare reports whether a code is too rare to be inlined.
 func (c code) isRare() bool {
 	switch c.kind {
 	case 0:
@@ -159,7 +159,7 @@ func (b builder) concatenate(whole ast.Node, value func(code) ast.Node) ast.Node
 	return sum
 }
 
-// formatCall returns the call as it was, with a value that is known by another name by now.
+// formatCall returns the original call, with the value under its new name.
 func (b builder) formatCall(vals ast.Node) ast.Node {
 	return b.apply(formatName, b.call.Arguments.Positional[0].Expr, vals)
 }

@@ -2,7 +2,7 @@
 //
 // At load the entry and all that it imports are parsed and linked into one
 // expression, which all calls share and none changes. Each call evaluates it in a
-// VM of its own, so that no call can see what another one left behind. The request
+// VM of its own, so that no call can see the state of another one. The request
 // comes in, and the answer goes out, as values: there is no JSON text on either
 // side. The operator % and std.format, which go-jsonnet has in Jsonnet, go to a
 // native function with the same results (see format.go).

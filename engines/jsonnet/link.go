@@ -23,7 +23,7 @@ type linked struct {
 	files map[string]ast.Node
 	texts map[string]vm.Contents
 	tree  tree
-	// missing are the imports of what is not in the tree, which are errors where they
+	// missing are the imports of missing files, which are errors where they
 	// are evaluated.
 	missing []*engines.Error
 }

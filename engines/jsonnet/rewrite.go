@@ -24,7 +24,8 @@ type child struct {
 	shadowed bool
 }
 
-// rewrite changes the expression, and returns the names of the prelude that it uses now. They are free in all expressions around it, up to the file's own.
+// rewrite changes the expression, and returns the names of the prelude that it uses now. They
+// are free in all expressions around it, up to the file's own.
 func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	if *node == nil || r.err != nil {
 		return nil

@@ -65,14 +65,15 @@ func isWithinObject(doubled error) bool {
 
 var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
-// invalidJSON returns why a body is not JSON, as a person would on seeing it.
+// invalidJSON returns a message that explains why a body is not JSON.
 func invalidJSON(text []byte, err error) string {
 	trimmed := bytes.TrimSpace(text)
 	switch {
 	case len(trimmed) == 0:
 		return "the response has an empty body, not JSON"
 	case trimmed[0] == '<':
-		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " + engines.Truncate(string(trimmed), maxExcerptBytes)
+		return "the response looks like HTML, not JSON: does the URL lead to the hook? It starts with: " +
+			engines.Truncate(string(trimmed), maxExcerptBytes)
 	case strings.Contains(err.Error(), "unexpected end of JSON"):
 		return fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", len(trimmed), err)
 	default:

@@ -12,10 +12,10 @@ const (
 	// minIdleConnections is how many connections to one server are kept at least: Go's
 	// default of two makes other workers dial for each call.
 	minIdleConnections = 32
-	// maxRedirects is more than any sane server needs.
+	// maxRedirects is more than servers need.
 	maxRedirects = 5
-	// pingAfter is how long a connection of HTTP/2 may say nothing before it is asked
-	// whether it lives, and deaf how long it may take to answer.
+	// pingAfter is how long an HTTP/2 connection may be silent before a ping is sent,
+	// and pingTimeout how long the answer may take.
 	pingAfter, pingTimeout = 15 * time.Second, 5 * time.Second
 )
 
@@ -40,8 +40,8 @@ func newClient(config *tls.Config, connections int) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
-// checkRedirect follows a server around its own house only: a request holds
-// objects of the cluster and credentials, which are not for others.
+// checkRedirect refuses redirects to other hosts: a request holds objects of the cluster
+// and credentials.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {

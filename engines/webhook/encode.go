@@ -119,7 +119,7 @@ func (e *encoder) number(f float64) {
 	e.text = strconv.AppendFloat(e.text, f, format, -1, 64)
 }
 
-// other writes what no object from the API server holds.
+// other writes values of types that objects from the API server don't have.
 func (e *encoder) other(value any) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -37,7 +37,7 @@ func newEtagCache(settings engines.Etag, size int) *etagCache {
 	return &etagCache{settings: settings, size: size, room: size, byCall: map[etagKey]*list.Element{}, order: list.New()}
 }
 
-// get returns the answer that may hold still, or nil.
+// get returns the answer that may still be valid, or nil.
 func (a *etagCache) get(call engines.Call) *etagEntry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,8 +58,8 @@ func (a *etagCache) get(call engines.Call) *etagEntry {
 	return &fresh
 }
 
-// put remembers an answer. One without an ETag changes nothing: the one before
-// is still the answer that its own ETag stands for.
+// put adds an answer. One without an ETag changes nothing: the answer before it remains
+// valid for its own ETag.
 func (a *etagCache) put(call engines.Call, etag string, text []byte) {
 	if etag == "" || cap(text) > a.size {
 		return

@@ -17,12 +17,12 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// exchange is one call and what came of it.
+// exchange is one call and its result.
 type exchange struct {
 	*program
 	call engines.Call
 	id   string
-	// cached is what If-None-Match speaks of, or nil.
+	// cached is the entry whose ETag is sent in If-None-Match, or nil.
 	cached *etagEntry
 	// status is what the far side answered last, or "".
 	status string
@@ -30,7 +30,7 @@ type exchange struct {
 	reused bool
 }
 
-// outcome is for the log.
+// outcome returns the result for the log.
 func (x *exchange) outcome(err error) string {
 	switch {
 	case x.status != "" && err != nil:
@@ -136,7 +136,7 @@ func (x *exchange) request(ctx context.Context, access *engines.Access, body *pa
 	}))
 }
 
-// read takes the answer from a response that is one.
+// read returns the answer in a response with status 200.
 func (x *exchange) read(response *http.Response) (any, error) {
 	text, err := x.body(response)
 	if err != nil {

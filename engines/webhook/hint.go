@@ -20,7 +20,8 @@ func hint(scheme string, err error) string {
 		return ": give the certificate of its authority in caBundle, of the webhook or in endpointConfigs"
 	case errors.As(err, &name):
 		return ": call it by a name that its certificate has, or give it another certificate"
-	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "), strings.Contains(err.Error(), "client conn could not be established"),
+	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls: "),
+		strings.Contains(err.Error(), "client conn could not be established"),
 		scheme == "https" && isReset(err):
 		// A server that requires a certificate reports its absence after the handshake and closes
 		// the connection. A client that is still writing may see only that.

@@ -43,7 +43,8 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	x := &exchange{program: p, call: call, id: fmt.Sprintf("%016x", rand.Uint64())}
 	began := time.Now()
 	body, err := x.run(ctx)
-	response.Logs = []string{fmt.Sprintf("request %s to %s: %s after %s", x.id, p.displayURL, x.outcome(err), time.Since(began).Round(10*time.Microsecond))}
+	took := time.Since(began).Round(10 * time.Microsecond)
+	response.Logs = []string{fmt.Sprintf("request %s to %s: %s after %s", x.id, p.displayURL, x.outcome(err), took)}
 	if err == nil {
 		response.Body = body
 		return response, nil

@@ -135,7 +135,8 @@ func (h *History) prune(ctx context.Context, serving string) error {
 	for len(h.entries) > Limit {
 		name := h.oldest(serving)
 		uid := h.entries[name].uid
-		err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+		err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, options)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("old revisions stay: %w", err)
 		}
