@@ -26,7 +26,7 @@ func (e *delayedEnv) failures(definition string) float64 { return e.Reconciles(d
 // mustFail waits until the next retry of a parent is further away than limit. The parent began to fail at before failures.
 func (e *delayedEnv) mustFail(definition string, before float64, limit time.Duration) {
 	e.T.Helper()
-	next, failures := 5*time.Millisecond, 1.0
+	next, failures := time.Second, 1.0 // A bad response is retried after a second at first.
 	for ; next < limit; next *= 2 {
 		failures++
 	}
