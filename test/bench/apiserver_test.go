@@ -94,7 +94,7 @@ func (e endpoint) Watch(context.Context, metav1.ListOptions) (watch.Interface, e
 	return feed(e.server.table(e.resource).events), nil
 }
 
-// feed is a watch that nobody ends: a table has one watcher, its informer.
+// feed is a watch that does not end: a table has one watcher, its informer.
 type feed chan watch.Event
 
 func (f feed) ResultChan() <-chan watch.Event { return f }

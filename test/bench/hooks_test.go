@@ -125,7 +125,7 @@ type contender struct {
 	name string
 	// call is what is timed. Its answer may be nil, if it does not make one.
 	call func(ctx context.Context, request map[string]any) (any, error)
-	// fresh gives each call objects that nobody has seen.
+	// fresh gives each call new objects.
 	fresh bool
 }
 

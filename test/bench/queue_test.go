@@ -7,7 +7,7 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// queue hands the keys that are enqueued to whoever waits for them.
+// queue hands out the enqueued keys.
 type queue chan controller.Key
 
 func newQueue() queue { return make(queue, 100_000) }

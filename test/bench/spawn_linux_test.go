@@ -15,7 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 )
 
-// spawned is a worker that nobody has asked anything.
+// spawned is a worker without calls.
 type spawned struct {
 	command *exec.Cmd
 	in      io.WriteCloser

@@ -39,7 +39,7 @@ type Cluster struct {
 	// Dir is where the control plane keeps its data and logs.
 	Dir string
 
-	process *process // nil if somebody else's
+	process *process // nil if it was not started here
 	dynamic *dynamic.DynamicClient
 	rest    *discovery.DiscoveryClient
 

@@ -56,7 +56,7 @@ func (c *Cluster) Metrics(ctx context.Context) (Metrics, error) {
 	return ParseMetrics(bytes.NewReader(text))
 }
 
-// Watches counts the watches on a resource that the API server has open, whoever holds them. The garbage collector
+// Watches counts the watches on a resource that the API server has open for all clients. The garbage collector
 // holds one on every resource, from a second after it came to be; OpenWatches counts those of one program.
 func (c *Cluster) Watches(ctx context.Context, group, resource string) (int, error) {
 	metrics, err := c.Metrics(ctx)

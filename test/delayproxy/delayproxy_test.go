@@ -101,7 +101,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestClosedStream checks that nobody waits for what nobody reads.
+// TestClosedStream checks that a write does not wait for a closed reader.
 func TestClosedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read, write := io.Pipe()

@@ -32,14 +32,7 @@ func TestUpgrade(t *testing.T) {
 	ours.SetName("compositecontrollers." + group)
 	set(t, ours, group, "spec", "group")
 	set(t, ours, []any{"oldcc"}, "spec", "names", "shortNames")
-	open := ours.DeepCopy()
-	versions, _, err := unstructured.NestedSlice(open.Object, "spec", "versions")
-	env.NoError(t, err)
-	versions[0].(map[string]any)["schema"] = map[string]any{
-		"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-	}
-	set(t, open, versions, "spec", "versions")
-	env.NoError(t, c.Apply(t.Context(), "", open))
+	env.NoError(t, c.Apply(t.Context(), "", withOpenSchema(t, ours)))
 
 	objects := c.Dynamic().Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "compositecontrollers"})
 	bad := manifests(t, "bad", leastBad)
@@ -85,6 +78,19 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("%s: it can't be mended: %v", name, err)
 		}
 	}
+}
+
+// withOpenSchema returns a copy of a definition whose schema takes any object.
+func withOpenSchema(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	open := crd.DeepCopy()
+	versions, _, err := unstructured.NestedSlice(open.Object, "spec", "versions")
+	env.NoError(t, err)
+	versions[0].(map[string]any)["schema"] = map[string]any{
+		"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+	}
+	set(t, open, versions, "spec", "versions")
+	return open
 }
 
 func set(t *testing.T, object *unstructured.Unstructured, value any, path ...string) {

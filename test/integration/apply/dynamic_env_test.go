@@ -146,7 +146,7 @@ func (b *dynamicEnv) diff(desired *unstructured.Unstructured) []apply.Change {
 	return changes
 }
 
-// sync compares and writes, again if somebody else was quicker.
+// sync compares and writes, and retries conflicts.
 func (b *dynamicEnv) sync(desired *unstructured.Unstructured) error {
 	b.t.Helper()
 	var refused error

@@ -22,7 +22,7 @@ import (
 const serverSideRounds = 15
 
 // TestServerSideLikeKubectl edits objects at random, applies each state here and with
-// kubectl apply --server-side --force-conflicts, and lets somebody else edit both. What is
+// kubectl apply --server-side --force-conflicts, and lets another writer edit both. What is
 // there has to be the same, and what one is refused the other is refused too.
 //
 // Two differences are known, and are not among the edits. A null is sent by kubectl, and
@@ -214,7 +214,7 @@ func (e editor) value(v any) any {
 	return v
 }
 
-// foreign is a patch by somebody else, to what is asked for and to what is not.
+// foreign returns another writer's patch of desired fields and of others.
 func (e editor) foreign(object *unstructured.Unstructured) []byte {
 	changed := object.DeepCopy()
 	e.edit(changed)

@@ -107,12 +107,7 @@ func TestServerSideTakesOver(t *testing.T) {
 				desired := desired.DeepCopy()
 				desired.SetName(name + "-" + kind)
 				first := desired.DeepCopy()
-				labels := first.GetLabels()
-				if labels == nil {
-					labels = map[string]string{}
-				}
-				labels["gone"] = "soon"
-				first.SetLabels(labels)
+				s.must(unstructured.SetNestedField(first.Object, "soon", "metadata", "labels", "gone"))
 				tc.before(s, first)
 				foreign(s, first)
 				old := s.live(first)

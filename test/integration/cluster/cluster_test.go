@@ -180,7 +180,7 @@ func TestKilledStarterLeavesNothing(t *testing.T) {
 	})
 }
 
-// refused checks that nobody listens on the control plane's port.
+// refused checks that the control plane's port is closed.
 func refused(c *cluster.Cluster) error {
 	server, err := url.Parse(c.Config.Host)
 	if err != nil {

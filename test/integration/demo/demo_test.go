@@ -1,4 +1,4 @@
-// Package demo has the demo run as the README says, as nobody should find out before us that it does not.
+// Package demo runs the demo as the README says.
 package demo
 
 import (

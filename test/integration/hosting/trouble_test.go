@@ -91,7 +91,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, e.N
 	e.WaitForCondition(name, "Ready", "False", "ResourceUnreadable", "configmaps", "forbidden")
 }
 
-// What stands in the way is gone after a while: whoever waits for it is told, and need not wait for the backoff.
+// A child whose name becomes free is created at once, without the wait of the backoff.
 func TestNameThatBecomesFree(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", copies, childRule("InPlace"))

@@ -183,7 +183,7 @@ func TestCustomizeIsAskedOncePerContent(t *testing.T) {
 	shows(e, "asker", key+"=0")
 	asked := func(want float64, after string) {
 		t.Helper()
-		e.Eventually(func() error { // A pass that writes nothing is none that Settled would wait for.
+		e.Eventually(func() error { // WaitForQuiet does not wait for a reconcile without writes.
 			if got := e.HookCalls(env.Composite, name, "customize"); got < want {
 				return fmt.Errorf("customize was called %v times after %s, want %v", got, after, want)
 			}

@@ -216,7 +216,7 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "a-one", env.OwnedBy(parent))
 }
 
-// What nobody owns is not a decorator's, be it marked as its own.
+// A decorator does not adopt an object without an owner, even with its own marker.
 func TestDecoratorNeverAdopts(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.Namespace

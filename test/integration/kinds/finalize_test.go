@@ -127,7 +127,7 @@ func teardownIsOrdered(f *finalizing) {
 	}
 }
 
-// What the garbage collector does for a deletion in the foreground, nobody else does.
+// Only the garbage collector deletes the children of a deletion in the foreground.
 func foregroundDeletion(f *finalizing) {
 	parent := f.parent(f.set, 3, "")
 	mark := f.Mark()
@@ -174,7 +174,7 @@ func optOut(f *finalizing) {
 	f.WaitFor(f.Things(), f.set, env.HasFinalizer(f.finalizer(), false))
 	f.WaitForNames(env.ConfigMaps, "thing="+f.set)
 
-	// It is nobody's, until it comes back.
+	// It is left alone until it matches again.
 	mark := f.Mark()
 	f.Patch(f.Things(), f.set, `{"spec": {"count": 1}}`)
 	f.parent(f.set+"-witness", 1, "")

@@ -58,7 +58,7 @@ func TestNameWithTheTimeInIt(t *testing.T) {
 	e.WaitForNames(env.ConfigMaps, "thing=p", "fixed")
 }
 
-// Many children that come and go as somebody asks for them are no loop.
+// Many children that come and go with edits of their parent are no loop.
 func TestManyChildrenAreNoLoop(t *testing.T) {
 	e := env.NewRunning(t)
 	name := e.DefineReady(env.Composite, "", parentsAre(e, env.Composite, "many"), env.Hooks(`export const sync = ({parent: {spec}}) => ({children: Array.from({length: spec.count}, (_, i) => (

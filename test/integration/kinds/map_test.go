@@ -143,7 +143,7 @@ func (s *mapServer) take() map[string]int {
 }
 
 // mustAsk waits until the hook was called so often about an input since the last time. Such a call need lead to no
-// write that Settled would wait for.
+// write that WaitForQuiet would wait for.
 func mustAsk(e *env.Env, hook *mapServer, input string, times int) {
 	e.T.Helper()
 	e.Eventually(func() error {
@@ -191,7 +191,7 @@ func TestMapOf500Inputs(t *testing.T) {
 	}
 }
 
-// TestWebhookOf500Inputs counts calls to a webhook, of which nobody knows what it looks at. An input that changes costs
+// TestWebhookOf500Inputs counts calls to a webhook, which may look at anything. An input that changes costs
 // one, and one more if its output changes with it; the other inputs cost none.
 func TestWebhookOf500Inputs(t *testing.T) {
 	e := newMapScene(t)
@@ -306,7 +306,7 @@ export function tombstone({outputs}) {
 	e.WaitForDeletion(env.ConfigMaps, "b-one", "")
 }
 
-// A hook of which nobody knows what it will say is asked at every resync, however quiet all is.
+// A webhook is called at every resync, even if nothing changes.
 func TestMapIsResynced(t *testing.T) {
 	e := newMapScene(t)
 	hook := &mapServer{calls: map[string]int{}}
@@ -359,7 +359,7 @@ func TestInputThatFails(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "b-bad", env.HasText("well again"))
 }
 
-// TestMapStatus counts the conditions of outputs that are Gizmos made of Gizmos: outputs are inputs of nobody.
+// TestMapStatus counts the conditions of outputs that are Gizmos made of Gizmos: outputs are no inputs.
 func TestMapStatus(t *testing.T) {
 	e := newMapScene(t)
 	name := e.DefineReady(env.Map, "", fromGizmos(e, "things", fmt.Sprintf("{apiVersion: %s/v1, resource: gizmos}", e.Group)), env.Hooks(`

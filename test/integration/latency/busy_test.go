@@ -11,7 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// often is how often somebody else changes a child, and less how often a parent.
+// often is the interval of another writer's changes of a child, and less that of changes of a parent.
 const (
 	often = 100 * time.Millisecond
 	less  = 200 * time.Millisecond
@@ -56,7 +56,7 @@ func absent(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// A child that somebody else changes all the time follows its hook none the less.
+// A child that another writer changes all the time still follows its hook.
 func TestBusyChild(t *testing.T) {
 	const other = `{"metadata": {"annotations": {"beat": "%d"}}}`
 	eachLag(t, func(t *testing.T, lag time.Duration) {
@@ -90,7 +90,7 @@ func TestBusyChild(t *testing.T) {
 	})
 }
 
-// Objects that somebody else changes all the time are adopted and released, and what the hook wants of them is written.
+// Objects that another writer changes all the time are adopted, updated and released.
 func TestBusyChildIsAdoptedAndReleased(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		e := newEnv(t, lag)
@@ -106,7 +106,7 @@ func TestBusyChildIsAdoptedAndReleased(t *testing.T) {
 	})
 }
 
-// A parent of which somebody else changes the status all the time gets its finalizer, and is let go.
+// A parent whose status another writer changes all the time gets its finalizer, and loses it.
 func TestBusyParent(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		e := newEnv(t, lag)
@@ -120,8 +120,8 @@ func TestBusyParent(t *testing.T) {
 	})
 }
 
-// A map's status, which counts inputs and outputs, gets through to a parent in whose status somebody else writes all the
-// time, and both stay.
+// A map's status, which counts inputs and outputs, gets through to a parent whose status another writer changes all
+// the time, and both stay.
 func TestBusyMapStatus(t *testing.T) {
 	eachLag(t, func(t *testing.T, lag time.Duration) {
 		e := newEnv(t, lag)

@@ -68,7 +68,7 @@ export const finalize = () => ({finalized: false});`, "sync", "finalize"))
 			return nil
 		})
 		e.Delete(env.DecoratorControllers, "", e.Namespace)
-		e.WaitForEvent(e.Namespace, "Stopped") // After that nobody takes anything off.
+		e.WaitForEvent(e.Namespace, "Stopped") // After that no finalizer is removed.
 		if held := e.held(finalizer); len(held) > 0 {
 			t.Errorf("%d parents are held by a definition that is gone: %q", len(held), held)
 		}

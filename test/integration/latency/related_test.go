@@ -20,13 +20,13 @@ export const sync = ({related}) => ({children: [], status: {
   said: Object.values(related).flatMap(Object.values).map(gadget => gadget.metadata.name).sort().join(" ") || "none",
 }});`
 
-// failures is how often passes of a definition have failed.
+// failures returns the number of failed reconciles of a definition.
 func (e *delayedEnv) failures(definition string) float64 { return e.Reconciles(definition, "error") }
 
-// mustFail waits until the next retry is further away than limit, of a parent that has failed since there were so many failures.
+// mustFail waits until the next retry of a parent is further away than limit. The parent began to fail at before failures.
 func (e *delayedEnv) mustFail(definition string, before float64, limit time.Duration) {
 	e.T.Helper()
-	next, failures := time.Second, 1.0 // The first backoff of controller.BadResponse.
+	next, failures := time.Second, 1.0 // A bad response is retried after a second at first.
 	for ; next < limit; next *= 2 {
 		failures++
 	}

@@ -104,7 +104,7 @@ func TestNameSuffix(t *testing.T) {
 }
 
 // TestHooksOfOthers runs hooks as others wrote them: one that needs a package, which a
-// ConfigMap has by items, and one that imports a library that nobody needs.
+// ConfigMap has by items, and one that imports a library that it does not use.
 func TestHooksOfOthers(t *testing.T) {
 	w := env.New(t)
 	w.Apply(env.CRD(w.Group, "Thing", "Namespaced"))

@@ -73,7 +73,7 @@ func reasons(e *env.Env, name string) string {
 	return strings.Join(all, " ")
 }
 
-// TestIgnoreStatusChanges shows that the status of a parent is then nobody's signal, and that everything else still is.
+// TestIgnoreStatusChanges shows that a change of a parent's status then causes no call, and that any other change does.
 func TestIgnoreStatusChanges(t *testing.T) {
 	e := env.NewRunning(t)
 	server := serve(t, nil)

@@ -129,7 +129,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// awaitOutcome waits for it, so that Settled is asked only when everything has begun.
+// awaitOutcome waits for it, before WaitForQuiet.
 func (s *truthEnv) awaitOutcome(kind, name string, r row, want outcome) {
 	s.T.Helper()
 	s.Eventually(func() error {
