@@ -108,7 +108,10 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(programs)} }
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &running{config: config, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{}, queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel}
+	r := &running{
+		config: config, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
+		queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel,
+	}
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
 	r.pool.KeepFields(fieldManager)

@@ -78,7 +78,8 @@ func TestSession(t *testing.T) {
 
 // TestServerSideSession does the same with server-side apply.
 func TestServerSideSession(t *testing.T) {
-	session(t, strings.Replace(composite, "resource: configmaps,", "resource: configmaps, applyStrategy: ServerSideApply,", 1), "patch ConfigMap a", "patch ConfigMap a")
+	definition := strings.Replace(composite, "resource: configmaps,", "resource: configmaps, applyStrategy: ServerSideApply,", 1)
+	session(t, definition, "patch ConfigMap a", "patch ConfigMap a")
 }
 
 func session(t *testing.T, definition, creates, updates string) {

@@ -78,7 +78,9 @@ func (c *testCase) webhookOnly() []string {
 
 // programs compiles the hooks for an engine and sets them in the definition. The server of webhooks is
 // closed with t.
-func (c *testCase) programs(t *testing.T, definition engines.Definition, registry *engines.Registry, object *unstructured.Unstructured) (map[string]engines.Program, error) {
+func (c *testCase) programs(
+	t *testing.T, definition engines.Definition, registry *engines.Registry, object *unstructured.Unstructured,
+) (map[string]engines.Program, error) {
 	engine, err := registry.ByName(definition.Name)
 	if err != nil {
 		return nil, err

@@ -211,7 +211,8 @@ func TestCustomizeIsRenewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			server, sync := &etagServer{answer: relatedConfigMap("one")}, newRelatedProgram()
-			r := newRenewalEnv(t, renewedDefinition+c.more, renewedObjects, map[string]engines.Program{"sync": sync, "customize": webhookOf(t, server, c.etag)})
+			programs := map[string]engines.Program{"sync": sync, "customize": webhookOf(t, server, c.etag)}
+			r := newRenewalEnv(t, renewedDefinition+c.more, renewedObjects, programs)
 			due := r.settled("default/one")
 			if due < c.least || due > c.most {
 				t.Fatalf("the next pass is due after %s, want from %s to %s", due, c.least, c.most)
@@ -246,7 +247,8 @@ func TestNewKindIsShown(t *testing.T) {
 		related, _ := request["related"].(map[string]any)
 		return map[string]any{"status": map[string]any{"groups": int64(len(related))}, "children": []any{}}
 	}}
-	r := newRenewalEnv(t, renewedDefinition, renewedObjects, map[string]engines.Program{"sync": groups, "customize": webhookOf(t, server, nil)})
+	programs := map[string]engines.Program{"sync": groups, "customize": webhookOf(t, server, nil)}
+	r := newRenewalEnv(t, renewedDefinition, renewedObjects, programs)
 	r.pass()
 	due, _ := r.pass()
 	server.deploy(relatedConfigMap("none"))

@@ -39,7 +39,10 @@ type env struct {
 
 // run runs a case and returns the outcome of each step.
 func (c *testCase) run(t *testing.T, engine engines.Definition, registry *engines.Registry) ([]fields, error) {
-	e := &env{testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch), object: c.definition.DeepCopy(), webhooks: !scripted(engine)}
+	e := &env{
+		testCase: c, ctx: t.Context(), clock: testclock.NewFakeClock(epoch),
+		object: c.definition.DeepCopy(), webhooks: !scripted(engine),
+	}
 	var err error
 	if e.programs, err = c.programs(t, engine, registry, e.object); err != nil {
 		return nil, err
@@ -102,7 +105,8 @@ func (e *env) create(s step) (fields, error) {
 		return nil, errors.New("create: is no object")
 	}
 	object := &unstructured.Unstructured{Object: normalized(given)}
-	if resource, err := e.session.Cluster().ResourceOf(object.GroupVersionKind()); err == nil && resource.Namespaced && object.GetNamespace() == "" {
+	resource, err := e.session.Cluster().ResourceOf(object.GroupVersionKind())
+	if err == nil && resource.Namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
 	return e.edit("create", ref(object.GetKind(), object.GetNamespace(), object.GetName()), object, func(at dynamic.ResourceInterface) error {
@@ -172,7 +176,8 @@ func (e *env) refuse(s step) (fields, error) {
 	how, _ := s["refuse"].(map[string]any)
 	text := func(key string) string { value, _ := how[key].(string); return value }
 	e.session.Refuse(memcluster.Refusal{
-		Verb: memcluster.Verb(text("verb")), Resource: text("resource"), Name: text("name"), Reason: metav1.StatusReason(text("reason")), Times: 1,
+		Verb: memcluster.Verb(text("verb")), Resource: text("resource"), Name: text("name"),
+		Reason: metav1.StatusReason(text("reason")), Times: 1,
 	})
 	return fields{{"refuse", text("verb") + " " + text("resource")}}, nil
 }

@@ -140,7 +140,8 @@ func (d *demo) steps() []step {
 	return []step{
 		d.clusterStep(),
 		{"Install libretto", "Its CRDs, and the program: one process for all controllers of a cluster.", d.install},
-		{"Create a controller", "examples/catset is a StatefulSet as a script. A ConfigMap holds it: no image is built, nothing is deployed.", d.createController},
+		{"Create a controller",
+			"examples/catset is a StatefulSet as a script. A ConfigMap holds it: no image is built, nothing is deployed.", d.createController},
 		{"Three Pods", "A CatSet asks for three. The script answers which Pods and claims should exist, libretto makes it so.", d.threePods},
 		{"Scale to five", "A CatSet has the scale subresource, so that kubectl scale and autoscalers work.", d.scale},
 		{"Delete a Pod by hand", "What should exist and does not is made again, under its old name and with its old claim.", d.deletePod},

@@ -131,7 +131,8 @@ func (d *demo) breakScript(ctx context.Context) error {
 	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName, "-o", `jsonpath={.status.conditions[?(@.type=="ScriptsReady")].message}`); err != nil {
+	message := `jsonpath={.status.conditions[?(@.type=="ScriptsReady")].message}`
+	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName, "-o", message); err != nil {
 		return err
 	}
 	if err := d.untouched(before); err != nil {
@@ -148,7 +149,8 @@ func (d *demo) deleteLeader(ctx context.Context, position *regexp.Regexp) error 
 	if err != nil {
 		return err
 	}
-	if err := d.await(ctx, "the new nginx-0 has the label role=leader while the script is broken", all(isLeader("nginx-0"), scriptsBroken(position))); err != nil {
+	expected := "the new nginx-0 has the label role=leader while the script is broken"
+	if err := d.await(ctx, expected, all(isLeader("nginx-0"), scriptsBroken(position))); err != nil {
 		return err
 	}
 	if err := d.untouched(others); err != nil {

@@ -56,7 +56,9 @@ func (d *demo) startWatch(ctx context.Context) (*watch, error) {
 	return w, nil
 }
 
-func (w *watch) follow(client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (cache.SharedIndexInformer, error) {
+func (w *watch) follow(
+	client dynamic.Interface, resource schema.GroupVersionResource, namespace string,
+) (cache.SharedIndexInformer, error) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { w.observe(resource, object, false) },
@@ -256,26 +258,27 @@ func editTimes(log observations, start time.Time, oldRevision, oldPod string) []
 		return s.is(composites, controllerName) && scriptRevision(s.object) != oldRevision
 	})
 	ready, _ := log.first(func(s observation) bool { return isNew(s, "nginx-0", oldPod) && isReady(s.object) })
+	revision := fmt.Sprintf("the definition's status.scriptRevision is no longer %s but %s", oldRevision, scriptRevision(reported.object))
 	return []timing{
 		{"the new script acts, and the old nginx-0 is deleted", between(start, deleted.at)},
-		{fmt.Sprintf("the definition's status.scriptRevision is no longer %s but %s", oldRevision, scriptRevision(reported.object)), between(start, reported.at)},
+		{revision, between(start, reported.at)},
 		{"the new nginx-0 is Ready, with the label role=leader", between(start, ready.at)},
 	}
 }
 
 // breakTimes returns how soon the condition named the error in a broken script.
 func breakTimes(log observations, start time.Time, position *regexp.Regexp) []timing {
-	return []timing{{"condition ScriptsReady is False and names the line", between(start, definitionAt(log, func(definition *unstructured.Unstructured) bool {
-		return isBroken(definition, position)
-	}))}}
+	at := definitionAt(log, func(definition *unstructured.Unstructured) bool { return isBroken(definition, position) })
+	return []timing{{"condition ScriptsReady is False and names the line", between(start, at)}}
 }
 
 // repairTimes returns how soon the condition was True again.
 func repairTimes(log observations, start time.Time) []timing {
-	return []timing{{"condition ScriptsReady is True again", between(start, definitionAt(log, func(definition *unstructured.Unstructured) bool {
+	at := definitionAt(log, func(definition *unstructured.Unstructured) bool {
 		status, _ := scripts(definition)
 		return status == "True"
-	}))}}
+	})
+	return []timing{{"condition ScriptsReady is True again", between(start, at)}}
 }
 
 // definitionAt returns when the definition was first observed to match.

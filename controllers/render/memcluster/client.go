@@ -43,21 +43,29 @@ func (e *endpoint) Namespace(namespace string) dynamic.ResourceInterface {
 	return &endpoint{client: e.client, resource: e.resource, namespace: namespace}
 }
 
-func (e *endpoint) Create(_ context.Context, object *unstructured.Unstructured, _ metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (e *endpoint) Create(
+	_ context.Context, object *unstructured.Unstructured, _ metav1.CreateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	r := request{verb: Create, name: object.GetName(), sent: object.DeepCopy()}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.create(t, r) })
 }
 
-func (e *endpoint) Update(_ context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (e *endpoint) Update(
+	_ context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	r := request{verb: Update, name: object.GetName(), sent: object.DeepCopy(), manager: options.FieldManager}
 	return e.write(r, subresources, func(t *table, r *request) error { return e.cluster.update(t, r, r.sent) })
 }
 
-func (e *endpoint) UpdateStatus(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions) (*unstructured.Unstructured, error) {
+func (e *endpoint) UpdateStatus(
+	ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions,
+) (*unstructured.Unstructured, error) {
 	return e.Update(ctx, object, options, statusSubresource)
 }
 
-func (e *endpoint) Patch(_ context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (e *endpoint) Patch(
+	_ context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	r := request{
 		verb: Patch, name: name, patchType: kind, patch: data,
 		manager: options.FieldManager, force: options.Force != nil && *options.Force,
@@ -84,7 +92,9 @@ func (e *endpoint) DeleteCollection(ctx context.Context, options metav1.DeleteOp
 	return nil
 }
 
-func (e *endpoint) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (e *endpoint) Apply(
+	ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	body, err := object.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -92,7 +102,9 @@ func (e *endpoint) Apply(ctx context.Context, name string, object *unstructured.
 	return e.Patch(ctx, name, types.ApplyPatchType, body, options.ToPatchOptions(), subresources...)
 }
 
-func (e *endpoint) ApplyStatus(context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+func (e *endpoint) ApplyStatus(
+	context.Context, string, *unstructured.Unstructured, metav1.ApplyOptions,
+) (*unstructured.Unstructured, error) {
 	return nil, e.unserved("server-side apply of a status")
 }
 

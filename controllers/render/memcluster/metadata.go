@@ -78,7 +78,8 @@ func (t *table) applySchema(object *unstructured.Unstructured) {
 	for path, value := range t.Defaults {
 		fields := strings.Split(path, ".")
 		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
-			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...) // A parent that is not an object has no default.
+			// A parent that is not an object has no default.
+			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...)
 		}
 	}
 	for _, path := range t.Drops {

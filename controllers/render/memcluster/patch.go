@@ -15,7 +15,8 @@ func (c *Cluster) patch(t *table, r *request) error {
 		return c.apply(t, r)
 	}
 	if r.patchType != types.MergePatchType {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s: a cluster in memory serves merge patches and applies, and this is a %s", t.GroupVersionResource.Resource, r.patchType))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"%s: a cluster in memory serves merge patches and applies, and this is a %s", t.GroupVersionResource.Resource, r.patchType))
 	}
 	if err := json.Unmarshal(r.patch, &r.body); err != nil {
 		return apierrors.NewBadRequest(err.Error())

@@ -30,7 +30,9 @@ func (c *Cluster) Refuse(r Refusal) {
 // refused returns the error of the first refusal that selects a write, or nil.
 func (c *Cluster) refused(t *table, r *request) error {
 	for _, refusal := range c.refusals {
-		if refusal.Times > 0 && refusal.Verb == r.recordedVerb() && refusal.Resource == t.GroupVersionResource.Resource && (refusal.Name == "" || refusal.Name == r.name) {
+		selected := refusal.Verb == r.recordedVerb() && refusal.Resource == t.GroupVersionResource.Resource &&
+			(refusal.Name == "" || refusal.Name == r.name)
+		if selected && refusal.Times > 0 {
 			refusal.Times--
 			return refusal.err(t, r.name)
 		}
