@@ -49,7 +49,7 @@ func TestAgain(t *testing.T) {
 			}
 			now, err := child{key: KeyOf(desired), rule: podRule, desired: desired}.update(tc.left)
 			if err != nil || now == nil || !now.Repeats(again) {
-				t.Errorf("%s: the next pass makes %v of it, error %v", tc.reason, Describe(again.Object, now.Object), err)
+				t.Errorf("%s: the next pass makes %v of it, error %v", tc.reason, Describe(nil, again.Object, now.Object), err)
 			}
 		})
 	}

@@ -35,6 +35,18 @@ const (
 	InPlace Method = "InPlace"
 )
 
+// Strategy is how what is desired is written to an object that exists.
+type Strategy string
+
+const (
+	// Dynamic merges here, by what the annotation LastApplied remembers. The empty
+	// strategy means the same.
+	Dynamic Strategy = "DynamicApply"
+	// ServerSideApply leaves merging to the API server, which keeps a record of who
+	// asked for which field.
+	ServerSideApply Strategy = "ServerSideApply"
+)
+
 // Rule says how objects of one kind are written.
 type Rule struct {
 	Kind       schema.GroupVersionKind

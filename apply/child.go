@@ -64,19 +64,19 @@ func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
 	if c.memory.holds(c.key, compared) {
 		return nil, nil
 	}
-	merged, err := merge(c.rule.Schema, observed, c.desired)
+	merged, err := Merge(c.rule.Schema, observed, c.desired)
 	if err != nil {
 		return nil, err
 	}
-	if merged.object == observed {
+	if merged.Object == observed {
 		c.memory.note(c.key, compared)
 		return nil, nil
 	}
 	action := ActionUpdate
-	if c.rule.Method == Recreate && merged.differs {
+	if c.rule.Method == Recreate && merged.Differs {
 		action = ActionRecreate
 	}
 	change := about(action, observed, c.rule.Resource)
-	change.Object = merged.object
+	change.Object = merged.Object
 	return &change, nil
 }

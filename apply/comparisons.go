@@ -13,7 +13,6 @@ import (
 // is kept from one Diff to the next, may be used by several at once, and holds some
 // hundred bytes for each object until Forget.
 type Memory struct {
-	hasher      valueHasher
 	mu          sync.Mutex
 	comparisons map[Key]comparison
 }
@@ -29,7 +28,7 @@ type comparison struct {
 
 // NewMemory makes one that remembers nothing.
 func NewMemory() *Memory {
-	return &Memory{hasher: newValueHasher(), comparisons: map[Key]comparison{}}
+	return &Memory{comparisons: map[Key]comparison{}}
 }
 
 // Forget drops what is known of an object, which is gone.
@@ -45,7 +44,7 @@ func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comp
 	if m == nil || version == "" {
 		return comparison{}
 	}
-	return comparison{version: version, desired: m.hasher.of(c.desired.Object), schema: c.rule.Schema}
+	return comparison{version: version, desired: Hash(c.desired.Object), schema: c.rule.Schema}
 }
 
 // holds says that the comparison is known to find nothing.

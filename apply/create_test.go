@@ -85,7 +85,7 @@ func TestAnnotationFits(t *testing.T) {
 			if text := annotation(got.Object); !strings.HasPrefix(text, tc.prefix) || (text == "") != (tc.prefix == "") {
 				t.Errorf("%s: got %.80s", tc.reason, text)
 			}
-			if again, err := Merge(got, desired); err != nil || again != got {
+			if again, err := Merge(nil, got, desired); err != nil || again.Object != got {
 				t.Errorf("%s: not settled: %v", tc.reason, err)
 			}
 		})
@@ -99,14 +99,14 @@ func TestRemovalUnderDigest(t *testing.T) {
 		return func(u *unstructured.Unstructured) { u.Object["data"] = v }
 	}
 	observed := stored(t, object(podRule, "a", data(map[string]any{"keep": long, "drop": long})))
-	merged, err := Merge(observed, object(podRule, "a", data(map[string]any{"keep": long})))
+	merged, err := Merge(nil, observed, object(podRule, "a", data(map[string]any{"keep": long})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"keep": long}, merged.Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"keep": long}, merged.Object.Object["data"]); diff != "" {
 		t.Errorf("(-want, +got):\n%.300s", diff)
 	}
-	if !json.Valid([]byte(annotation(merged.Object))) {
+	if !json.Valid([]byte(annotation(merged.Object.Object))) {
 		t.Error("the annotation is no JSON")
 	}
 }

@@ -3,13 +3,9 @@ package apply
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
@@ -39,23 +35,18 @@ const (
 	maxValueBytes = 160
 )
 
-// Describe tells people what a merge changes, ordered by path. The contents of a
-// Secret are hidden, and bookkeeping is left out. If there are too many differences,
-// the last entry says how many are missing, and has no path.
-func Describe(observed, merged *unstructured.Unstructured) []FieldDiff {
-	return describe(nil, observed, merged)
-}
-
-func describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) []FieldDiff {
+// Describe returns what a merge changes, ordered by path. The contents of a Secret and what
+// the schema, which may be nil, marks as secret are hidden, and bookkeeping is left out. If there
+// are too many differences, the last entry says how many are missing, and has no path.
+func Describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) []FieldDiff {
 	if observed == nil || merged == nil || observed == merged {
 		return nil
 	}
 	d := description{secret: secret(merged.Object)}
-	var root *openapi.Node
 	if kind != nil {
-		root = kind.Root
+		d.root = kind.Root
 	}
-	d.objects("", root, managed(observed.Object), managed(merged.Object))
+	Differ{Match: Pairs, Found: d.add}.Compare(managed(observed.Object), managed(merged.Object))
 	if d.omitted > 0 {
 		d.diffs = append(d.diffs, FieldDiff{To: fmt.Sprintf("and %d more", d.omitted)})
 	}
@@ -65,91 +56,26 @@ func describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) [
 // description is one call of Describe.
 type description struct {
 	secret  bool
+	root    *openapi.Node
 	diffs   []FieldDiff
 	omitted int
 }
 
-// values adds the differences of two values at a path.
-func (d *description) values(path string, node *openapi.Node, from, to any) {
-	switch f := from.(type) {
-	case map[string]any:
-		if t, ok := to.(map[string]any); ok {
-			d.objects(path, node, f, t)
-			return
-		}
-	case []any:
-		if t, ok := to.([]any); ok {
-			d.lists(path, node, f, t)
-			return
-		}
-	}
-	if !Equal(from, to) {
-		d.add(path, node, from, to)
-	}
-}
-
-func (d *description) objects(path string, node *openapi.Node, from, to map[string]any) {
-	names := sets.KeySet(from).Union(sets.KeySet(to))
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d.values(below(path, name), node.Field(name), from[name], to[name])
-	}
-}
-
-// lists compares items that can be told apart by their names, and others by position.
-func (d *description) lists(path string, node *openapi.Node, from, to []any) {
-	p, ok := pair(from, to)
-	if !ok {
-		for i := range max(len(from), len(to)) {
-			d.values(path+"["+strconv.Itoa(i)+"]", node.Item(), nth(from, i), nth(to, i))
-		}
-		return
-	}
-	for i, name := range p.observed.names {
-		d.values(p.path(path, name), node.Item(), from[i], nth(to, p.desired.find(name)))
-	}
-	for i, name := range p.desired.names {
-		if p.observed.find(name) < 0 {
-			d.values(p.path(path, name), node.Item(), nil, to[i])
-		}
-	}
-}
-
-// path names an item, as in ports[port=53,protocol=UDP].
-func (p pairing) path(list, name string) string {
-	parts := strings.Split(name, separator)
-	for i := range parts {
-		parts[i] = p.desired.key.fields[i] + "=" + parts[i]
-	}
-	return list + "[" + strings.Join(parts, ",") + "]"
-}
-
-// nth returns the item at a position, or nil if there is none.
-func nth(list []any, i int) any {
-	if i < 0 || i >= len(list) {
-		return nil
-	}
-	return list[i]
-}
-
-// below returns the path of a field.
-func below(path, name string) string {
-	if strings.ContainsAny(name, ".[]/ ") || name == "" {
-		return path + "[" + strconv.Quote(name) + "]"
-	}
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
 // add notes one difference.
-func (d *description) add(path string, node *openapi.Node, from, to any) {
+func (d *description) add(path Path, from, to any) {
 	if len(d.diffs) == maxFieldDiffs {
 		d.omitted++
 		return
 	}
-	diff := FieldDiff{Path: path}
-	if d.secret && confidential(path) {
+	diff, node := FieldDiff{Path: path.String()}, d.root
+	for _, step := range path {
+		if step.Item {
+			node = node.Item()
+		} else {
+			node = node.Field(step.Name)
+		}
+	}
+	if d.secret && confidential(diff.Path) {
 		node = all
 	}
 	diff.From, diff.found = display(node, from)

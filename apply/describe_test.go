@@ -67,7 +67,7 @@ func TestDescribe(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Describe(parse(t, []byte(tc.from)), parse(t, []byte(tc.to)))
+			got := Describe(nil, parse(t, []byte(tc.from)), parse(t, []byte(tc.to)))
 			if diff := cmp.Diff(tc.want, got, shown); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
@@ -80,14 +80,14 @@ func TestDescribeIsBounded(t *testing.T) {
 	for i := range 100 {
 		spec(fmt.Sprintf("f%03d", i), strings.Repeat("é", 1000))(to)
 	}
-	got := Describe(from, to)
+	got := Describe(nil, from, to)
 	if last := got[len(got)-1]; len(got) != maxFieldDiffs+1 || last.To != "and 68 more" {
 		t.Errorf("%d entries, the last %v", len(got), last)
 	}
 	if n := len(got[0].To); n > maxValueBytes+len("...") {
 		t.Errorf("a value of %d bytes", n)
 	}
-	if Describe(nil, to) != nil || Describe(from, from) != nil {
+	if Describe(nil, nil, to) != nil || Describe(nil, from, from) != nil {
 		t.Error("nothing to compare is no difference")
 	}
 }
@@ -119,11 +119,11 @@ func TestUndoes(t *testing.T) {
 			holding := func(value string) *unstructured.Unstructured {
 				return parse(t, []byte("apiVersion: v1\nkind: "+tc.kind+"\ndata: {k: "+value+"}"))
 			}
-			earlier := Describe(holding("before"), holding(tc.left))[0]
-			if again := Describe(holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) {
+			earlier := Describe(nil, holding("before"), holding(tc.left))[0]
+			if again := Describe(nil, holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) {
 				t.Errorf("%s: %v does not undo %v", tc.reason, again, earlier)
 			}
-			if further := Describe(holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
+			if further := Describe(nil, holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
 				t.Errorf("%s: %v finds what was left, and undoes nothing", tc.reason, further)
 			}
 		})

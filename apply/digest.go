@@ -91,3 +91,21 @@ func digest(v any) string {
 func digestOf(text string, v any) bool {
 	return len(text) == digestLength && strings.HasPrefix(text, digestPrefix) && text == digest(v)
 }
+
+// recorded reports whether desired is what last remembers. A digest in last
+// stands for the value that it was made from.
+func recorded(last, desired any) bool { return compare(last, desired, sameOrDigest) }
+
+// sameOrDigest compares two leaves of which the first may be a digest.
+func sameOrDigest(last, desired any) bool {
+	if text, ok := last.(string); ok {
+		return sameText(text, desired)
+	}
+	return same(last, desired)
+}
+
+// sameText compares a text, which may be a digest, with a value.
+func sameText(text string, v any) bool {
+	s, ok := v.(string)
+	return ok && s == text || digestOf(text, v)
+}

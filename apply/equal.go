@@ -9,10 +9,6 @@ import (
 // that is null is as good as none, and 1 is 1.0.
 func Equal(a, b any) bool { return compare(a, b, same) }
 
-// recorded reports whether desired is what last remembers. A digest in last
-// stands for the value that it was made from.
-func recorded(last, desired any) bool { return compare(last, desired, sameOrDigest) }
-
 // compare walks through a and b and hands what is no pair of objects and no pair
 // of lists to leaves.
 func compare(a, b any, leaves func(a, b any) bool) bool {
@@ -75,20 +71,6 @@ func same(a, b any) bool {
 		return sameNumber(a, b)
 	}
 	return reflect.DeepEqual(a, b)
-}
-
-// sameOrDigest compares two leaves of which the first may be a digest.
-func sameOrDigest(last, desired any) bool {
-	if text, ok := last.(string); ok {
-		return sameText(text, desired)
-	}
-	return same(last, desired)
-}
-
-// sameText compares a text, which may be a digest, with a value.
-func sameText(text string, v any) bool {
-	s, ok := v.(string)
-	return ok && s == text || digestOf(text, v)
 }
 
 // sameNumber compares numbers by value, without loss.

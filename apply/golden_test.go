@@ -44,7 +44,7 @@ func runMergeCase(t *testing.T, file string) {
 	}
 	observed, desired := mergeInput(t, archive)
 	before, wanted := observed.DeepCopy(), desired.DeepCopy()
-	got, err := merge(nil, observed, desired)
+	got, err := Merge(nil, observed, desired)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +52,9 @@ func runMergeCase(t *testing.T, file string) {
 		t.Errorf("\n%s\nmerge changed its input (-before, +after):\n%s", archive.Comment, diff)
 	}
 	expect(t, file, archive, "merged", describeMerge(t, observed, got))
-	again, err := Merge(got.object, desired)
-	if err != nil || again != got.object {
-		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.object, again))
+	again, err := Merge(nil, got.Object, desired)
+	if err != nil || again.Object != got.Object {
+		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.Object, again.Object))
 	}
 }
 
@@ -120,15 +120,15 @@ func part(archive *txtar.Archive, name string) *txtar.File {
 }
 
 // describeMerge writes a result down, without the annotation.
-func describeMerge(t *testing.T, observed *unstructured.Unstructured, got merged) []byte {
+func describeMerge(t *testing.T, observed *unstructured.Unstructured, got Result) []byte {
 	t.Helper()
 	switch {
-	case got.object == observed:
+	case got.Object == observed:
 		return []byte(unchanged)
-	case !got.differs:
+	case !got.Differs:
 		return []byte(annotationOnly)
 	}
-	shown := maps.Clone(got.object.Object)
+	shown := maps.Clone(got.Object.Object)
 	annotations, _ := without(objectIn(objectIn(shown, "metadata"), "annotations"), LastApplied)
 	meta, _ := without(objectIn(shown, "metadata"), "annotations")
 	if len(annotations) > 0 {

@@ -78,10 +78,6 @@ func mergeSet(o, l, d []any) ([]any, bool) {
 	return out.list()
 }
 
-func contains(list []any, v any) bool {
-	return slices.ContainsFunc(list, func(other any) bool { return Equal(v, other) })
-}
-
 // covers reports whether o is d with no more than defaults filled in: the items of
 // d at their positions, each with all that d asks for.
 func covers(at place, o, d []any) bool {
@@ -133,9 +129,4 @@ func (m merger) items(at place, p pairing, l []any) ([]any, bool) {
 		p.arrange(&out)
 	}
 	return out.list()
-}
-
-func objectOf(item any) map[string]any {
-	object, _ := item.(map[string]any)
-	return object
 }

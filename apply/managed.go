@@ -1,8 +1,8 @@
 package apply
 
 import (
-	"maps"
 	"slices"
+	"strings"
 )
 
 // unmanaged are the fields of metadata that a desired object has no say in: the
@@ -39,40 +39,22 @@ func managedMetadata(meta map[string]any) (out map[string]any, differs bool) {
 	}
 }
 
-// without returns object less some fields, which is object itself if it has none of them.
-func without(object map[string]any, fields ...string) (out map[string]any, differs bool) {
-	out = object
-	for _, f := range fields {
-		if _, has := object[f]; !has {
-			continue
-		}
-		if !differs {
-			out, differs = fork(object), true
-		}
-		delete(out, f)
-	}
-	return out, differs
-}
-
-// with returns a copy of object that has value in a field.
-func with(object map[string]any, field string, value any) map[string]any {
-	out := fork(object)
-	out[field] = value
-	return out
-}
-
-// fork returns a copy that can be changed at its top level.
-func fork(object map[string]any) map[string]any {
-	out := make(map[string]any, len(object)+1)
-	maps.Copy(out, object)
-	return out
-}
-
-// objectIn returns the object in a field, or nil if there is none.
-func objectIn(object map[string]any, field string) map[string]any {
-	in, _ := object[field].(map[string]any)
-	return in
-}
-
 // unmanagedField reports whether a field of metadata is unmanaged.
 func unmanagedField(name string) bool { return slices.Contains(unmanaged, name) }
+
+// appliedPrefix begins the annotation that says what a manager applied last: a hash of
+// its configuration. The rest of its name stands for the manager, as two of them may
+// each apply a part of one object.
+const appliedPrefix = "metacontroller.k8s.io/applied."
+
+// unmarked gives annotations without the marks of any manager, which are
+// annotations itself if there are none.
+func unmarked(annotations map[string]any) (out map[string]any, differs bool) {
+	var marks []string
+	for name := range annotations {
+		if strings.HasPrefix(name, appliedPrefix) {
+			marks = append(marks, name)
+		}
+	}
+	return without(annotations, marks...)
+}

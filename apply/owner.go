@@ -30,3 +30,14 @@ func released(object *unstructured.Unstructured, uid types.UID) []any {
 	}
 	return others
 }
+
+// ownedBy gives the owner references of desired that make nobody its controller, and owner.
+func ownedBy(desired *unstructured.Unstructured, owner metav1.OwnerReference) []any {
+	var references []any
+	for _, r := range adopted(desired, owner) {
+		if r, ok := r.(map[string]any); ok && (r["uid"] == string(owner.UID) || r["controller"] != true) {
+			references = append(references, r)
+		}
+	}
+	return references
+}

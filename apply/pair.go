@@ -2,6 +2,7 @@ package apply
 
 import (
 	"slices"
+	"strings"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
@@ -79,6 +80,33 @@ func pair(o, d []any) (p pairing, ok bool) {
 		return p, true
 	}
 	return bestPair(keys.candidates(), o, d)
+}
+
+// Pairs returns the items of two lists that have the same key, such as port=53,protocol=UDP,
+// and those that only one of them has. It is not ok if the lists have no key.
+func Pairs(a, b []any) (pairs []Pair, ok bool) {
+	p, ok := pair(a, b)
+	if !ok {
+		return nil, false
+	}
+	for i, name := range p.observed.names {
+		pairs = append(pairs, Pair{Name: p.describe(name), A: a[i], B: nth(b, p.desired.find(name))})
+	}
+	for i, name := range p.desired.names {
+		if p.observed.find(name) < 0 {
+			pairs = append(pairs, Pair{Name: p.describe(name), B: b[i]})
+		}
+	}
+	return pairs, true
+}
+
+// describe returns the fields of a key with their values.
+func (p pairing) describe(name string) string {
+	parts := strings.Split(name, separator)
+	for i := range parts {
+		parts[i] = p.desired.key.fields[i] + "=" + parts[i]
+	}
+	return strings.Join(parts, ",")
 }
 
 // pairAs is pair by the key that the schema of the list tells. It is not ok either if

@@ -19,8 +19,3 @@ func plain(object map[string]any) map[string]any {
 	out["data"] = data
 	return out
 }
-
-// secret reports whether object is a Secret of the core group.
-func secret(object map[string]any) bool {
-	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
-}

@@ -89,16 +89,16 @@ func servedInput(t *testing.T, archive *txtar.Archive, name string) (observed, d
 func mergedTwice(t *testing.T, archive *txtar.Archive, kind *openapi.Kind, observed, desired *unstructured.Unstructured) []byte {
 	t.Helper()
 	before, wanted := observed.DeepCopy(), desired.DeepCopy()
-	got, err := merge(kind, observed, desired)
+	got, err := Merge(kind, observed, desired)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, observed) + cmp.Diff(wanted, desired); diff != "" {
 		t.Errorf("\n%s\nmerge changed its input (-before, +after):\n%s", archive.Comment, diff)
 	}
-	again, err := MergeAs(kind, got.object, desired)
-	if err != nil || again != got.object {
-		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.object, again))
+	again, err := Merge(kind, got.Object, desired)
+	if err != nil || again.Object != got.Object {
+		t.Errorf("\n%s\nmerging the result again differs (-first, +second), error %v:\n%s", archive.Comment, err, cmp.Diff(got.Object, again.Object))
 	}
 	return describeMerge(t, observed, got)
 }

@@ -25,7 +25,7 @@ func appliedPod(t testing.TB) (observed, desired *unstructured.Unstructured) {
 	}
 	annotations := objectIn(objectIn(fields, "f:metadata"), "f:annotations")
 	maps.Copy(annotations, map[string]any{"f:" + appliedAnnotation(ours.Own): map[string]any{}})
-	config := configurationOf(desired, owner, ours.Own)
+	config := configurationOf(desired, ownedBy(desired, owner), ours.Own)
 	observed = withAnnotation(withAnnotation(observed, LastApplied, nil), appliedAnnotation(ours.Own), config.mark)
 	observed.Object["metadata"].(map[string]any)["ownerReferences"] = ownedBy(desired, owner)
 	observed.Object["metadata"].(map[string]any)["managedFields"] = []any{

@@ -16,7 +16,7 @@ const absent = "9223372036854775807"
 // createServerSide returns the change that creates the child by applying it, so that it
 // is held from the beginning as it is later.
 func (c child) createServerSide(owner metav1.OwnerReference) *Change {
-	config := configurationOf(c.desired, owner, c.rule.Managers.Own)
+	config := configurationOf(c.desired, ownedBy(c.desired, owner), c.rule.Managers.Own)
 	return &Change{
 		Action:     ActionCreate,
 		Key:        c.key,
@@ -37,7 +37,7 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 		return nil, nil
 	}
 	manager := c.rule.Managers.Own
-	config := configurationOf(c.desired, owner, manager)
+	config := configurationOf(c.desired, ownedBy(c.desired, owner), manager)
 	ours := entryOf(entries, manager)
 	if ours != nil && annotation(observed.Object) == "" && applied(observed.Object, manager) == config.mark && config.heldBy(ours.fields(), observed.Object) {
 		c.memory.note(c.key, compared)
@@ -48,14 +48,14 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 		return nil, err
 	}
 	change := about(ActionUpdate, observed, c.rule.Resource)
-	if c.rule.Method == Recreate && expected.differs {
-		change.Action, change.Object = ActionRecreate, expected.object
+	if c.rule.Method == Recreate && expected.Differs {
+		change.Action, change.Object = ActionRecreate, expected.Object
 		return &change, nil
 	}
 	change.Object = config.object(string(observed.GetUID()), observed.GetResourceVersion())
 	change.ServerSide = &ServerSide{
-		Manager: manager, Force: c.rule.Force, expected: expected.object.Object,
-		held: fingerprint(restrict(ours.fields(), config.fields)),
+		Manager: manager, Force: c.rule.Force, expected: expected.Object.Object,
+		held: Fingerprint(restrict(ours.fields(), config.fields)),
 	}
 	if ours == nil || annotation(observed.Object) != "" {
 		change.ServerSide.TakeOver = append([]string{}, c.rule.Managers.Former...)
@@ -77,16 +77,16 @@ func (c child) lastApplied(observed *unstructured.Unstructured, ours entry, conf
 }
 
 // expected gives what the object will be like, as far as that can be told.
-func (c child) expected(observed *unstructured.Unstructured, last map[string]any) (merged, error) {
+func (c child) expected(observed *unstructured.Unstructured, last map[string]any) (Result, error) {
 	known, err := remembering(observed, last)
 	if err != nil {
-		return merged{}, err
+		return Result{}, err
 	}
-	m, err := merge(c.rule.Schema, known, &unstructured.Unstructured{Object: wanted(c.desired)})
+	m, err := Merge(c.rule.Schema, known, &unstructured.Unstructured{Object: wanted(c.desired)})
 	if err != nil {
-		return merged{}, err
+		return Result{}, err
 	}
-	m.object = withAnnotation(m.object, LastApplied, nil)
+	m.Object = withAnnotation(m.Object, LastApplied, nil)
 	return m, nil
 }
 
@@ -94,7 +94,7 @@ func (c child) expected(observed *unstructured.Unstructured, last map[string]any
 // remembered in the annotation, and no longer held by the manager.
 func (c child) leaveServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, ours entry) (*Change, error) {
 	manager := c.rule.Managers.Own
-	known, err := remembering(observed, c.lastApplied(observed, ours, configurationOf(c.desired, owner, manager)))
+	known, err := remembering(observed, c.lastApplied(observed, ours, configurationOf(c.desired, ownedBy(c.desired, owner), manager)))
 	if err != nil {
 		return nil, err
 	}

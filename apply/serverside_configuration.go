@@ -1,7 +1,6 @@
 package apply
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -12,14 +11,14 @@ type configuration struct {
 	mark   string
 }
 
-// configurationOf makes desired, with owner as its controller, into what is applied.
+// configurationOf makes desired, with its owner references, into what is applied.
 // A field that is null is asked for by nobody, and a Secret's stringData is written as
 // what the API server keeps of it: otherwise what is no longer asked for would stay.
-func configurationOf(desired *unstructured.Unstructured, owner metav1.OwnerReference, manager string) configuration {
+func configurationOf(desired *unstructured.Unstructured, references []any, manager string) configuration {
 	fields := wanted(desired)
-	meta := with(objectIn(fields, "metadata"), "ownerReferences", ownedBy(desired, owner))
+	meta := with(objectIn(fields, "metadata"), "ownerReferences", references)
 	fields = with(fields, "metadata", meta)
-	mark := mark(fingerprint(fields))
+	mark := mark(Fingerprint(fields))
 	meta["annotations"] = with(objectIn(meta, "annotations"), appliedAnnotation(manager), mark)
 	return configuration{fields: fields, mark: mark}
 }
@@ -27,17 +26,6 @@ func configurationOf(desired *unstructured.Unstructured, owner metav1.OwnerRefer
 // wanted returns what of desired a hook has a say in, as the API server keeps it.
 func wanted(desired *unstructured.Unstructured) map[string]any {
 	return plain(managed(desired.Object))
-}
-
-// ownedBy gives the owner references of desired that make nobody its controller, and owner.
-func ownedBy(desired *unstructured.Unstructured, owner metav1.OwnerReference) []any {
-	var references []any
-	for _, r := range adopted(desired, owner) {
-		if r, ok := r.(map[string]any); ok && (r["uid"] == string(owner.UID) || r["controller"] != true) {
-			references = append(references, r)
-		}
-	}
-	return references
 }
 
 // object gives what is sent. It may name the version that it is for.
@@ -84,41 +72,4 @@ func holdsMetadata(fields, meta, seen map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// withoutNulls gives a value without the fields that are null, which is the value itself
-// if there are none.
-func withoutNulls(v any) (out any, differs bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		return fieldsWithoutNulls(v)
-	case []any:
-		items := sliceBuilder{from: v}
-		for _, item := range v {
-			if kept, differs := withoutNulls(item); differs {
-				items.add(kept)
-			} else {
-				items.keep(item)
-			}
-		}
-		return items.list()
-	}
-	return v, false
-}
-
-func fieldsWithoutNulls(object map[string]any) (out map[string]any, differs bool) {
-	out = object
-	for name, field := range object {
-		kept, changed := withoutNulls(field)
-		if field != nil && !changed {
-			continue
-		}
-		if !differs {
-			out, differs = fork(object), true
-		}
-		if out[name] = kept; field == nil {
-			delete(out, name)
-		}
-	}
-	return out, differs
 }

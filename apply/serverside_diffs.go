@@ -2,13 +2,28 @@ package apply
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+// ServerSide says that a change is written by server-side apply.
+type ServerSide struct {
+	Manager string
+	// Force takes fields that another manager has set to something else. Without it
+	// the API server refuses such a change as a whole.
+	Force bool
+	// TakeOver names the managers whose fields become Manager's first. It is nil if
+	// there is nothing to take over.
+	TakeOver []string
+	// expected is what the object is to become, for people.
+	expected map[string]any
+	// held stands for what of the configuration Manager held before.
+	held uint64
+}
+
 // Diffs tells people what the change does to the fields of the observed object, as
 // Describe does. Values that the schema marks as secret are hidden too.
 func (c Change) Diffs() []FieldDiff {
 	if c.ServerSide != nil && c.ServerSide.expected != nil {
-		return describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+		return Describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
 	}
-	return describe(c.Schema, c.Observed, c.Object)
+	return Describe(c.Schema, c.Observed, c.Object)
 }
 
 // heldBy reports whether what the change applies is recorded in the object.

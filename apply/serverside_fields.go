@@ -54,8 +54,7 @@ func holdsWhole(value, seen any) bool {
 	if !isObject || len(object) == 0 {
 		return true
 	}
-	_, differs := merger{settled: true}.value(place{}, seen, object, object)
-	return !differs
+	return Keeps(seen, object)
 }
 
 // empty reports whether v is a list or an object without content.

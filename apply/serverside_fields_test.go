@@ -79,30 +79,3 @@ func TestWithin(t *testing.T) {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 }
-
-func TestFingerprint(t *testing.T) {
-	same := [][2]string{
-		{`{"a": 1, "b": 1.0}`, `{"b": 1, "a": 1.0, "c": null}`},
-		{`{"a": {"b": [1, "x"]}}`, `{"a": {"b": [1, "x"], "c": null}}`},
-	}
-	for _, pair := range same {
-		if fingerprint(fieldsOf(t, pair[0])) != fingerprint(fieldsOf(t, pair[1])) {
-			t.Errorf("%s and %s differ", pair[0], pair[1])
-		}
-	}
-	seen := map[uint64]string{}
-	for _, text := range []string{
-		`{}`, `{"a": {}}`, `{"a": []}`, `{"a": ""}`, `{"a": 0}`, `{"a": false}`, `{"a": true}`, `{"a": 1}`, `{"a": 1.5}`, `{"a": -1}`, `{"a": "1"}`,
-		`{"a": [1, 2]}`, `{"a": [2, 1]}`, `{"a": [[1], 2]}`, `{"a": [[1, 2]]}`, `{"a": [null]}`, `{"a": "b", "b": "a"}`, `{"a": "a", "b": "b"}`,
-		`{"a": "12345678"}`, `{"a": "123456789"}`, `{"a": "12345678\u0000"}`, `{"a": {"b": 1}}`, `{"b": {"a": 1}}`, `{"a": {"b": 1, "c": 2}}`, `{"a": {"b": 2, "c": 1}}`,
-	} {
-		sum := fingerprint(fieldsOf(t, text))
-		if other := seen[sum]; other != "" {
-			t.Errorf("%s is as %s", text, other)
-		}
-		seen[sum] = text
-	}
-	if got, want := fingerprint(map[string]any{"a": "twelve bytes", "b": []any{int64(1), true, 0.5}}), uint64(0xc0ba11b02db1760c); got != want {
-		t.Errorf("%#x, want %#x: another process has to find the same", got, want)
-	}
-}

@@ -22,7 +22,7 @@ func served(rule Rule, method Method) Rule {
 // manager holds is written by hand, as JSON.
 func held(t testing.TB, desired *unstructured.Unstructured, fields string, edits ...edit) *unstructured.Unstructured {
 	t.Helper()
-	u := configurationOf(desired, owner, ours.Own).object("", "7").DeepCopy()
+	u := configurationOf(desired, ownedBy(desired, owner), ours.Own).object("", "7").DeepCopy()
 	u.SetUID(types.UID("uid-of-" + u.GetName()))
 	record := parse(t, []byte(`{"f:metadata": {"f:annotations": {"f:`+appliedAnnotation(ours.Own)+`": {}}, "f:ownerReferences": {"k:{\"uid\":\"owner-uid\"}": {}}}}`)).Object
 	record = union(record, parse(t, []byte(fields)).Object)

@@ -34,18 +34,3 @@ func lastMetadata(object *unstructured.Unstructured, name string) lastMeta {
 	}
 	return last.Metadata
 }
-
-// AppliedBy reports whether manager has applied the object on the server's side, and
-// whether other definitions have.
-func AppliedBy(object *unstructured.Unstructured, manager string) (own, others bool) {
-	mark := appliedAnnotation(manager)
-	for name := range objectIn(objectIn(object.Object, "metadata"), "annotations") {
-		switch {
-		case name == mark:
-			own = true
-		case strings.HasPrefix(name, appliedPrefix):
-			others = true
-		}
-	}
-	return own, others
-}

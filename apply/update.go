@@ -6,29 +6,19 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 )
 
+// Result is an object after a merge.
+type Result struct {
+	// Object is the observed object itself if nothing is to be written.
+	Object *unstructured.Unstructured
+	// Differs says that more than the annotation is different from what was observed.
+	Differs bool
+}
+
 // Merge returns what observed becomes when desired is applied to it, ready for
 // an update: what the hook has no say in is as it was observed, and the annotation
-// remembers desired. If nothing is to be written, it returns observed itself. It
+// remembers desired. The schema of the objects' kind may be nil. Merge
 // fails only if desired can't be written as JSON.
-func Merge(observed, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	return MergeAs(nil, observed, desired)
-}
-
-// MergeAs is Merge for objects of a kind whose schema is known, or nil.
-func MergeAs(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	merged, err := merge(kind, observed, desired)
-	return merged.object, err
-}
-
-// merged is an object after a merge.
-type merged struct {
-	object *unstructured.Unstructured
-	// differs says that more than the annotation is different from what was observed.
-	differs bool
-}
-
-// merge is Merge that also says whether the difference is more than bookkeeping.
-func merge(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (merged, error) {
+func Merge(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (Result, error) {
 	want := managed(desired.Object)
 	last, settled := recall(observed.Object, want)
 	m := merger{settled: settled}
@@ -36,13 +26,20 @@ func merge(kind *openapi.Kind, observed, desired *unstructured.Unstructured) (me
 	if !settled {
 		var err error
 		if out, err = remember(out, want); err != nil {
-			return merged{}, err
+			return Result{}, err
 		}
 	}
 	if !differs && annotation(out) == annotation(observed.Object) {
-		return merged{object: observed}, nil
+		return Result{Object: observed}, nil
 	}
-	return merged{object: &unstructured.Unstructured{Object: out}, differs: differs}, nil
+	return Result{Object: &unstructured.Unstructured{Object: out}, Differs: differs}, nil
+}
+
+// Keeps reports whether observed has all that an object asks for, with no more than defaults
+// filled in.
+func Keeps(observed any, object map[string]any) bool {
+	_, differs := merger{settled: true}.value(place{}, observed, object, object)
+	return !differs
 }
 
 // rootOf gives the place of a whole object.

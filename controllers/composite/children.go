@@ -51,6 +51,6 @@ func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Un
 
 // dynamicallyUpToDate says whether dynamic apply would write nothing.
 func dynamicallyUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
-	merged, err := apply.Merge(observed, desired)
-	return merged == observed, err
+	merged, err := apply.Merge(nil, observed, desired)
+	return merged.Object == observed, err
 }

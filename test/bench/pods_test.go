@@ -43,11 +43,11 @@ func family(tb testing.TB, children int) (parent *unstructured.Unstructured, obs
 		o.SetUID(types.UID(fmt.Sprintf("1d6d4f0e-6d0c-4f5c-8c7a-%012d", i)))
 		o.SetResourceVersion(fmt.Sprint(184467 + i))
 		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, webs.Kind)})
-		merged, err := apply.Merge(o, d)
+		merged, err := apply.Merge(nil, o, d)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		observed = append(observed, fromJSON(tb, merged))
+		observed = append(observed, fromJSON(tb, merged.Object))
 		desired = append(desired, fromJSON(tb, d).Object)
 	}
 	return parent, observed, map[string]any{"children": desired, "status": map[string]any{}}

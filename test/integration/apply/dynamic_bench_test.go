@@ -197,7 +197,7 @@ func (b *bench) settles(desired *unstructured.Unstructured) error {
 			b.touch(desired, n)
 		}
 		for _, change := range b.diff(desired) {
-			return fmt.Errorf("resync %d wants to write: %s %v", n, change.Action, apply.Describe(change.Observed, change.Object))
+			return fmt.Errorf("resync %d wants to write: %s %v", n, change.Action, apply.Describe(nil, change.Observed, change.Object))
 		}
 	}
 	return nil

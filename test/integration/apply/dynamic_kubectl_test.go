@@ -208,7 +208,7 @@ func (o *oracle) compare(e edit, ours, theirs *unstructured.Unstructured, refuse
 	case theirs == nil:
 		diffs = []apply.FieldDiff{{Path: "refused theirs"}}
 	default:
-		diffs = apply.Describe(comparable(ours), comparable(theirs))
+		diffs = apply.Describe(nil, comparable(ours), comparable(theirs))
 	}
 	for _, diff := range diffs {
 		if o.reason(e, diff) == "" {

@@ -3,28 +3,43 @@ package apply
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
 )
 
-// fingerprint is a hash of a JSON value, the same in every process. Values that the
-// API takes for the same have the same: a field that is null is none, and 1 is 1.0.
-func fingerprint(v any) uint64 {
+// Fingerprint returns a hash of a JSON value that is the same in every process. Values that
+// are Equal have the same. It is stored on objects: what it returns must never change.
+func Fingerprint(v any) uint64 { return hasher{}.value(v) }
+
+// Hash returns a hash of a JSON value that is of use in this process alone. Unlike
+// Fingerprint, it tells a field that is null from one that is absent, and 1 from "i".
+func Hash(v any) uint64 { return inProcess.value(v) }
+
+var inProcess = hasher{nulls: true, text: rand.Uint64() | 1<<63}
+
+// hasher walks through a value.
+type hasher struct {
+	nulls bool   // counts fields that are null
+	text  uint64 // added to the length of texts, which tells them from numbers
+}
+
+func (h hasher) value(v any) uint64 {
 	switch v := v.(type) {
 	case map[string]any:
 		var sum uint64 // The order of fields is not the same twice.
 		for name, field := range v {
-			if field != nil {
-				sum += fold(foldText(name), fingerprint(field))
+			if field != nil || h.nulls {
+				sum += fold(h.string(name), h.value(field))
 			}
 		}
 		return fold(sum, 'o')
 	case []any:
 		sum := uint64(len(v))
 		for _, item := range v {
-			sum = fold(sum, fingerprint(item))
+			sum = fold(sum, h.value(item))
 		}
 		return fold(sum, 'l')
 	case string:
-		return foldText(v)
+		return h.string(v)
 	case bool:
 		if v {
 			return fold('t', 'b')
@@ -40,9 +55,9 @@ func fingerprint(v any) uint64 {
 	return fold(math.Float64bits(f), 'd')
 }
 
-// foldText takes eight bytes at a time: texts may be long.
-func foldText(s string) uint64 {
-	sum := uint64(len(s))
+// string takes eight bytes at a time: texts may be long.
+func (h hasher) string(s string) uint64 {
+	sum := uint64(len(s)) + h.text
 	for len(s) >= 8 {
 		sum = fold(sum, uint64(s[0])|uint64(s[1])<<8|uint64(s[2])<<16|uint64(s[3])<<24|
 			uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)
