@@ -17,11 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
-
-// LastApplied is the annotation that remembers what was asked for last time, as
-// JSON. It is metacontroller's, so that objects pass from one to the other.
-const LastApplied = "metacontroller.k8s.io/last-applied-configuration"
 
 // Method says what becomes of an existing object that differs from the desired one.
 type Method string
@@ -60,7 +57,7 @@ type Rule struct {
 	Strategy Strategy
 	// Managers are the names for server-side apply. A dynamic rule needs them too, in
 	// order to take objects back from it.
-	Managers Managers
+	Managers serverside.Managers
 	// Force lets server-side apply take fields from other managers.
 	Force bool
 }

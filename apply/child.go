@@ -3,6 +3,9 @@ package apply
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
 // child is a desired object with the rule for its kind.
@@ -35,7 +38,7 @@ func (c child) write(observed *unstructured.Unstructured, owner metav1.OwnerRefe
 	if c.rule.Strategy == ServerSideApply {
 		return c.applyServerSide(observed, owner, entries)
 	}
-	if ours := entryOf(entries, c.rule.Managers.Own); ours != nil {
+	if ours := serverside.EntryOf(entries, c.rule.Managers.Own); ours != nil {
 		return c.leaveServerSide(observed, owner, ours)
 	}
 	return c.update(observed)
@@ -64,7 +67,7 @@ func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
 	if c.memory.holds(c.key, compared) {
 		return nil, nil
 	}
-	merged, err := Merge(c.rule.Schema, observed, c.desired)
+	merged, err := merge.Merge(c.rule.Schema, observed, c.desired)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Memory remembers which objects were found to be as they should be, so that they are
@@ -40,11 +41,11 @@ func (m *Memory) Forget(key Key) {
 
 // settlementOf describes a comparison. It is nothing if the object has no version.
 func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comparison {
-	version, _ := objectIn(observed.Object, "metadata")["resourceVersion"].(string)
+	version, _ := jsonvalue.ObjectIn(observed.Object, "metadata")["resourceVersion"].(string)
 	if m == nil || version == "" {
 		return comparison{}
 	}
-	return comparison{version: version, desired: Hash(c.desired.Object), schema: c.rule.Schema}
+	return comparison{version: version, desired: jsonvalue.Hash(c.desired.Object), schema: c.rule.Schema}
 }
 
 // holds says that the comparison is known to find nothing.

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
 // Input is what Diff compares.
@@ -34,7 +36,7 @@ func (in Input) entries(observed *unstructured.Unstructured) []any {
 	case observed == nil:
 		return nil
 	case in.ManagedFields == nil:
-		return managedFields(observed)
+		return serverside.ManagedFields(observed)
 	default:
 		return in.ManagedFields(observed)
 	}

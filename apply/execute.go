@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Options say how Execute writes.
@@ -147,9 +149,9 @@ func (e *execution) afterAdoption(c Change) (Change, error) {
 		c.Object = ofVersion(c.Object, adoption.Object.GetResourceVersion())
 		return c, nil
 	}
-	now := objectIn(adoption.Object.Object, "metadata")
-	meta := with(objectIn(c.Object.Object, "metadata"), "resourceVersion", now["resourceVersion"])
+	now := jsonvalue.ObjectIn(adoption.Object.Object, "metadata")
+	meta := jsonvalue.With(jsonvalue.ObjectIn(c.Object.Object, "metadata"), "resourceVersion", now["resourceVersion"])
 	meta["ownerReferences"] = now["ownerReferences"]
-	c.Object = &unstructured.Unstructured{Object: with(c.Object.Object, "metadata", meta)}
+	c.Object = &unstructured.Unstructured{Object: jsonvalue.With(c.Object.Object, "metadata", meta)}
 	return c, nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Key is the identity of an object in the cluster.
@@ -16,7 +18,7 @@ type Key struct {
 
 // KeyOf returns the identity of object.
 func KeyOf(object *unstructured.Unstructured) Key {
-	meta := objectIn(object.Object, "metadata")
+	meta := jsonvalue.ObjectIn(object.Object, "metadata")
 	key := Key{Kind: kindOf(object.Object)}
 	key.Namespace, _ = meta["namespace"].(string)
 	key.Name, _ = meta["name"].(string)

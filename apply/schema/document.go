@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // Definitions that stand for more than their schema says.
@@ -23,8 +21,6 @@ const (
 type document struct {
 	kinds map[schema.GroupVersionKind]*Kind
 	named map[string]*Node
-	// parser is made of named when it is first asked for.
-	parser func() *typed.Parser
 }
 
 // Parse reads an OpenAPI v3 document, and gives the kinds that are in it.
@@ -46,11 +42,10 @@ func parse(text []byte) (*document, error) {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	d := &document{kinds: map[schema.GroupVersionKind]*Kind{}, named: map[string]*Node{}}
-	d.parser = sync.OnceValue(func() *typed.Parser { return newParser(d.named) })
 	c := compiler{schemas: openAPI.Components.Schemas, named: d.named}
 	for name := range c.schemas {
 		for _, kind := range c.kinds(name) {
-			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), name: name, document: d, digest: digestOf(c.schemas[name])}
+			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), digest: digestOf(c.schemas[name])}
 		}
 	}
 	if c.err != nil {

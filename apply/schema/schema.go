@@ -8,25 +8,15 @@
 // go by its address.
 package schema
 
-import (
-	"crypto/sha256"
-
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
-)
+import "crypto/sha256"
 
 // Kind is the schema of the objects of one kind in one version.
 type Kind struct {
 	// Root is the object itself.
 	Root *Node
 
-	name     string // of its definition
-	document *document
-	digest   [sha256.Size]byte // of the text of its definition
+	digest [sha256.Size]byte // of the text of its definition
 }
-
-// Type gives the same schema to structured-merge-diff, for objects that are unstructured.
-// The first call for any kind of a group and version takes some milliseconds.
-func (k *Kind) Type() typed.ParseableType { return k.document.parser().Type(k.name) }
 
 // Type says what JSON values may stand in a place.
 type Type uint8

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -51,6 +52,6 @@ func (v *Variant) labelled(child, p *unstructured.Unstructured) *unstructured.Un
 
 // dynamicallyUpToDate says whether dynamic apply would write nothing.
 func dynamicallyUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
-	merged, err := apply.Merge(nil, observed, desired)
+	merged, err := merge.Merge(nil, observed, desired)
 	return merged.Object == observed, err
 }

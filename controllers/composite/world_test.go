@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -185,7 +186,7 @@ func (w *world) writes(t *testing.T, o variant.Observed, d variant.Desired) (rec
 	for _, change := range w.changes(t, o, d) {
 		rest = append(rest, func() { w.perform(change) })
 	}
-	if status, _ := o.Parent.Object["status"].(map[string]any); !apply.Equal(status, d.Status) {
+	if status, _ := o.Parent.Object["status"].(map[string]any); !jsonvalue.Equal(status, d.Status) {
 		rest = append(rest, func() { w.parent.Object["status"] = d.Status })
 	}
 	return records, rest

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 const (
@@ -49,7 +50,7 @@ const (
 
 // rewriteHistory is how a subject was last written, and when that was found undone.
 type rewriteHistory struct {
-	written apply.FieldDiff
+	written fielddiff.Diff
 	known   bool // what it was written to
 	undone  []undoing
 	// pass counts the passes over a parent. Of a child that is there it is the one that
@@ -79,14 +80,14 @@ type fight struct {
 // how long it is left alone. Of a kind the difference is two names.
 type hotLoop struct {
 	fightSubject
-	apply.FieldDiff
+	fielddiff.Diff
 	rest time.Duration
 }
 
 // Whether a child is there is written like a field.
 var (
-	creation = apply.FieldDiff{To: "there"}
-	deletion = apply.FieldDiff{From: "there"}
+	creation = fielddiff.Diff{To: "there"}
+	deletion = fielddiff.Diff{From: "there"}
 )
 
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
@@ -140,7 +141,7 @@ func (d *fightDetector) begin(parent types.UID) {
 
 // wrote notes how a field of a child was written. It returns a fight that is to be
 // told, or nil.
-func (d *fightDetector) wrote(s fightSubject, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) wrote(s fightSubject, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.note(s, d.history(s), diff, by)
@@ -185,7 +186,7 @@ func (d *fightDetector) deleted(s fightSubject, recreate bool, by func(fightSubj
 }
 
 // note counts a write as an undoing if the subject is not as it was last written.
-func (d *fightDetector) note(s fightSubject, h *rewriteHistory, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) note(s fightSubject, h *rewriteHistory, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
 	before, known := h.written, h.known
 	h.written, h.known = diff, true
 	if !known || !diff.Undoes(before) {
@@ -212,7 +213,7 @@ func (d *fightDetector) count(s fightSubject, h *rewriteHistory, by func(fightSu
 	if len(h.undone) < undoneOften || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, FieldDiff: h.written, rest: f.next}
+	loop := &hotLoop{fightSubject: s, Diff: h.written, rest: f.next}
 	f.begin(now, h.undone)
 	if s.field == existence && !d.firstOfKind(s, now) {
 		return nil

@@ -9,6 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 // ring is where writers meet: a detector, the time, and what a hook is given.
@@ -43,7 +44,7 @@ func child(name string) fightSubject {
 func (r *ring) held(s fightSubject) bool { return r.backoff(s, r.by) > 0 }
 
 // set writes a field of a child, unless that is left alone, and reports whether it was.
-func (r *ring) set(name string, diff apply.FieldDiff) bool {
+func (r *ring) set(name string, diff fielddiff.Diff) bool {
 	s := child(name)
 	if s.field = anyField; r.held(s) {
 		return false
@@ -72,13 +73,13 @@ func (r *ring) pass(deletes, creates []string) (written int) {
 	return written
 }
 
-var undo = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
+var undo = fielddiff.Diff{Path: "a", From: "theirs", To: "ours"}
 
 func TestFightOverAField(t *testing.T) {
-	always := func(int) apply.FieldDiff { return undo }
+	always := func(int) fielddiff.Diff { return undo }
 	cases := map[string]struct {
 		reason string
-		write  func(n int) apply.FieldDiff
+		write  func(n int) fielddiff.Diff
 		every  time.Duration
 		times  int
 		held   bool
@@ -87,16 +88,16 @@ func TestFightOverAField(t *testing.T) {
 		"OneFewer": {"One time fewer is still tolerated.", always, time.Second, 10, false},
 		"Seldom":   {"A field that is set back now and then is no loop.", always, undoneWithin / 5, 100, false},
 		"Counter": {"A hook that changes a field all the time is no loop: what was written is found as it was.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
 			}, time.Second, 100, false},
 		"TimeInTheField": {"A value that differs each time is fought over as any other.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: "a", From: "theirs", To: fmt.Sprint(n)}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: "a", From: "theirs", To: fmt.Sprint(n)}
 			}, time.Second, 11, true},
 		"DifferentFields": {"Each field counts by itself.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: fmt.Sprint(n % 4), From: "theirs", To: "ours"}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: fmt.Sprint(n % 4), From: "theirs", To: "ours"}
 			}, time.Second, 40, false},
 	}
 	for name, tc := range cases {
@@ -188,7 +189,7 @@ func TestHonestEditAfterAFight(t *testing.T) {
 	}
 	r.now[wanted]++
 	for n := range 5 {
-		if !r.set("c", apply.FieldDiff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
+		if !r.set("c", fielddiff.Diff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
 			t.Errorf("edit %d of another field is held up", n)
 		}
 		r.now[wanted]++
@@ -337,7 +338,7 @@ func BenchmarkFightDetector(b *testing.B) {
 				if i%1000 == 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
 				}
-				d.wrote(subjects[i%children], apply.FieldDiff{Path: "a", From: "ours", To: "ours"}, by)
+				d.wrote(subjects[i%children], fielddiff.Diff{Path: "a", From: "ours", To: "ours"}, by)
 			}
 		})
 	}

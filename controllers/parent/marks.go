@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -30,7 +32,7 @@ func makerOf(object *unstructured.Unstructured) variant.Mark {
 // appliedAs returns the mark that an object was last applied with, as far as it remembers.
 func appliedAs(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range marks {
-		if name := apply.LastAnnotation(object, annotation); name != "" {
+		if name := merge.LastAnnotation(object, annotation); name != "" {
 			return variant.Mark{Annotation: annotation, Name: name}
 		}
 	}
@@ -65,14 +67,14 @@ func (r *Reconciler) lostMark(mark variant.Mark, child *unstructured.Unstructure
 	if last := appliedAs(child); last != (variant.Mark{}) {
 		return last == mark
 	}
-	own, others := apply.AppliedBy(child, r.config.Managers.Own)
+	own, others := serverside.AppliedBy(child, r.config.Managers.Own)
 	return own && !others
 }
 
 // appliedByMarking reports whether another definition, of a kind that marks what it makes,
 // has applied the object on the server's side.
 func (r *Reconciler) appliedByMarking(child *unstructured.Unstructured) bool {
-	if own, others := apply.AppliedBy(child, r.config.Managers.Own); own || !others {
+	if own, others := serverside.AppliedBy(child, r.config.Managers.Own); own || !others {
 		return false
 	}
 	for _, entry := range r.appliedFields(child) {

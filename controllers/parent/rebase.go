@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // writeStatusAgain writes the status after a conflict, to the parent as the API server has
@@ -55,9 +55,9 @@ func rebase(base, desired, live map[string]any) (map[string]any, bool) {
 // rebaseValue is rebase for one field; what is absent is nil.
 func rebaseValue(base, desired, live any) (any, bool) {
 	switch {
-	case apply.Equal(base, desired), apply.Equal(desired, live):
+	case jsonvalue.Equal(base, desired), jsonvalue.Equal(desired, live):
 		return live, true
-	case apply.Equal(base, live):
+	case jsonvalue.Equal(base, live):
 		return desired, true
 	}
 	from, _ := base.(map[string]any)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -35,7 +36,7 @@ type Config struct {
 	Parents    []variant.ParentRule
 	Children   []variant.ChildRule
 	// Managers are the names under which children are applied on the server's side.
-	Managers apply.Managers
+	Managers serverside.Managers
 	// Inputs are what a map makes outputs of; other definitions have none.
 	Inputs []variant.InputRule
 	// Revisions is the resource of ControllerRevisions, or nil if the definition

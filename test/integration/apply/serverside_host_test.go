@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/world"
 )
@@ -47,7 +48,7 @@ spec: {
 func (h house) named(definition string) string { return h.Namespace + "-" + definition }
 
 func (h house) manager(definition string) string {
-	return apply.ManagerName("libretto", "composite", h.named(definition))
+	return serverside.ManagerName("libretto", "composite", h.named(definition))
 }
 
 func (h house) parent(name, spec string) {
@@ -72,7 +73,7 @@ func TestServerSideHost(t *testing.T) {
 	h.define("one", `{a: "1"}`, "")
 	h.parent("p", "x: '1'")
 	live := h.mustHave("p", "map[a:1 x:1]")
-	if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
+	if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[merge.LastApplied] != "" {
 		t.Errorf("it is not applied: %v", live.Object["metadata"])
 	}
 	h.parent("p", "q: '1'")
@@ -92,7 +93,7 @@ func TestServerSideHost(t *testing.T) {
 	// To dynamic apply and back.
 	h.define("one", `{a: "1"}`, ", applyStrategy: DynamicApply")
 	h.Must(world.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
-		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) != nil || live.GetAnnotations()[apply.LastApplied] == "" {
+		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) != nil || live.GetAnnotations()[merge.LastApplied] == "" {
 			return fmt.Errorf("not taken back: %v", live.Object["metadata"])
 		}
 		return nil
@@ -101,7 +102,7 @@ func TestServerSideHost(t *testing.T) {
 	h.mustHave("p", "map[a:1 b:theirs z:1]")
 	h.define("one", `{a: "1"}`, "")
 	h.Must(world.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
-		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
+		if entryOf(live, h.manager("one"), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[merge.LastApplied] != "" {
 			return fmt.Errorf("not taken over: %v", live.Object["metadata"])
 		}
 		return nil
