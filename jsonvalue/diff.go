@@ -89,6 +89,16 @@ func (d Differ) items(path Path, a, b []any) {
 
 func (d Differ) step(path Path, s Step) { d.values(append(path, s), s.A, s.B) }
 
+// InSecret reports whether the path leads into a Secret.
+func (p Path) InSecret() bool {
+	for i, s := range p {
+		if i < len(p)-1 && (IsSecret(AsObject(s.A)) || IsSecret(AsObject(s.B))) {
+			return true
+		}
+	}
+	return false
+}
+
 // String returns a path such as spec.ports[port=53].name.
 func (p Path) String() string {
 	var text strings.Builder

@@ -13,21 +13,21 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// FieldDiff is a field that differs. From and To are for people: JSON, cut short if
+// Diff is a field that differs. From and To are for people: JSON, cut short if
 // they are long, hidden if they are secret, and empty where there is no such field.
 type Diff struct {
 	Path, From, To string
 	found, left    uint64 // stand for values that From or To do not show in full
 }
 
-// String is one line: the path, what there was and what there is to be.
+// String returns one line: the path, the value found and the value to be.
 func (d Diff) String() string {
 	text := func(value string) string { return cmp.Or(value, "nothing") }
 	return strings.TrimPrefix(d.Path+": "+text(d.From)+" becomes "+text(d.To), ": nothing becomes ")
 }
 
 // Undoes reports whether the field was found with another value than an earlier
-// difference left it with: whether somebody else has changed it in between.
+// difference left it with, so that another writer has changed it in between.
 func (d Diff) Undoes(earlier Diff) bool {
 	return d.From != earlier.To || d.found != earlier.left
 }
@@ -45,10 +45,7 @@ func Describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) [
 	if observed == nil || merged == nil || observed == merged {
 		return nil
 	}
-	d := description{secret: jsonvalue.IsSecret(merged.Object)}
-	if kind != nil {
-		d.root = kind.Root
-	}
+	d := description{kind: kind, secret: jsonvalue.IsSecret(merged.Object)}
 	jsonvalue.Differ{Match: merge.Pairs, Found: d.add}.Compare(merge.Managed(observed.Object), merge.Managed(merged.Object))
 	if d.omitted > 0 {
 		d.diffs = append(d.diffs, Diff{To: fmt.Sprintf("and %d more", d.omitted)})
@@ -58,8 +55,8 @@ func Describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) [
 
 // description is one call of Describe.
 type description struct {
-	secret  bool
-	root    *openapi.Node
+	kind    *openapi.Kind
+	secret  bool // the object is a Secret
 	diffs   []Diff
 	omitted int
 }
@@ -70,18 +67,8 @@ func (d *description) add(path jsonvalue.Path, from, to any) {
 		d.omitted++
 		return
 	}
-	diff, node := Diff{Path: path.String()}, d.root
-	for _, step := range path {
-		if step.Item {
-			node = node.Item()
-		} else {
-			node = node.Field(step.Name)
-		}
-	}
-	if d.secret && confidential(diff.Path) {
-		node = all
-	}
-	diff.From, diff.found = display(node, from)
-	diff.To, diff.left = display(node, to)
+	diff := Diff{Path: path.String()}
+	diff.From, diff.found = d.display(path, from)
+	diff.To, diff.left = d.display(path, to)
 	d.diffs = append(d.diffs, diff)
 }

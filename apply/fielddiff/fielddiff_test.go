@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/applytest"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 func TestDescribe(t *testing.T) {
@@ -55,15 +56,21 @@ func TestDescribe(t *testing.T) {
 			from:   "apiVersion: v1\nkind: Secret\ntype: a\ndata: {k: eA==, q.r: eA==, gone: eA==}",
 			to:     "apiVersion: v1\nkind: Secret\ntype: b\ndata: {k: eQ==, q.r: eQ==}\nstringData: {n: x}",
 			want: []Diff{
-				{Path: "data.gone", From: hidden}, {Path: "data.k", From: hidden, To: hidden}, {Path: `data["q.r"]`, From: hidden, To: hidden},
-				{Path: "stringData", To: hidden}, {Path: "type", From: `"a"`, To: `"b"`},
+				{Path: "data.gone", From: jsonvalue.Hidden}, {Path: "data.k", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: `data["q.r"]`, From: jsonvalue.Hidden, To: jsonvalue.Hidden},
+				{Path: "stringData", To: jsonvalue.Hidden}, {Path: "type", From: `"a"`, To: `"b"`},
 			},
+		},
+		"SecretWithin": {
+			reason: "a Secret in another object is as secret",
+			from:   "spec: {manifest: {apiVersion: v1, kind: Secret, data: {k: eA==}}}",
+			to:     "spec: {manifest: {apiVersion: v1, kind: Secret, data: {k: eQ==}}, other: {apiVersion: v1, kind: Secret, data: {k: eQ==}}}",
+			want:   []Diff{{Path: "spec.manifest.data.k", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: "spec.other", To: jsonvalue.Hidden}},
 		},
 		"SecretCopy": {
 			reason: "kubectl keeps a copy of secrets",
 			from:   "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}",
 			to:     "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {}}",
-			want:   []Diff{{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: hidden}},
+			want:   []Diff{{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: jsonvalue.Hidden}},
 		},
 	}
 	for name, tc := range cases {
@@ -159,7 +166,7 @@ func TestDescribeHidesSecrets(t *testing.T) {
 	}{
 		"Field": {
 			reason: "a field of that format is hidden, others are not", from: "spec: {size: 1, password: old}", to: "spec: {size: 2, password: new}",
-			want: []Diff{{Path: "spec.password", From: hidden, To: hidden}, {Path: "spec.size", From: "1", To: "2"}},
+			want: []Diff{{Path: "spec.password", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: "spec.size", From: "1", To: "2"}},
 		},
 		"Within": {
 			reason: "so it is within what is shown as a whole", from: "spec: {}", to: "spec: {users: [{name: a, password: new}]}",
@@ -167,7 +174,7 @@ func TestDescribeHidesSecrets(t *testing.T) {
 		},
 		"Item": {
 			reason: "and in an item", from: "spec: {users: [{name: a, password: old}]}", to: "spec: {users: [{name: a, password: new}]}",
-			want: []Diff{{Path: "spec.users[name=a].password", From: hidden, To: hidden}},
+			want: []Diff{{Path: "spec.users[name=a].password", From: jsonvalue.Hidden, To: jsonvalue.Hidden}},
 		},
 	}
 	for name, tc := range cases {

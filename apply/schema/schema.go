@@ -8,7 +8,11 @@
 // go by its address.
 package schema
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
 
 // Kind is the schema of the objects of one kind in one version.
 type Kind struct {
@@ -97,6 +101,25 @@ type Node struct {
 	overridden bool   // Atomic is other than the definition says
 	open       bool   // unknown fields are kept here and below
 	formatted  bool   // a string of a form that is checked elsewhere
+}
+
+// Secret reports whether a place in an object of the kind, which may be nil, is secret.
+func (k *Kind) Secret(path jsonvalue.Path) bool {
+	if k == nil {
+		return false
+	}
+	node := k.Root
+	for _, step := range path {
+		if step.Item {
+			node = node.Item()
+		} else {
+			node = node.Field(step.Name)
+		}
+		if node != nil && node.Secret {
+			return true
+		}
+	}
+	return false
 }
 
 // Field gives the schema of a field of an object, or nil.
