@@ -6,7 +6,7 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// Again gives the update that the next pass would make, if all that it would change is
+// Again returns the update that the next pass would make, if all that it would change is
 // what this one has sent and the API server did not keep, and whether there is such a
 // rest. As long as the object is as this update left it, sending that has no effect.
 func (o Outcome) Again() (again Change, ok bool) {
@@ -20,7 +20,7 @@ func (o Outcome) Again() (again Change, ok bool) {
 	return again, !jsonvalue.Equal(again.Object.Object, o.Object.Object)
 }
 
-// versioned gives an object with what the API server keeps of another: the metadata
+// versioned returns an object with what the API server keeps of another: the metadata
 // that it manages, and the status.
 func versioned(object, by map[string]any) map[string]any {
 	meta, now := jsonvalue.ObjectIn(object, "metadata"), jsonvalue.ObjectIn(by, "metadata")

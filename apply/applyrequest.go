@@ -37,7 +37,7 @@ func (e *execution) applied(ctx context.Context, r dynamic.ResourceInterface, c 
 	return result, err
 }
 
-// takeOver makes the manager hold what its predecessors hold, and gives the object as it
+// takeOver makes the manager hold what its predecessors hold, and returns the object as it
 // is then.
 func takeOver(ctx context.Context, r dynamic.ResourceInterface, c Change) (*unstructured.Unstructured, error) {
 	live, err := asObserved(ctx, r, c)
@@ -90,7 +90,7 @@ func asObserved(ctx context.Context, r dynamic.ResourceInterface, c Change) (*un
 	return live, nil
 }
 
-// ofVersion gives an object that names a version.
+// ofVersion returns an object that names a version.
 func ofVersion(object *unstructured.Unstructured, resourceVersion string) *unstructured.Unstructured {
 	meta := jsonvalue.With(jsonvalue.ObjectIn(object.Object, "metadata"), "resourceVersion", resourceVersion)
 	return &unstructured.Unstructured{Object: jsonvalue.With(object.Object, "metadata", meta)}

@@ -8,7 +8,7 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// ServerSide says that a change is written by server-side apply.
+// ServerSide is how a change is written by server-side apply.
 type ServerSide struct {
 	Manager string
 	// Force takes fields that another manager has set to something else. Without it
@@ -23,8 +23,7 @@ type ServerSide struct {
 	held uint64
 }
 
-// Diffs tells people what the change does to the fields of the observed object, as
-// Describe does. Values that the schema marks as secret are hidden too.
+// Diffs returns what the change does to the fields of the observed object. Values that the schema marks as secret are hidden too.
 func (c Change) Diffs() []fielddiff.Diff {
 	if c.ServerSide != nil && c.ServerSide.expected != nil {
 		return fielddiff.Describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
@@ -36,7 +35,8 @@ func (c Change) Diffs() []fielddiff.Diff {
 func (c Change) heldBy(object *unstructured.Unstructured) bool {
 	manager := c.ServerSide.Manager
 	config := serverside.Configuration{Fields: c.Object.Object, Mark: serverside.Applied(c.Object.Object, manager)}
-	return serverside.Applied(object.Object, manager) == config.Mark && config.HeldBy(serverside.EntryOf(serverside.ManagedFields(object), manager).Fields(), object.Object)
+	ours := serverside.EntryOf(serverside.ManagedFields(object), manager)
+	return serverside.Applied(object.Object, manager) == config.Mark && config.HeldBy(ours.Fields(), object.Object)
 }
 
 // Repeats reports whether the change would only send again what an earlier one has sent,
@@ -49,7 +49,7 @@ func (c Change) Repeats(earlier Change) bool {
 		jsonvalue.Equal(unversioned(c.Object), unversioned(earlier.Object))
 }
 
-// unversioned gives an object without its version.
+// unversioned returns an object without its version.
 func unversioned(object *unstructured.Unstructured) map[string]any {
 	meta, _ := jsonvalue.Without(jsonvalue.ObjectIn(object.Object, "metadata"), "resourceVersion")
 	return jsonvalue.With(object.Object, "metadata", meta)

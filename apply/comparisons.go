@@ -18,9 +18,8 @@ type Memory struct {
 	comparisons map[Key]comparison
 }
 
-// settlement is what was compared, and found to be the same. Desired is told by its
-// digest: two wishes for one object in turn that have the same by chance would have
-// to be waited for longer than the world exists.
+// comparison is what was compared and found to be the same. Desired is the hash of the
+// desired object: that two in turn have the same by chance is one in 2^64.
 type comparison struct {
 	version string
 	desired uint64
@@ -39,7 +38,7 @@ func (m *Memory) Forget(key Key) {
 	delete(m.comparisons, key)
 }
 
-// settlementOf describes a comparison. It is nothing if the object has no version.
+// comparisonOf returns a comparison. It is empty if the object has no version.
 func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comparison {
 	version, _ := jsonvalue.ObjectIn(observed.Object, "metadata")["resourceVersion"].(string)
 	if m == nil || version == "" {
@@ -48,7 +47,7 @@ func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comp
 	return comparison{version: version, desired: jsonvalue.Hash(c.desired.Object), schema: c.rule.Schema}
 }
 
-// holds says that the comparison is known to find nothing.
+// holds reports whether the comparison is known to find nothing.
 func (m *Memory) holds(key Key, s comparison) bool {
 	if s.version == "" {
 		return false

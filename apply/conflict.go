@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conflict is a field that is not to be taken from another manager.
+// FieldManagerConflict is a field that is not to be taken from another manager.
 type FieldManagerConflict struct{ Manager, Field string }
 
-// Conflicts gives what an apply without force met, ordered by manager and field, or nil
+// FieldManagerConflicts returns what an apply without force met, ordered by manager and field, or nil
 // if an error is about something else.
 func FieldManagerConflicts(err error) []FieldManagerConflict {
 	var status apierrors.APIStatus
@@ -34,8 +34,8 @@ func FieldManagerConflicts(err error) []FieldManagerConflict {
 	return conflicts
 }
 
-// untyped reports whether an error says that what was applied does not fit the kind's
-// schema. The API server gives that as a failure of its own.
+// untyped reports whether an error is that what was applied does not fit the kind's
+// schema. The API server returns that as a failure of its own.
 func untyped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
 }

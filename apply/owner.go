@@ -33,7 +33,7 @@ func released(object *unstructured.Unstructured, uid types.UID) []any {
 	return others
 }
 
-// ownedBy gives the owner references of desired that make nobody its controller, and owner.
+// ownedBy returns the owner references of desired that set no controller, and owner.
 func ownedBy(desired *unstructured.Unstructured, owner metav1.OwnerReference) []any {
 	var references []any
 	for _, r := range adopted(desired, owner) {

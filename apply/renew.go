@@ -27,7 +27,7 @@ func (e *execution) perform(ctx context.Context, c Change) (Change, *unstructure
 		return c, nil, err
 	case getErr != nil || live.GetUID() != c.Observed.GetUID():
 		if c.Action == ActionDelete || c.Action == ActionRecreate || c.Action == ActionRelease {
-			err = nil // It is gone, whoever did that.
+			err = nil // It is gone already.
 		}
 		return c, nil, err
 	}
@@ -53,7 +53,7 @@ func (e *execution) renew(c Change, live *unstructured.Unstructured) (Change, er
 	return *renewed, nil
 }
 
-// outdated reports whether an error says that the object is not as it was observed.
+// outdated reports whether an error is that the object is not as it was observed.
 func (c Change) outdated(err error) bool {
 	return c.Observed != nil && apierrors.IsConflict(err) && len(FieldManagerConflicts(err)) == 0
 }

@@ -33,7 +33,7 @@ func (c child) createServerSide(owner metav1.OwnerReference) *Change {
 
 // applyServerSide returns the change for an object that exists, or nil if to apply what
 // is desired would change nothing: it is what was applied last, and all of it is still
-// held. Whoever sets a field to something else takes it away, so that the values need
+// held. A manager that sets a field to another value takes it away, so that the values need
 // not be compared, and the API server may write them down in other words.
 func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
 	compared := c.memory.comparisonOf(c, observed)
@@ -67,9 +67,9 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 	return &change, nil
 }
 
-// lastApplied gives what was asked for last time, as far as that is known: what the
+// lastApplied returns what was asked for last time, as far as that is known: what the
 // manager holds, or, if it was just the same as now, that. It is nil where the annotation
-// knows better. What nobody knows is taken to be the same, too.
+// knows better. If nothing is known, it is taken to be the same.
 func (c child) lastApplied(observed *unstructured.Unstructured, ours serverside.Entry, config serverside.Configuration) map[string]any {
 	if merge.Annotation(observed.Object) != "" {
 		return nil
@@ -80,7 +80,7 @@ func (c child) lastApplied(observed *unstructured.Unstructured, ours serverside.
 	return jsonvalue.AsObject(serverside.Restrict(ours.Fields(), observed.Object))
 }
 
-// expected gives what the object will be like, as far as that can be told.
+// expected returns what the object will be like, as far as that can be told.
 func (c child) expected(observed *unstructured.Unstructured, last map[string]any) (merge.Result, error) {
 	known, err := remembering(observed, last)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// without returns object less some fields, which is object itself if it has none of them.
+// Without returns object less some fields, which is object itself if it has none of them.
 func Without(object map[string]any, fields ...string) (out map[string]any, differs bool) {
 	out = object
 	for _, f := range fields {
@@ -20,21 +20,21 @@ func Without(object map[string]any, fields ...string) (out map[string]any, diffe
 	return out, differs
 }
 
-// with returns a copy of object that has value in a field.
+// With returns a copy of object that has value in a field.
 func With(object map[string]any, field string, value any) map[string]any {
 	out := Clone(object)
 	out[field] = value
 	return out
 }
 
-// fork returns a copy that can be changed at its top level.
+// Clone returns a copy that can be changed at its top level.
 func Clone(object map[string]any) map[string]any {
 	out := make(map[string]any, len(object)+1)
 	maps.Copy(out, object)
 	return out
 }
 
-// objectIn returns the object in a field, or nil if there is none.
+// ObjectIn returns the object in a field, or nil if there is none.
 func ObjectIn(object map[string]any, field string) map[string]any {
 	in, _ := object[field].(map[string]any)
 	return in
@@ -45,7 +45,7 @@ func AsObject(item any) map[string]any {
 	return object
 }
 
-// nth returns the item at a position, or nil if there is none.
+// At returns the item at a position, or nil if there is none.
 func At(list []any, i int) any {
 	if i < 0 || i >= len(list) {
 		return nil
@@ -57,12 +57,12 @@ func Contains(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(other any) bool { return Equal(v, other) })
 }
 
-// secret reports whether object is a Secret of the core group.
+// IsSecret reports whether object is a Secret of the core group.
 func IsSecret(object map[string]any) bool {
 	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
 }
 
-// withoutNulls gives a value without the fields that are null, which is the value itself
+// WithoutNulls returns a value without the fields that are null, which is the value itself
 // if there are none.
 func WithoutNulls(v any) (out any, differs bool) {
 	switch v := v.(type) {

@@ -12,7 +12,7 @@ import (
 // that is null is as good as none, and 1 is 1.0.
 func Equal(a, b any) bool { return EqualFunc(a, b, EqualScalars) }
 
-// compare walks through a and b and hands what is no pair of objects and no pair
+// EqualFunc is Equal with another comparison of scalars. It walks through a and b and hands what is no pair of objects and no pair
 // of lists to leaves.
 func EqualFunc(a, b any, leaves func(a, b any) bool) bool {
 	switch a := a.(type) {
@@ -59,7 +59,7 @@ func EqualLists(a, b []any, leaves func(a, b any) bool) bool {
 	return true
 }
 
-// same compares two leaves.
+// EqualScalars compares two leaves.
 func EqualScalars(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -88,7 +88,7 @@ func sameNumber(a, b any) bool {
 	return aFloat && bFloat && f == g
 }
 
-// integer returns the whole number that v is, of whatever type.
+// Integer returns the whole number that v is, of whatever type.
 func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -105,7 +105,7 @@ func Integer(v any) (int64, bool) {
 	return 0, false
 }
 
-// vacuous reports whether v says nothing that its absence would not say: null,
+// IsZero reports whether v means the same as its absence: null,
 // false, 0, "", an empty list, or an object of nothing else.
 func IsZero(v any) bool {
 	switch v := v.(type) {

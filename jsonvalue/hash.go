@@ -11,7 +11,7 @@ import (
 func Fingerprint(v any) uint64 { return hasher{}.value(v) }
 
 // Hash returns a hash of a JSON value that is of use in this process alone. Unlike
-// Fingerprint, it tells a field that is null from one that is absent, and 1 from "i".
+// Fingerprint, it differs for a field that is null and one that is absent, and for 1 and "i".
 func Hash(v any) uint64 { return inProcess.value(v) }
 
 var inProcess = hasher{nulls: true, text: rand.Uint64() | 1<<63}

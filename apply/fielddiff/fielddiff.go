@@ -1,4 +1,4 @@
-// Package fielddiff tells people which fields of an object a change touches, without what is secret.
+// Package fielddiff describes which fields of an object a change touches, without what is secret.
 package fielddiff
 
 import (
@@ -40,7 +40,7 @@ const (
 
 // Describe returns what a merge changes, ordered by path. The contents of a Secret and what
 // the schema, which may be nil, marks as secret are hidden, and bookkeeping is left out. If there
-// are too many differences, the last entry says how many are missing, and has no path.
+// are too many differences, the last entry is their number, and has no path.
 func Describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) []Diff {
 	if observed == nil || merged == nil || observed == merged {
 		return nil

@@ -14,7 +14,7 @@ const LastApplied = "metacontroller.k8s.io/last-applied-configuration"
 // together, keys and values.
 const annotationBytes = 256 << 10
 
-// annotation returns what object remembers, or "".
+// Annotation returns the annotation LastApplied of object, or "".
 func Annotation(object map[string]any) string {
 	text, _ := jsonvalue.ObjectIn(jsonvalue.ObjectIn(object, "metadata"), "annotations")[LastApplied].(string)
 	return text
@@ -55,7 +55,7 @@ func emptied(last, desired map[string]any) map[string]any {
 	return last
 }
 
-// remember returns object with desired in its annotation, in the fullest form
+// WithAnnotation returns object with desired in its annotation, in the fullest form
 // that fits beside the other annotations. If none fits, there is no annotation; nor
 // is there if something else stands in its place, which the API server will refuse.
 func WithAnnotation(object, desired map[string]any) (map[string]any, error) {

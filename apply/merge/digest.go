@@ -75,7 +75,7 @@ func digestFields(object map[string]any) map[string]any {
 	return out
 }
 
-// digest returns the digest of a value, or "" if it can't be written as JSON.
+// Digest returns the digest of a value, or "" if it can't be written as JSON.
 func Digest(v any) string {
 	text, isString := v.(string)
 	if !isString {

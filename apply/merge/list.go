@@ -30,7 +30,7 @@ func (m merger) list(at place, o, l, d []any) ([]any, bool) {
 	return d, true
 }
 
-// relation says how the items of a list belong together. Within what is one value,
+// relation returns how the items of a list belong together. Within what is one value,
 // so is every list.
 func (m merger) relation(at place) openapi.Relation {
 	switch {

@@ -42,7 +42,7 @@ func (k listKey) name(item map[string]any) string {
 	return strings.Join(parts, separator)
 }
 
-// part returns what one field says of an item.
+// part returns the text of one field of an item.
 func (k listKey) part(item map[string]any, field string) string {
 	if text := scalarText(item[field]); text != nameless {
 		return text

@@ -14,7 +14,7 @@ var unmanaged = []string{
 	"managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 }
 
-// managed returns object without status, without unmanaged metadata and without
+// Managed returns object without status, without unmanaged metadata and without
 // the annotations that remember it. A hook that hands back what it was given has
 // all of these in it. The object itself is returned if it has none.
 func Managed(object map[string]any) map[string]any {
@@ -33,7 +33,7 @@ func managedMetadata(meta map[string]any) (out map[string]any, differs bool) {
 	switch {
 	case !remembered && !marked:
 		return out, differs
-	case len(annotations) == 0: // Nobody has asked for annotations.
+	case len(annotations) == 0: // No annotations are desired.
 		out, _ = jsonvalue.Without(out, "annotations")
 		return out, true
 	default:
@@ -44,12 +44,12 @@ func managedMetadata(meta map[string]any) (out map[string]any, differs bool) {
 // unmanagedField reports whether a field of metadata is unmanaged.
 func unmanagedField(name string) bool { return slices.Contains(unmanaged, name) }
 
-// appliedPrefix begins the annotation that says what a manager applied last: a hash of
+// AppliedPrefix begins the annotation that records what a manager applied last: a hash of
 // its configuration. The rest of its name stands for the manager, as two of them may
 // each apply a part of one object.
 const AppliedPrefix = "metacontroller.k8s.io/applied."
 
-// unmarked gives annotations without the marks of any manager, which are
+// unmarked returns annotations without the marks of any manager, which are
 // annotations itself if there are none.
 func unmarked(annotations map[string]any) (out map[string]any, differs bool) {
 	var marks []string

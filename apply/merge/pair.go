@@ -152,8 +152,8 @@ func (p pairing) matches() int {
 	return n
 }
 
-// arrange puts the desired items of a draft, which has all of them, into the
-// desired order. What else is in the draft stays where it is.
+// arrange puts the desired items of a list, which has all of them, into the
+// desired order. The others stay where they are.
 func (p pairing) arrange(x *sliceBuilder) {
 	items := x.items()
 	ordered := slices.Clone(items)

@@ -11,7 +11,7 @@ import (
 // records reports whether text is desired, written as encode writes it. It reads
 // text beside desired, so that nothing is decoded and hardly anything allocated;
 // a true answer is certain, and a false one only means that a closer look is
-// needed, because text says something else or says it in another way.
+// needed, because text differs or is written in another way.
 func records(text string, desired map[string]any) bool {
 	s := scanner{rest: text}
 	return s.object(desired, root) && s.rest == ""
@@ -114,7 +114,7 @@ func (s *scanner) field(first bool) (string, bool) {
 	return name, ok && s.token(":")
 }
 
-// empty reads a value that says nothing.
+// empty reads a null or an empty object.
 func (s *scanner) empty() bool { return s.token("null") || s.token("{}") }
 
 // token reads exactly t.
@@ -156,7 +156,7 @@ func (s *scanner) str() (string, bool) {
 	return "", false
 }
 
-// unquote returns what a quoted string says.
+// unquote returns the text of a quoted string.
 func unquote(quoted string, escaped bool) (string, bool) {
 	if escaped {
 		return unescape(quoted)

@@ -1,6 +1,6 @@
 package merge
 
-// draft is a list made from another one, item by item from the front. It is the
+// sliceBuilder is a list made from another one, item by item from the front. It is the
 // other one, and costs nothing, for as long as it does not differ.
 type sliceBuilder struct {
 	source  []any

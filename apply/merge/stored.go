@@ -6,7 +6,7 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// plain returns object as the API server will show it. That differs for a Secret,
+// AsStored returns object as the API server will show it. That differs for a Secret,
 // whose stringData can be written but never read: it turns up in data.
 func AsStored(object map[string]any) map[string]any {
 	given := jsonvalue.ObjectIn(object, "stringData")

@@ -38,7 +38,7 @@ func (s *Source) Listen(f func()) {
 	}
 }
 
-// Run looks for changes after Changed, though nobody asks for a schema then, until ctx ends.
+// Run looks for changes after Changed, even if no schema is asked for then, until ctx ends.
 func (s *Source) Run(ctx context.Context) {
 	for {
 		var due <-chan time.Time

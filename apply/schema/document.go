@@ -23,7 +23,7 @@ type document struct {
 	named map[string]*Node
 }
 
-// Parse reads an OpenAPI v3 document, and gives the kinds that are in it.
+// Parse reads an OpenAPI v3 document, and returns its kinds.
 func Parse(text []byte) (map[schema.GroupVersionKind]*Kind, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -86,8 +86,8 @@ type copied struct {
 	use      definition
 }
 
-// kinds gives the kinds of which a definition is the schema. Options, events and the
-// like are shared by all groups, and are nobody's objects.
+// kinds returns the kinds of which a definition is the schema. Options, events and the
+// like are shared by all groups, and are no objects.
 func (c *compiler) kinds(name string) []kindName {
 	var d struct {
 		Kinds      []kindName `json:"x-kubernetes-group-version-kind"`
@@ -108,7 +108,7 @@ func (c *compiler) read(name string, into any) {
 	}
 }
 
-// definition gives the node of a definition, which may be under way.
+// definition returns the node of a definition, which may be under way.
 func (c *compiler) definition(name string) *Node {
 	if node, ok := c.named[name]; ok {
 		return node
@@ -132,7 +132,7 @@ func (c *compiler) definition(name string) *Node {
 	return node
 }
 
-// node gives the node of a schema within another.
+// node returns the node of a schema within another.
 func (c *compiler) node(d *definition, open bool) *Node {
 	name := d.ref()
 	if name == "" {
@@ -209,7 +209,7 @@ func (c *compiler) finish() {
 // The scalars of which nothing more is known are most of all nodes.
 var plain = map[Type]*Node{String: {Type: String}, Number: {Type: Number}, Boolean: {Type: Boolean}}
 
-// share gives one node for all that are the same plain scalar.
+// share returns one node for all that are the same plain scalar.
 func share(node *Node) *Node {
 	if shared, ok := plain[node.Type]; ok && node.Form == AsGiven && !node.formatted {
 		return shared

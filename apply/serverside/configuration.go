@@ -7,15 +7,15 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// configuration is what is applied: all that a definition asks for of an object, and
+// Configuration is what is applied: all that a definition asks for of an object, and
 // nothing else.
 type Configuration struct {
 	Fields map[string]any
 	Mark   string
 }
 
-// configurationOf makes desired, with its owner references, into what is applied.
-// A field that is null is asked for by nobody, and a Secret's stringData is written as
+// NewConfiguration makes desired, with its owner references, into what is applied.
+// A field that is null is left out, and a Secret's stringData is written as
 // what the API server keeps of it: otherwise what is no longer asked for would stay.
 func NewConfiguration(desired *unstructured.Unstructured, references []any, manager string) Configuration {
 	fields := Wanted(desired)
@@ -26,12 +26,12 @@ func NewConfiguration(desired *unstructured.Unstructured, references []any, mana
 	return Configuration{Fields: fields, Mark: mark}
 }
 
-// wanted returns what of desired a hook has a say in, as the API server keeps it.
+// Wanted returns what of desired a hook has a say in, as the API server keeps it.
 func Wanted(desired *unstructured.Unstructured) map[string]any {
 	return merge.AsStored(merge.Managed(desired.Object))
 }
 
-// object gives what is sent. It may name the version that it is for.
+// Object returns what is sent. It may name the version that it is for.
 func (c Configuration) Object(uid, resourceVersion string) *unstructured.Unstructured {
 	out, _ := jsonvalue.FieldsWithoutNulls(c.Fields)
 	meta := jsonvalue.With(jsonvalue.ObjectIn(out, "metadata"), "resourceVersion", resourceVersion)
@@ -41,7 +41,7 @@ func (c Configuration) Object(uid, resourceVersion string) *unstructured.Unstruc
 	return &unstructured.Unstructured{Object: jsonvalue.With(out, "metadata", meta)}
 }
 
-// heldBy reports whether a manager that holds fields of an object holds all of the
+// HeldBy reports whether a manager that holds fields of an object holds all of the
 // configuration there.
 func (c Configuration) HeldBy(fields, object map[string]any) bool {
 	if len(fields) == 0 {
@@ -63,7 +63,7 @@ func (c Configuration) HeldBy(fields, object map[string]any) bool {
 	return true
 }
 
-// holdsMetadata leaves out what identifies an object and its version, which nobody holds.
+// holdsMetadata leaves out what identifies an object and its version, which no manager holds.
 func holdsMetadata(fields, meta, seen map[string]any) bool {
 	for name, value := range meta {
 		switch name {

@@ -9,13 +9,13 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// managedFields gives the entries of an object's managedFields, as they are in JSON.
+// ManagedFields returns the entries of an object's managedFields, as they are in JSON.
 func ManagedFields(object *unstructured.Unstructured) []any {
 	entries, _ := jsonvalue.ObjectIn(object.Object, "metadata")["managedFields"].([]any)
 	return entries
 }
 
-// entry is one entry of managedFields.
+// Entry is one entry of managedFields.
 type Entry map[string]any
 
 func (e Entry) text(field string) string {
@@ -34,7 +34,7 @@ func (e Entry) updatedBy(manager string) bool {
 	return e.text("manager") == manager && e.text("operation") == "Update" && e.text("subresource") == ""
 }
 
-// fields are the entry's fields, as FieldsV1 writes them.
+// Fields are the entry's fields, as FieldsV1 writes them.
 func (e Entry) Fields() map[string]any { return jsonvalue.ObjectIn(e, "fieldsV1") }
 
 // formerOf reports whether the entry was written by one of the former managers, or
@@ -49,7 +49,7 @@ func (e Entry) formerOf(own string, former []string) bool {
 		suffix != "" && e.text("operation") == "Apply" && strings.HasSuffix(manager, "/"+suffix)
 }
 
-// entryOf gives the entry that holds what manager has applied, or nil.
+// EntryOf returns the entry that holds what manager has applied, or nil.
 func EntryOf(entries []any, manager string) Entry {
 	for _, e := range entries {
 		if e, ok := e.(map[string]any); ok && Entry(e).appliedBy(manager) {

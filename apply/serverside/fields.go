@@ -9,7 +9,7 @@ import (
 )
 
 // What follows walks through FieldsV1, the API server's record of which fields a
-// manager holds. It is a tree that says by itself how fine-grained every field is:
+// manager holds. It is a tree that shows by itself how fine-grained every field is:
 // "f:" leads to a field of an object, "k:" to an item of a list by its key, "v:" to a
 // scalar of a set, and "." stands for the thing itself. What has nothing below it is
 // held as a whole. So no schema is needed to compare with it.
@@ -40,7 +40,7 @@ func holds(fields map[string]any, value, seen any) bool {
 	return true
 }
 
-// holdsField looks for one field. An empty list or object may be held by nobody.
+// holdsField looks for one field. An empty list or object need not be held.
 func holdsField(fields map[string]any, name string, value any, seen map[string]any) bool {
 	below, held := fields["f:"+name].(map[string]any)
 	if !held {
@@ -49,8 +49,8 @@ func holdsField(fields map[string]any, name string, value any, seen map[string]a
 	return holds(below, value, seen[name])
 }
 
-// holdsWhole reports whether a value is there that is held as a whole. For an object that
-// is not said by the record: one that was held field by field looks the same when all of
+// holdsWhole reports whether a value is there that is held as a whole. For an object the
+// record does not tell that: one that was held field by field looks the same when all of
 // them are lost. Then they are there with other values.
 func holdsWhole(value, seen any) bool {
 	object, isObject := value.(map[string]any)
@@ -71,7 +71,7 @@ func empty(v any) bool {
 	return false
 }
 
-// restrict gives what of value is among fields, or nil if nothing is.
+// Restrict returns what of value is among fields, or nil if nothing is.
 func Restrict(fields map[string]any, value any) any {
 	if len(fields) == 0 {
 		return value
@@ -97,7 +97,7 @@ func Restrict(fields map[string]any, value any) any {
 	return value
 }
 
-// within gives what of fields is in value, or nil if nothing is. A digest in value stands
+// Within returns what of fields is in value, or nil if nothing is. A digest in value stands
 // for all below it.
 func Within(fields map[string]any, value any) map[string]any {
 	switch value.(type) {
@@ -122,7 +122,7 @@ func Within(fields map[string]any, value any) map[string]any {
 	return out
 }
 
-// named gives what an element of a record stands for in a value, or nil.
+// named returns what an element of a record stands for in a value, or nil.
 func named(element string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -139,7 +139,7 @@ func named(element string, value any) any {
 	return nil
 }
 
-// union gives the fields of both.
+// Union returns the fields of both.
 func Union(a, b map[string]any) map[string]any {
 	out := jsonvalue.Clone(a)
 	for name, below := range b {
@@ -159,7 +159,7 @@ func includes(a, b map[string]any) bool {
 	return true
 }
 
-// scalarNamed gives the scalar that an element like v:"x" stands for.
+// scalarNamed returns the scalar that an element like v:"x" stands for.
 func scalarNamed(name string) (value any, ok bool) {
 	text, ok := strings.CutPrefix(name, "v:")
 	return value, ok && json.Unmarshal([]byte(text), &value) == nil

@@ -51,7 +51,7 @@ func (h *heldItems) hold(i int, item any, seen []any) bool {
 	return false
 }
 
-// near gives the item that is the one looked for, which most often is at that position,
+// near returns the item that is the one looked for, which most often is at that position,
 // or nil.
 func near(i int, list []any, is func(any) bool) any {
 	if i < len(list) && is(list[i]) {
@@ -63,7 +63,7 @@ func near(i int, list []any, is func(any) bool) any {
 	return nil
 }
 
-// find gives what is held of an item.
+// find returns what is held of an item.
 func (h *heldItems) find(item any) (below map[string]any, held bool) {
 	if below, held = h.named(item); held {
 		return below, true
@@ -110,7 +110,7 @@ func (h *heldItems) parsed() []heldItem {
 	return h.keys
 }
 
-// keyNamed gives the key that an element like k:{"name":"web"} stands for.
+// keyNamed returns the key that an element like k:{"name":"web"} stands for.
 func keyNamed(name string) (key map[string]any, ok bool) {
 	text, ok := strings.CutPrefix(name, "k:")
 	return key, ok && json.Unmarshal([]byte(text), &key) == nil
@@ -132,7 +132,7 @@ func keyed(item, key map[string]any) bool {
 	return found
 }
 
-// itemNamed gives the item of a list that an element stands for.
+// itemNamed returns the item of a list that an element stands for.
 func itemNamed(name string, list []any) (any, bool) {
 	if key, ok := keyNamed(name); ok {
 		at := slices.IndexFunc(list, func(item any) bool { return keyed(jsonvalue.AsObject(item), key) })

@@ -16,9 +16,9 @@ import (
 
 // Managers are the names under which the API server keeps that record.
 type Managers struct {
-	// Own is under which this definition applies, and nobody else. ManagerName makes it.
+	// Own is the name under which this definition alone applies. ManagerName makes it.
 	Own string
-	// Former are under which the same objects may have been written before, by
+	// Former are names under which the same objects may have been written before, by
 	// this host or by another. What they hold is taken over.
 	Former []string
 }
@@ -45,10 +45,10 @@ func hash32(text string) string {
 
 func AppliedAnnotation(manager string) string { return merge.AppliedPrefix + hash32(manager) }
 
-// mark writes what stands for a configuration.
+// markOf writes what stands for a configuration.
 func markOf(fingerprint uint64) string { return strconv.FormatUint(fingerprint, 16) }
 
-// applied gives the mark of what manager applied last, or "".
+// Applied returns the mark of what manager applied last, or "".
 func Applied(object map[string]any, manager string) string {
 	text, _ := jsonvalue.ObjectIn(jsonvalue.ObjectIn(object, "metadata"), "annotations")[AppliedAnnotation(manager)].(string)
 	return text

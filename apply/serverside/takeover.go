@@ -9,7 +9,7 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// inherited gives the managedFields of a live object in which what former managers had
+// Inherit returns the managedFields of a live object in which what former managers had
 // asked for is held by own, and the former ones hold nothing any more: then to apply
 // removes what is no longer asked for, and until then nothing is lost. A manager that
 // writes objects as a whole also holds what it never asked for, as defaults; of what it
@@ -47,8 +47,8 @@ func Inherit(live *unstructured.Unstructured, own string, former []string) (entr
 // lastAppliedFields are the annotation LastApplied and nothing else.
 var lastAppliedFields = map[string]any{"f:metadata": map[string]any{"f:annotations": map[string]any{"f:" + merge.LastApplied: map[string]any{}}}}
 
-// sameVersion gives the entry's fields if they are those of the object's version. Those
-// of another one can't be told from here: nobody holds them any more.
+// sameVersion returns the entry's fields if they are those of the object's version. Those
+// of another one can't be told from here: no manager holds them any more.
 func (e Entry) sameVersion(object *unstructured.Unstructured) map[string]any {
 	if e.text("apiVersion") != object.GetAPIVersion() {
 		return nil
@@ -56,7 +56,7 @@ func (e Entry) sameVersion(object *unstructured.Unstructured) map[string]any {
 	return e.Fields()
 }
 
-// rememberedBy gives what an object's annotation remembers, or nothing.
+// rememberedBy returns what an object's annotation remembers, or nothing.
 func rememberedBy(object *unstructured.Unstructured) any {
 	var asked map[string]any
 	if json.Unmarshal([]byte(merge.Annotation(object.Object)), &asked) != nil {
@@ -65,7 +65,7 @@ func rememberedBy(object *unstructured.Unstructured) any {
 	return merge.AsStored(asked)
 }
 
-// left gives the managedFields of a live object in which what own has applied is held by
+// HandBack returns the managedFields of a live object in which what own has applied is held by
 // manager, who updates, so that it can be taken over again one day.
 func HandBack(live *unstructured.Unstructured, own, manager string) []any {
 	var entries []any
@@ -86,8 +86,8 @@ func HandBack(live *unstructured.Unstructured, own, manager string) []any {
 	return someEntries(entries)
 }
 
-// someEntries gives entries as they are written. No entries would mean to leave them as
-// they are; one that is empty means none.
+// someEntries returns entries as they are written: one empty entry instead of none, which
+// would leave those of the object as they are.
 func someEntries(entries []any) []any {
 	if len(entries) == 0 {
 		return []any{map[string]any{}}
