@@ -43,7 +43,8 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 	manager := c.rule.Managers.Own
 	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
 	ours := serverside.EntryOf(entries, manager)
-	if ours != nil && merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark && config.HeldBy(ours.Fields(), observed.Object) {
+	same := merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark
+	if ours != nil && same && config.HeldBy(ours.Fields(), observed.Object) {
 		c.memory.note(c.key, compared)
 		return nil, nil
 	}
@@ -98,7 +99,8 @@ func (c child) expected(observed *unstructured.Unstructured, last map[string]any
 // remembered in the annotation, and no longer held by the manager.
 func (c child) leaveServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, ours serverside.Entry) (*Change, error) {
 	manager := c.rule.Managers.Own
-	known, err := remembering(observed, c.lastApplied(observed, ours, serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)))
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
+	known, err := remembering(observed, c.lastApplied(observed, ours, config))
 	if err != nil {
 		return nil, err
 	}

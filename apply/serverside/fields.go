@@ -49,9 +49,9 @@ func holdsField(fields map[string]any, name string, value any, seen map[string]a
 	return holds(below, value, seen[name])
 }
 
-// holdsWhole reports whether a value is there that is held as a whole. For an object the
-// record does not tell that: one that was held field by field looks the same when all of
-// them are lost. Then they are there with other values.
+// holdsWhole reports whether a value that is held as a whole is there. The record is not enough
+// for an object: one that was held field by field looks the same once all fields are lost, and
+// then has other values.
 func holdsWhole(value, seen any) bool {
 	object, isObject := value.(map[string]any)
 	if !isObject || len(object) == 0 {
