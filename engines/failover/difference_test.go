@@ -73,7 +73,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestShownIsBounded(t *testing.T) {
+func TestFormatIsBounded(t *testing.T) {
 	many := map[string]any{}
 	for i := range 30 {
 		many[strings.Repeat("k", i+1)] = strings.Repeat("ü", 500)
