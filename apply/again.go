@@ -1,8 +1,12 @@
 package apply
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// Again gives the update that the next pass would make, if all that it would change is
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// Again returns the update that the next pass would make, if all that it would change is
 // what this one has sent and the API server did not keep, and whether there is such a
 // rest. As long as the object is as this update left it, sending that has no effect.
 func (o Outcome) Again() (again Change, ok bool) {
@@ -13,20 +17,20 @@ func (o Outcome) Again() (again Change, ok bool) {
 	again = o.Change
 	again.Observed = o.Object
 	again.Object = &unstructured.Unstructured{Object: versioned(sent.Object, o.Object.Object)}
-	return again, !Equal(again.Object.Object, o.Object.Object)
+	return again, !jsonvalue.Equal(again.Object.Object, o.Object.Object)
 }
 
-// versioned gives an object with what the API server keeps of another: the metadata
+// versioned returns an object with what the API server keeps of another: the metadata
 // that it manages, and the status.
 func versioned(object, by map[string]any) map[string]any {
-	meta, now := objectIn(object, "metadata"), objectIn(by, "metadata")
-	meta, _ = without(meta, "resourceVersion", "generation")
+	meta, now := jsonvalue.ObjectIn(object, "metadata"), jsonvalue.ObjectIn(by, "metadata")
+	meta, _ = jsonvalue.Without(meta, "resourceVersion", "generation")
 	for _, field := range []string{"resourceVersion", "generation"} {
 		if value, has := now[field]; has {
-			meta = with(meta, field, value)
+			meta = jsonvalue.With(meta, field, value)
 		}
 	}
-	out := with(object, "metadata", meta)
+	out := jsonvalue.With(object, "metadata", meta)
 	if delete(out, "status"); by["status"] != nil {
 		out["status"] = by["status"]
 	}

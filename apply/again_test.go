@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 func TestAgain(t *testing.T) {
@@ -49,7 +51,7 @@ func TestAgain(t *testing.T) {
 			}
 			now, err := child{key: KeyOf(desired), rule: podRule, desired: desired}.update(tc.left)
 			if err != nil || now == nil || !now.Repeats(again) {
-				t.Errorf("%s: the next pass makes %v of it, error %v", tc.reason, Describe(again.Object, now.Object), err)
+				t.Errorf("%s: the next pass makes %v of it, error %v", tc.reason, fielddiff.Describe(nil, again.Object, now.Object), err)
 			}
 		})
 	}

@@ -2,9 +2,9 @@
 // writes.
 //
 // Diff compares and decides, without reading or writing anything; Execute writes
-// what was decided and tells what came of it. Merge is the comparison of one
-// object: a three-way merge of what is there, what was asked for last time (kept
-// in an annotation on the object) and what is asked for at present.
+// what was decided and returns an outcome for each. The
+// comparison of one object is in apply/merge, what server-side apply takes in apply/serverside,
+// and the description of a change in apply/fielddiff.
 //
 // Objects given to this package are shared with caches. They are never changed,
 // and what the package returns shares parts with them and must not be changed
@@ -17,17 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
-// LastApplied is the annotation that remembers what was asked for last time, as
-// JSON. It is metacontroller's, so that objects pass from one to the other.
-const LastApplied = "metacontroller.k8s.io/last-applied-configuration"
-
-// Method says what becomes of an existing object that differs from the desired one.
+// Method is what is done with an existing object that differs from the desired one.
 type Method string
 
 const (
-	// OnDelete leaves it alone until somebody deletes it. The empty method means the same.
+	// OnDelete leaves it alone until another deletes it. The empty method means the same.
 	OnDelete Method = "OnDelete"
 	// Recreate deletes it; a later pass creates it anew.
 	Recreate Method = "Recreate"
@@ -35,20 +32,32 @@ const (
 	InPlace Method = "InPlace"
 )
 
-// Rule says how objects of one kind are written.
+// Strategy is how what is desired is written to an object that exists.
+type Strategy string
+
+const (
+	// Dynamic merges here, by what the annotation LastApplied remembers. The empty
+	// strategy means the same.
+	Dynamic Strategy = "DynamicApply"
+	// ServerSideApply leaves merging to the API server, which keeps a record of who
+	// asked for which field.
+	ServerSideApply Strategy = "ServerSideApply"
+)
+
+// Rule is how objects of one kind are written.
 type Rule struct {
 	Kind       schema.GroupVersionKind
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 	Method     Method
 	// Schema is how the API server merges the kind, or nil if that is not known. Then
-	// the names of fields are gone by.
+	// the names of fields decide.
 	Schema *openapi.Kind
 	// Strategy is how what differs is written.
 	Strategy Strategy
 	// Managers are the names for server-side apply. A dynamic rule needs them too, in
 	// order to take objects back from it.
-	Managers Managers
+	Managers serverside.Managers
 	// Force lets server-side apply take fields from other managers.
 	Force bool
 }

@@ -1,84 +1,17 @@
 package apply
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/apply/applytest"
+	"github.com/libretto-k8s/libretto/apply/merge"
 )
-
-func read(t testing.TB, file string) *unstructured.Unstructured {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parse(t, data)
-}
-
-// pod returns a Pod as a hook desires it and as the API server keeps it.
-func pod(t testing.TB) (observed, desired *unstructured.Unstructured) {
-	t.Helper()
-	desired = read(t, "testdata/pod/desired.yaml")
-	out, err := remember(read(t, "testdata/pod/observed.yaml").Object, desired.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &unstructured.Unstructured{Object: out}, desired
-}
-
-// TestPodIsSettled checks what BenchmarkMerge measures.
-func TestPodIsSettled(t *testing.T) {
-	observed, desired := pod(t)
-	merged, err := Merge(observed, desired)
-	if err != nil || merged != observed {
-		t.Errorf("error %v, differs in %v", err, Describe(observed, merged))
-	}
-	if n := testing.AllocsPerRun(100, func() { _, _ = Merge(observed, desired) }); n > 40 {
-		t.Errorf("%v allocations to find nothing", n)
-	}
-}
-
-func BenchmarkMerge(b *testing.B) {
-	observed, desired := pod(b)
-	changed := desired.DeepCopy()
-	if err := unstructured.SetNestedField(changed.Object, "v2", "metadata", "labels", "version"); err != nil {
-		b.Fatal(err)
-	}
-	spaced := observed.DeepCopy()
-	annotations := spaced.GetAnnotations()
-	annotations[LastApplied] += " "
-	spaced.SetAnnotations(annotations)
-	cases := map[string]struct{ observed, desired *unstructured.Unstructured }{
-		"Unchanged": {observed, desired},
-		"Decoded":   {spaced, desired},
-		"Changed":   {observed, changed},
-	}
-	known := servedKinds(b)[podRule.Kind]
-	for name, tc := range cases {
-		b.Run(name, func(b *testing.B) { benchmarkMerge(b, nil, tc.observed, tc.desired) })
-		b.Run(name+"BySchema", func(b *testing.B) { benchmarkMerge(b, known, tc.observed, tc.desired) })
-	}
-	text, _ := json.Marshal(observed.Object)
-	wanted, _ := json.Marshal(desired.Object)
-	b.Logf("observed %d bytes of JSON, desired %d", len(text), len(wanted))
-}
-
-func benchmarkMerge(b *testing.B, kind *openapi.Kind, observed, desired *unstructured.Unstructured) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := MergeAs(kind, observed, desired); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
 
 // BenchmarkMemory looks an object up that has not changed.
 func BenchmarkMemory(b *testing.B) {
-	observed, desired := pod(b)
+	observed, desired := applytest.Pod(b, "merge/testdata")
 	observed = observed.DeepCopy()
 	observed.SetResourceVersion("7")
 	c := child{key: KeyOf(observed), rule: podRule, desired: desired, memory: NewMemory()}
@@ -94,14 +27,14 @@ func BenchmarkMemory(b *testing.B) {
 // not changed since they were compared last time.
 func BenchmarkDiff(b *testing.B) {
 	known := podRule
-	known.Schema = servedKinds(b)[podRule.Kind]
+	known.Schema = applytest.Kinds(b, "merge/testdata")[podRule.Kind]
 	b.Run("Compared", func(b *testing.B) { benchmarkDiff(b, podRule, nil) })
 	b.Run("ComparedBySchema", func(b *testing.B) { benchmarkDiff(b, known, nil) })
 	b.Run("Remembered", func(b *testing.B) { benchmarkDiff(b, known, NewMemory()) })
 }
 
 func benchmarkDiff(b *testing.B, rule Rule, memory *Memory) {
-	observed, desired := pod(b)
+	observed, desired := applytest.Pod(b, "merge/testdata")
 	in := Input{Owner: owner, Rules: []Rule{rule}, Memory: memory}
 	for i := range 1000 {
 		name := desired.GetName() + string(rune('a'+i%26)) + string(rune('a'+i/26))
@@ -109,7 +42,7 @@ func benchmarkDiff(b *testing.B, rule Rule, memory *Memory) {
 		o.SetName(name)
 		o.SetResourceVersion("7")
 		d.SetName(name)
-		out, err := remember(o.Object, d.Object)
+		out, err := merge.WithAnnotation(o.Object, d.Object)
 		if err != nil {
 			b.Fatal(err)
 		}

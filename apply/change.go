@@ -41,12 +41,12 @@ type Change struct {
 	// ServerSide is how a creation or an update is applied by the API server, where
 	// Object is the part that is asked for. It is nil for one that is written as a whole.
 	ServerSide *ServerSide
-	// Schema is that of the rule, or nil; it tells what is not for people's eyes.
+	// Schema is that of the rule, or nil. It marks what is secret.
 	Schema *openapi.Kind
 	// Leaves is the manager of server-side apply that lets go of the object with an
 	// update, or empty.
 	Leaves string
-	// renewed says that Observed was read for this very change.
+	// renewed reports that Observed was read for this very change.
 	renewed bool
 }
 

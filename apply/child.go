@@ -3,6 +3,9 @@ package apply
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
 // child is a desired object with the rule for its kind.
@@ -35,7 +38,7 @@ func (c child) write(observed *unstructured.Unstructured, owner metav1.OwnerRefe
 	if c.rule.Strategy == ServerSideApply {
 		return c.applyServerSide(observed, owner, entries)
 	}
-	if ours := entryOf(entries, c.rule.Managers.Own); ours != nil {
+	if ours := serverside.EntryOf(entries, c.rule.Managers.Own); ours != nil {
 		return c.leaveServerSide(observed, owner, ours)
 	}
 	return c.update(observed)
@@ -64,19 +67,19 @@ func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
 	if c.memory.holds(c.key, compared) {
 		return nil, nil
 	}
-	merged, err := merge(c.rule.Schema, observed, c.desired)
+	merged, err := merge.Merge(c.rule.Schema, observed, c.desired)
 	if err != nil {
 		return nil, err
 	}
-	if merged.object == observed {
+	if merged.Object == observed {
 		c.memory.note(c.key, compared)
 		return nil, nil
 	}
 	action := ActionUpdate
-	if c.rule.Method == Recreate && merged.differs {
+	if c.rule.Method == Recreate && merged.Differs {
 		action = ActionRecreate
 	}
 	change := about(action, observed, c.rule.Resource)
-	change.Object = merged.object
+	change.Object = merged.Object
 	return &change, nil
 }

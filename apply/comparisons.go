@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Memory remembers which objects were found to be as they should be, so that they are
@@ -13,14 +14,12 @@ import (
 // is kept from one Diff to the next, may be used by several at once, and holds some
 // hundred bytes for each object until Forget.
 type Memory struct {
-	hasher      valueHasher
 	mu          sync.Mutex
 	comparisons map[Key]comparison
 }
 
-// settlement is what was compared, and found to be the same. Desired is told by its
-// digest: two wishes for one object in turn that have the same by chance would have
-// to be waited for longer than the world exists.
+// comparison is what was compared and found to be the same. Desired is the hash of the
+// desired object: that two in turn have the same by chance is one in 2^64.
 type comparison struct {
 	version string
 	desired uint64
@@ -29,7 +28,7 @@ type comparison struct {
 
 // NewMemory makes one that remembers nothing.
 func NewMemory() *Memory {
-	return &Memory{hasher: newValueHasher(), comparisons: map[Key]comparison{}}
+	return &Memory{comparisons: map[Key]comparison{}}
 }
 
 // Forget drops what is known of an object, which is gone.
@@ -39,16 +38,16 @@ func (m *Memory) Forget(key Key) {
 	delete(m.comparisons, key)
 }
 
-// settlementOf describes a comparison. It is nothing if the object has no version.
+// comparisonOf returns a comparison. It is empty if the object has no version.
 func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comparison {
-	version, _ := objectIn(observed.Object, "metadata")["resourceVersion"].(string)
+	version, _ := jsonvalue.ObjectIn(observed.Object, "metadata")["resourceVersion"].(string)
 	if m == nil || version == "" {
 		return comparison{}
 	}
-	return comparison{version: version, desired: m.hasher.of(c.desired.Object), schema: c.rule.Schema}
+	return comparison{version: version, desired: jsonvalue.Hash(c.desired.Object), schema: c.rule.Schema}
 }
 
-// holds says that the comparison is known to find nothing.
+// holds reports whether the comparison is known to find nothing.
 func (m *Memory) holds(key Key, s comparison) bool {
 	if s.version == "" {
 		return false

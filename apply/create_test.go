@@ -7,6 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/applytest"
+	"github.com/libretto-k8s/libretto/apply/merge"
 )
 
 func TestNewObject(t *testing.T) {
@@ -35,13 +38,13 @@ func TestNewObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			desired := parse(t, []byte(tc.desired))
+			desired := applytest.Parse(t, []byte(tc.desired))
 			before := desired.DeepCopy()
 			got, err := newObject(desired, owner)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(parse(t, []byte(tc.want)), got); diff != "" {
+			if diff := cmp.Diff(applytest.Parse(t, []byte(tc.want)), got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(before, desired); diff != "" {
@@ -78,14 +81,18 @@ func TestAnnotationFits(t *testing.T) {
 			})
 			// What else is annotated may come from others, or from the hook.
 			got := stored(t, desired)
-			annotations := objectIn(objectIn(got.Object, "metadata"), "annotations")
-			if n := size(annotations); n > annotationBytes {
+			annotations := got.GetAnnotations()
+			n := 0
+			for name, value := range annotations {
+				n += len(name) + len(value)
+			}
+			if n > 256<<10 {
 				t.Errorf("%s: %d bytes of annotations", tc.reason, n)
 			}
-			if text := annotation(got.Object); !strings.HasPrefix(text, tc.prefix) || (text == "") != (tc.prefix == "") {
+			if text := merge.Annotation(got.Object); !strings.HasPrefix(text, tc.prefix) || (text == "") != (tc.prefix == "") {
 				t.Errorf("%s: got %.80s", tc.reason, text)
 			}
-			if again, err := Merge(got, desired); err != nil || again != got {
+			if again, err := merge.Merge(nil, got, desired); err != nil || again.Object != got {
 				t.Errorf("%s: not settled: %v", tc.reason, err)
 			}
 		})
@@ -99,14 +106,14 @@ func TestRemovalUnderDigest(t *testing.T) {
 		return func(u *unstructured.Unstructured) { u.Object["data"] = v }
 	}
 	observed := stored(t, object(podRule, "a", data(map[string]any{"keep": long, "drop": long})))
-	merged, err := Merge(observed, object(podRule, "a", data(map[string]any{"keep": long})))
+	merged, err := merge.Merge(nil, observed, object(podRule, "a", data(map[string]any{"keep": long})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"keep": long}, merged.Object["data"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"keep": long}, merged.Object.Object["data"]); diff != "" {
 		t.Errorf("(-want, +got):\n%.300s", diff)
 	}
-	if !json.Valid([]byte(annotation(merged.Object))) {
+	if !json.Valid([]byte(merge.Annotation(merged.Object.Object))) {
 		t.Error("the annotation is no JSON")
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
 // Input is what Diff compares.
@@ -20,7 +22,7 @@ type Input struct {
 	Desired []*unstructured.Unstructured
 	// Rules are the kinds that the owner may have.
 	Rules []Rule
-	// ManagedFields gives what is known of an observed object's managedFields: at
+	// ManagedFields returns what is known of an observed object's managedFields: at
 	// least the entries of server-side apply by the rule's own manager. Nil reads
 	// them in the object.
 	ManagedFields func(observed *unstructured.Unstructured) []any
@@ -28,13 +30,13 @@ type Input struct {
 	Memory *Memory
 }
 
-// entries gives what is known of an object's managedFields.
+// entries returns what is known of an object's managedFields.
 func (in Input) entries(observed *unstructured.Unstructured) []any {
 	switch {
 	case observed == nil:
 		return nil
 	case in.ManagedFields == nil:
-		return managedFields(observed)
+		return serverside.ManagedFields(observed)
 	default:
 		return in.ManagedFields(observed)
 	}
@@ -73,7 +75,7 @@ func Diff(in Input) ([]Change, error) {
 }
 
 // UpToDate reports whether an observed object is as desired, so that nothing would be
-// written whatever the rule's method. The entries are as Input.ManagedFields gives them.
+// written whatever the rule's method. The entries are as Input.ManagedFields returns them.
 func (r Rule) UpToDate(observed, desired *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (bool, error) {
 	change, err := child{key: KeyOf(desired), rule: r, desired: desired}.write(observed, owner, entries)
 	return change == nil, err

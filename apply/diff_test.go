@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
 )
 
 // steps writes changes as "Action key", in order.
@@ -191,7 +193,7 @@ func TestDiffRefuses(t *testing.T) {
 func TestDiffLeavesItsInputAlone(t *testing.T) {
 	desired := object(podRule, "a", spec("x", "2"), func(u *unstructured.Unstructured) {
 		u.SetResourceVersion("1")
-		u.SetAnnotations(map[string]string{LastApplied: "{}"})
+		u.SetAnnotations(map[string]string{merge.LastApplied: "{}"})
 	})
 	observed := stored(t, object(podRule, "a", spec("x", "1")))
 	before, wanted := observed.DeepCopy(), desired.DeepCopy()

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Options say how Execute writes.
@@ -18,8 +20,8 @@ type Options struct {
 	Parallel int
 	// FieldManager names the writer in managedFields. Empty leaves it to the API server.
 	FieldManager string
-	// Renew makes a change anew for the same object as it is now, if the API server says
-	// that it is no longer as it was observed: read just now, in full. It returns nil if
+	// Renew makes a change anew for the same object as it is now, if the object is no longer
+	// as it was observed: read just now, in full. It returns nil if
 	// there is nothing to change, or the object is no longer the writer's. The change is
 	// then tried once more. It is called by several goroutines. If Renew is nil, such a
 	// change fails.
@@ -34,8 +36,7 @@ type Options struct {
 // phase, changes are begun in their order and run in parallel. A change that fails
 // does not stop the others, except that nothing else is done to an object that
 // could not be adopted. When ctx ends, no further change is begun; those that are
-// under way end as the client's own timeout has it, since nobody knows of a request that
-// is given up whether the API server has done it.
+// under way end as the client's own timeout has it, since the API server may have done a request that is given up.
 func Execute(ctx context.Context, client dynamic.Interface, changes []Change, o Options) []Outcome {
 	e := execution{
 		client:   client,
@@ -151,9 +152,9 @@ func (e *execution) afterAdoption(c Change) (Change, error) {
 		c.Object = ofVersion(c.Object, adoption.Object.GetResourceVersion())
 		return c, nil
 	}
-	now := objectIn(adoption.Object.Object, "metadata")
-	meta := with(objectIn(c.Object.Object, "metadata"), "resourceVersion", now["resourceVersion"])
+	now := jsonvalue.ObjectIn(adoption.Object.Object, "metadata")
+	meta := jsonvalue.With(jsonvalue.ObjectIn(c.Object.Object, "metadata"), "resourceVersion", now["resourceVersion"])
 	meta["ownerReferences"] = now["ownerReferences"]
-	c.Object = &unstructured.Unstructured{Object: with(c.Object.Object, "metadata", meta)}
+	c.Object = &unstructured.Unstructured{Object: jsonvalue.With(c.Object.Object, "metadata", meta)}
 	return c, nil
 }

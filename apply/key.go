@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Key is the identity of an object in the cluster.
@@ -16,7 +18,7 @@ type Key struct {
 
 // KeyOf returns the identity of object.
 func KeyOf(object *unstructured.Unstructured) Key {
-	meta := objectIn(object.Object, "metadata")
+	meta := jsonvalue.ObjectIn(object.Object, "metadata")
 	key := Key{Kind: kindOf(object.Object)}
 	key.Namespace, _ = meta["namespace"].(string)
 	key.Name, _ = meta["name"].(string)
@@ -34,7 +36,7 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
 }
 
-// String gives "Pod default/web-0", or "Namespace prod" for what has no namespace.
+// String returns "Pod default/web-0", or "Namespace prod" for what has no namespace.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind.Kind + " " + k.Name
@@ -47,7 +49,7 @@ func compareNames(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// kindName gives "apps/v1 Deployment", as an author writes apiVersion and kind.
+// kindName returns "apps/v1 Deployment", as an author writes apiVersion and kind.
 func kindName(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + " " + kind.Kind
 }

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 var (
@@ -76,7 +78,7 @@ func stored(t testing.TB, desired *unstructured.Unstructured, edits ...edit) *un
 
 func spec(field string, value any) edit {
 	return func(u *unstructured.Unstructured) {
-		u.Object["spec"] = with(objectIn(u.Object, "spec"), field, value)
+		u.Object["spec"] = jsonvalue.With(jsonvalue.ObjectIn(u.Object, "spec"), field, value)
 	}
 }
 

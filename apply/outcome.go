@@ -35,23 +35,23 @@ func (o Outcome) NoEffect() bool {
 type Failure string
 
 const (
-	// None: there is no error.
+	// FailureNone: there is no error.
 	FailureNone Failure = ""
-	// Stale: the object is no longer as it was observed. Come back when the cache
-	// has caught up; there is nothing to tell anybody.
+	// FailureConflict: the object is no longer as it was observed. Come back when the cache
+	// has caught up; no event is needed.
 	FailureConflict Failure = "Stale"
-	// Taken: the object to create exists. Either the cache has yet to show an
-	// object of our own, or it belongs to somebody else, as its controllerRef says.
+	// FailureAlreadyExists: the object to create exists. Either the cache has yet to show an
+	// object of our own, or it belongs to another controller, as its controllerRef says.
 	FailureAlreadyExists Failure = "Taken"
-	// Contested: other managers hold fields with other values, and they are not to be
-	// taken from them. Conflicts tells which. It lasts until somebody gives in.
+	// FailureFieldConflict: other managers hold fields with other values, and they are not to be
+	// taken from them. FieldManagerConflicts returns which. It lasts until one manager drops the field.
 	FailureFieldConflict Failure = "Contested"
-	// NoNamespace: the namespace to create the object in is not there, or is being
-	// deleted, of which Terminating tells. It lasts until the namespace changes.
+	// FailureNamespaceMissing: the namespace to create the object in is not there, or is being
+	// deleted (see Terminating). It lasts until the namespace changes.
 	FailureNamespaceMissing Failure = "NoNamespace"
-	// Refused: the API server will not have it and, unless something changes, never will.
+	// FailureInvalid: the API server will not have it and, unless something changes, never will.
 	FailureInvalid Failure = "Refused"
-	// Unavailable: the API server could not be asked or had no time. Try again.
+	// FailureUnavailable: the API server could not be asked or had no time. Try again.
 	FailureUnavailable Failure = "Unavailable"
 )
 

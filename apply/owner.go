@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // adopted returns the owner references of object with owner as its controller.
@@ -20,7 +22,7 @@ func adopted(object *unstructured.Unstructured, owner metav1.OwnerReference) []a
 
 // released returns the owner references of object but for the one with uid.
 func released(object *unstructured.Unstructured, uid types.UID) []any {
-	references, _ := objectIn(object.Object, "metadata")["ownerReferences"].([]any)
+	references, _ := jsonvalue.ObjectIn(object.Object, "metadata")["ownerReferences"].([]any)
 	others := make([]any, 0, len(references)+1)
 	for _, r := range references {
 		if r, ok := r.(map[string]any); ok && r["uid"] == string(uid) {
@@ -29,4 +31,15 @@ func released(object *unstructured.Unstructured, uid types.UID) []any {
 		others = append(others, r)
 	}
 	return others
+}
+
+// ownedBy returns the owner references of desired that set no controller, and owner.
+func ownedBy(desired *unstructured.Unstructured, owner metav1.OwnerReference) []any {
+	var references []any
+	for _, r := range adopted(desired, owner) {
+		if r, ok := r.(map[string]any); ok && (r["uid"] == string(owner.UID) || r["controller"] != true) {
+			references = append(references, r)
+		}
+	}
+	return references
 }

@@ -30,7 +30,7 @@ func phaseOf(c Change) phase {
 	}
 }
 
-// need says how much else may depend on an object.
+// need is how much else may depend on an object.
 type need int
 
 const (

@@ -56,7 +56,7 @@ func (e *execution) renew(c Change, live *unstructured.Unstructured) (Change, er
 	return *renewed, nil
 }
 
-// outdated reports whether an error says that the object is not as it was observed.
+// outdated reports whether an error is that the object is not as it was observed.
 func (c Change) outdated(err error) bool {
 	return c.Observed != nil && apierrors.IsConflict(err) && len(FieldManagerConflicts(err)) == 0
 }

@@ -58,7 +58,7 @@ func (e *execution) patch(ctx context.Context, r dynamic.ResourceInterface, c Ch
 
 // deleteOptions delete this very object and, behind it, what it owns. As long as only the
 // cache tells whose it is, it must be as it was observed: in another version it may have
-// been given to somebody else. Of an object that was just read for it, any version will do.
+// been given to another owner. Of an object that was just read for it, any version will do.
 func (c Change) deleteOptions() metav1.DeleteOptions {
 	uid, version, propagation := c.Observed.GetUID(), c.Observed.GetResourceVersion(), metav1.DeletePropagationBackground
 	preconditions := &metav1.Preconditions{UID: &uid}

@@ -36,8 +36,7 @@ func indexRules(declared []Rule) (rules, error) {
 	return r, nil
 }
 
-// children pairs the desired objects with their rules, and tells everything
-// that is wrong with them at once.
+// children pairs the desired objects with their rules, and returns all errors at once.
 func (r rules) children(desired []*unstructured.Unstructured) ([]child, error) {
 	children := make([]child, 0, len(desired))
 	position := make(map[Key]int, len(desired))
@@ -78,7 +77,7 @@ func (r rules) child(object *unstructured.Unstructured) (child, error) {
 	return child{key: key, rule: rule, desired: object}, nil
 }
 
-// undeclared says that kind has no rule, and which kinds have one.
+// undeclared returns the error for a kind without a rule. It names the kinds that have one.
 func (r rules) undeclared(kind schema.GroupVersionKind) error {
 	if len(r.declared) == 0 {
 		return fmt.Errorf("%s is not declared; no kind is", kindName(kind))

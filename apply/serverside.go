@@ -1,92 +1,145 @@
 package apply
 
 import (
-	"fmt"
-	"hash/fnv"
-	"strconv"
-	"strings"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// Strategy is how what is desired is written to an object that exists.
-type Strategy string
+// absent is the version that a creation is for. An apply has no way to say that there
+// must be no such object, but one for a version that the object does not have is
+// refused, and where there is no object its version is not looked at. No object has
+// this version: it is the last that there can be.
+const absent = "9223372036854775807"
 
-const (
-	// Dynamic merges here, by what the annotation LastApplied remembers. The empty
-	// strategy means the same.
-	Dynamic Strategy = "DynamicApply"
-	// ServerSideApply leaves merging to the API server, which keeps a record of who
-	// asked for which field.
-	ServerSideApply Strategy = "ServerSideApply"
-)
-
-// Managers are the names under which the API server keeps that record.
-type Managers struct {
-	// Own is under which this definition applies, and nobody else. ManagerName makes it.
-	Own string
-	// Former are under which the same objects may have been written before, by
-	// this host or by another. What they hold is taken over.
-	Former []string
-}
-
-// maxManager is how long the API server allows a manager's name to be.
-const maxManager = 128
-
-// ManagerName names the field manager of one definition: prefix/kind/name, of which
-// what is too long is replaced by a hash. Definitions of different kinds may have one name.
-func ManagerName(prefix, kind, name string) string {
-	full := prefix + "/" + kind + "/" + name
-	if len(full) <= maxManager {
-		return full
+// createServerSide returns the change that creates the child by applying it, so that it
+// is held from the beginning as it is later.
+func (c child) createServerSide(owner metav1.OwnerReference) *Change {
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), c.rule.Managers.Own)
+	return &Change{
+		Action:     ActionCreate,
+		Key:        c.key,
+		Resource:   c.rule.Resource,
+		Object:     config.Object("", absent),
+		Owner:      owner,
+		ServerSide: &ServerSide{Manager: c.rule.Managers.Own, Force: true},
 	}
-	mark := "-" + hash32(full)
-	return full[:maxManager-len(mark)] + mark
 }
 
-func hash32(text string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(text))
-	return fmt.Sprintf("%08x", h.Sum32())
-}
-
-// ServerSide says that a change is written by server-side apply.
-type ServerSide struct {
-	Manager string
-	// Force takes fields that another manager has set to something else. Without it
-	// the API server refuses such a change as a whole.
-	Force bool
-	// TakeOver names the managers whose fields become Manager's first. It is nil if
-	// there is nothing to take over.
-	TakeOver []string
-	// expected is what the object is to become, for people.
-	expected map[string]any
-	// held stands for what of the configuration Manager held before.
-	held uint64
-}
-
-// appliedPrefix begins the annotation that says what a manager applied last: a hash of
-// its configuration. The rest of its name stands for the manager, as two of them may
-// each apply a part of one object.
-const appliedPrefix = "metacontroller.k8s.io/applied."
-
-func appliedAnnotation(manager string) string { return appliedPrefix + hash32(manager) }
-
-// mark writes what stands for a configuration.
-func mark(fingerprint uint64) string { return strconv.FormatUint(fingerprint, 16) }
-
-// applied gives the mark of what manager applied last, or "".
-func applied(object map[string]any, manager string) string {
-	text, _ := objectIn(objectIn(object, "metadata"), "annotations")[appliedAnnotation(manager)].(string)
-	return text
-}
-
-// unmarked gives annotations without the marks of any manager, which are
-// annotations itself if there are none.
-func unmarked(annotations map[string]any) (out map[string]any, differs bool) {
-	var marks []string
-	for name := range annotations {
-		if strings.HasPrefix(name, appliedPrefix) {
-			marks = append(marks, name)
-		}
+// applyServerSide returns the change for an object that exists, or nil if to apply what
+// is desired would change nothing: it is what was applied last, and all of it is still
+// held. A manager that sets a field to another value takes it away, so that the values need
+// not be compared, and the API server may write them down in other words.
+func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
+	compared := c.memory.comparisonOf(c, observed)
+	if c.memory.holds(c.key, compared) {
+		return nil, nil
 	}
-	return without(annotations, marks...)
+	manager := c.rule.Managers.Own
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
+	ours := serverside.EntryOf(entries, manager)
+	same := merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark
+	if ours != nil && same && config.HeldBy(ours.Fields(), observed.Object) {
+		c.memory.note(c.key, compared)
+		return nil, nil
+	}
+	expected, err := c.expected(observed, c.lastApplied(observed, ours, config))
+	if err != nil {
+		return nil, err
+	}
+	change := about(ActionUpdate, observed, c.rule.Resource)
+	if c.rule.Method == Recreate && expected.Differs {
+		change.Action, change.Object = ActionRecreate, expected.Object
+		return &change, nil
+	}
+	change.Object = config.Object(string(observed.GetUID()), observed.GetResourceVersion())
+	change.ServerSide = &ServerSide{
+		Manager: manager, Force: c.rule.Force, expected: expected.Object.Object,
+		held: jsonvalue.Fingerprint(serverside.Restrict(ours.Fields(), config.Fields)),
+	}
+	if ours == nil || merge.Annotation(observed.Object) != "" {
+		change.ServerSide.TakeOver = append([]string{}, c.rule.Managers.Former...)
+	}
+	return &change, nil
+}
+
+// lastApplied returns what was asked for last time, as far as that is known: what the
+// manager holds, or, if it was just the same as now, that. It is nil where the annotation
+// knows better. If nothing is known, it is taken to be the same.
+func (c child) lastApplied(observed *unstructured.Unstructured, ours serverside.Entry, config serverside.Configuration) map[string]any {
+	if merge.Annotation(observed.Object) != "" {
+		return nil
+	}
+	if mark := serverside.Applied(observed.Object, c.rule.Managers.Own); ours == nil || mark == "" || mark == config.Mark {
+		return serverside.Wanted(c.desired)
+	}
+	return jsonvalue.AsObject(serverside.Restrict(ours.Fields(), observed.Object))
+}
+
+// expected returns what the object will be like, as far as that can be told.
+func (c child) expected(observed *unstructured.Unstructured, last map[string]any) (merge.Result, error) {
+	known, err := remembering(observed, last)
+	if err != nil {
+		return merge.Result{}, err
+	}
+	m, err := merge.Merge(c.rule.Schema, known, &unstructured.Unstructured{Object: serverside.Wanted(c.desired)})
+	if err != nil {
+		return merge.Result{}, err
+	}
+	m.Object = withAnnotation(m.Object, merge.LastApplied, nil)
+	return m, nil
+}
+
+// leaveServerSide returns the change that goes back to dynamic apply: what was applied is
+// remembered in the annotation, and no longer held by the manager.
+func (c child) leaveServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, ours serverside.Entry) (*Change, error) {
+	manager := c.rule.Managers.Own
+	config := serverside.NewConfiguration(c.desired, ownedBy(c.desired, owner), manager)
+	known, err := remembering(observed, c.lastApplied(observed, ours, config))
+	if err != nil {
+		return nil, err
+	}
+	known = withAnnotation(known, serverside.AppliedAnnotation(manager), nil)
+	change, err := c.update(known)
+	if err != nil {
+		return nil, err
+	}
+	if change == nil {
+		same := about(ActionUpdate, known, c.rule.Resource)
+		change = &same
+	}
+	if change.Observed = observed; change.Action == ActionUpdate {
+		change.Leaves = manager
+	}
+	return change, nil
+}
+
+// remembering returns observed as if last were what it remembers, unless last is nil.
+func remembering(observed *unstructured.Unstructured, last map[string]any) (*unstructured.Unstructured, error) {
+	if last == nil {
+		return observed, nil
+	}
+	text, err := json.Marshal(last)
+	if err != nil {
+		return nil, err
+	}
+	return withAnnotation(observed, merge.LastApplied, string(text)), nil
+}
+
+// withAnnotation returns object with an annotation, or without it if value is nil.
+func withAnnotation(object *unstructured.Unstructured, name string, value any) *unstructured.Unstructured {
+	meta := jsonvalue.ObjectIn(object.Object, "metadata")
+	annotations, differs := jsonvalue.Without(jsonvalue.ObjectIn(meta, "annotations"), name)
+	if value != nil {
+		annotations, differs = jsonvalue.With(annotations, name, value), true
+	}
+	if !differs {
+		return object
+	}
+	return &unstructured.Unstructured{Object: jsonvalue.With(object.Object, "metadata", jsonvalue.With(meta, "annotations", annotations))}
 }

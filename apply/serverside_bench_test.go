@@ -7,15 +7,19 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/applytest"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // appliedPod returns a Pod as a hook desires it and as the API server keeps it, with its
 // record of what was applied.
 func appliedPod(t testing.TB) (observed, desired *unstructured.Unstructured) {
 	t.Helper()
-	desired = read(t, "testdata/pod/desired.yaml")
-	observed = read(t, "testdata/pod/observed.yaml")
-	data, err := os.ReadFile("testdata/pod/fields.json")
+	observed, desired = applytest.Pod(t, "merge/testdata")
+	data, err := os.ReadFile("merge/testdata/pod/fields.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,10 +27,10 @@ func appliedPod(t testing.TB) (observed, desired *unstructured.Unstructured) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		t.Fatal(err)
 	}
-	annotations := objectIn(objectIn(fields, "f:metadata"), "f:annotations")
-	maps.Copy(annotations, map[string]any{"f:" + appliedAnnotation(ours.Own): map[string]any{}})
-	config := configurationOf(desired, owner, ours.Own)
-	observed = withAnnotation(withAnnotation(observed, LastApplied, nil), appliedAnnotation(ours.Own), config.mark)
+	annotations := jsonvalue.ObjectIn(jsonvalue.ObjectIn(fields, "f:metadata"), "f:annotations")
+	maps.Copy(annotations, map[string]any{"f:" + serverside.AppliedAnnotation(ours.Own): map[string]any{}})
+	config := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own)
+	observed = withAnnotation(withAnnotation(observed, merge.LastApplied, nil), serverside.AppliedAnnotation(ours.Own), config.Mark)
 	observed.Object["metadata"].(map[string]any)["ownerReferences"] = ownedBy(desired, owner)
 	observed.Object["metadata"].(map[string]any)["managedFields"] = []any{
 		map[string]any{"manager": ours.Own, "operation": "Apply", "apiVersion": "v1", "fieldsV1": fields},
@@ -43,10 +47,10 @@ func TestAppliedPodIsSettled(t *testing.T) {
 		t.Fatalf("error %v, changes %v", err, manner(changes))
 	}
 	// Each field that is not held is missed.
-	fields := entryOf(managedFields(observed), ours.Own).fields()
-	spec := objectIn(objectIn(fields, "f:spec"), "f:containers")
+	fields := serverside.EntryOf(serverside.ManagedFields(observed), ours.Own).Fields()
+	spec := jsonvalue.ObjectIn(jsonvalue.ObjectIn(fields, "f:spec"), "f:containers")
 	for name := range spec {
-		delete(objectOf(spec[name]), "f:image")
+		delete(jsonvalue.AsObject(spec[name]), "f:image")
 	}
 	if changes, err = Diff(in); err != nil || len(changes) != 1 {
 		t.Errorf("error %v, changes %v", err, manner(changes))
@@ -55,7 +59,7 @@ func TestAppliedPodIsSettled(t *testing.T) {
 
 func BenchmarkServerSide(b *testing.B) {
 	observed, desired := appliedPod(b)
-	rule, entries := served(podRule, InPlace), managedFields(observed)
+	rule, entries := served(podRule, InPlace), serverside.ManagedFields(observed)
 	changed := desired.DeepCopy()
 	changed.SetLabels(map[string]string{"version": "v2"})
 	for name, desired := range map[string]*unstructured.Unstructured{"Unchanged": desired, "Changed": changed} {

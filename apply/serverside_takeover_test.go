@@ -11,70 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-)
 
-func TestInherited(t *testing.T) {
-	const apply, update = `"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"`, `"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"`
-	own := `"manager": "` + ours.Own + `"`
-	theirs := `{"manager": "kubectl", ` + update + `, "fieldsV1": {"f:t": {}}}`
-	remembered := `"f:metadata": {"f:annotations": {"f:` + LastApplied + `": {}}}`
-	cases := map[string]struct {
-		reason, last, entries string
-		want                  string
-		same                  bool
-	}{
-		"Nothing": {reason: "what others hold stays", entries: `[` + theirs + `]`, want: `[` + theirs + `]`, same: true},
-		"Own": {
-			reason: "what is held stays held", entries: `[` + theirs + `, {` + own + `, ` + apply + `, "time": "now", "fieldsV1": {"f:a": {}}}]`,
-			want: `[` + theirs + `, {` + own + `, ` + apply + `, "time": "now", "fieldsV1": {"f:a": {}}}]`, same: true,
-		},
-		"Dynamic": {
-			reason: "of what was written as a whole, what was asked for is held", last: `{"a": 1}`,
-			entries: `[{"manager": "libretto", ` + update + `, "fieldsV1": {"f:a": {}, "f:default": {}}}, ` + theirs + `]`,
-			want:    `[` + theirs + `, {` + own + `, ` + apply + `, "fieldsV1": {"f:a": {}, ` + remembered + `}}]`,
-		},
-		"Status": {
-			reason: "a status is not taken over", last: ``,
-			entries: `[{"manager": "libretto", "subresource": "status", ` + update + `, "fieldsV1": {"f:status": {}}}]`,
-			want:    `[{"manager": "libretto", "subresource": "status", ` + update + `, "fieldsV1": {"f:status": {}}}]`, same: true,
-		},
-		"Forgotten": {
-			reason: "where nobody knows what was asked for, nothing is held", last: ``,
-			entries: `[{"manager": "libretto", ` + update + `, "fieldsV1": {"f:a": {}}}]`, want: `[{}]`,
-		},
-		"Applied": {
-			reason: "what a former manager has applied was asked for", last: ``,
-			entries: `[{"manager": "metacontroller", ` + apply + `, "fieldsV1": {"f:a": {}}}, {"manager": "old/composite/web", ` + apply + `, "fieldsV1": {"f:b": {}}}]`,
-			want:    `[{` + own + `, ` + apply + `, "fieldsV1": {"f:a": {}, "f:b": {}}}]`,
-		},
-		"OtherDefinition": {
-			reason: "another definition's fields are its own", last: ``,
-			entries: `[{"manager": "libretto/composite/other", ` + apply + `, "fieldsV1": {"f:a": {}}}]`,
-			want:    `[{"manager": "libretto/composite/other", ` + apply + `, "fieldsV1": {"f:a": {}}}]`, same: true,
-		},
-		"OtherVersion": {
-			reason: "the fields of another version can't be told", last: ``,
-			entries: `[{"manager": "metacontroller", "operation": "Apply", "apiVersion": "v1beta1", "fieldsV1": {"f:a": {}}}]`, want: `[{}]`,
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			live := object(podRule, "a", func(u *unstructured.Unstructured) {
-				if tc.last != "" {
-					u.SetAnnotations(map[string]string{LastApplied: tc.last})
-				}
-				u.Object["metadata"].(map[string]any)["managedFields"] = parse(t, []byte(`{"e": `+tc.entries+`}`)).Object["e"]
-			})
-			got, differs := inherited(live, ours.Own, []string{"libretto", "metacontroller"})
-			if diff := cmp.Diff(parse(t, []byte(`{"e": `+tc.want+`}`)).Object["e"], any(got)); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
-			}
-			if differs == tc.same {
-				t.Errorf("%s: differs is %v", tc.reason, differs)
-			}
-		})
-	}
-}
+	"github.com/libretto-k8s/libretto/apply/applytest"
+)
 
 // TestServerSideRequests checks what is sent for one change, and what errors mean.
 func TestServerSideRequests(t *testing.T) {
@@ -126,7 +65,7 @@ func TestServerSideRequests(t *testing.T) {
 			client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 				p := a.(clienttesting.PatchActionImpl)
 				kind, _, _ := strings.Cut(strings.TrimPrefix(string(p.PatchType), "application/"), "-")
-				sent = append(sent, kind+" "+parse(t, p.Patch).GetResourceVersion())
+				sent = append(sent, kind+" "+applytest.Parse(t, p.Patch).GetResourceVersion())
 				if kind == "apply" && tc.err != nil {
 					return true, nil, tc.err
 				}

@@ -5,12 +5,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply/applytest"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
-var ours = Managers{Own: ManagerName("libretto", "composite", "web"), Former: []string{"libretto"}}
+var ours = serverside.Managers{Own: serverside.ManagerName("libretto", "composite", "web"), Former: []string{"libretto"}}
 
 // served returns rule for server-side apply.
 func served(rule Rule, method Method) Rule {
@@ -22,10 +28,10 @@ func served(rule Rule, method Method) Rule {
 // manager holds is written by hand, as JSON.
 func held(t testing.TB, desired *unstructured.Unstructured, fields string, edits ...edit) *unstructured.Unstructured {
 	t.Helper()
-	u := configurationOf(desired, owner, ours.Own).object("", "7").DeepCopy()
+	u := serverside.NewConfiguration(desired, ownedBy(desired, owner), ours.Own).Object("", "7").DeepCopy()
 	u.SetUID(types.UID("uid-of-" + u.GetName()))
-	record := parse(t, []byte(`{"f:metadata": {"f:annotations": {"f:`+appliedAnnotation(ours.Own)+`": {}}, "f:ownerReferences": {"k:{\"uid\":\"owner-uid\"}": {}}}}`)).Object
-	record = union(record, parse(t, []byte(fields)).Object)
+	record := applytest.Parse(t, []byte(`{"f:metadata": {"f:annotations": {"f:`+serverside.AppliedAnnotation(ours.Own)+`": {}}, "f:ownerReferences": {"k:{\"uid\":\"owner-uid\"}": {}}}}`)).Object
+	record = serverside.Union(record, applytest.Parse(t, []byte(fields)).Object)
 	u.Object["metadata"].(map[string]any)["managedFields"] = []any{
 		map[string]any{"manager": "somebody", "operation": "Update", "apiVersion": "v1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:theirs": map[string]any{}}}},
 		map[string]any{"manager": ours.Own, "operation": "Apply", "apiVersion": u.GetAPIVersion(), "fieldsV1": record},
@@ -38,12 +44,12 @@ func held(t testing.TB, desired *unstructured.Unstructured, fields string, edits
 
 func marked(u *unstructured.Unstructured) {
 	annotations := u.GetAnnotations()
-	delete(annotations, appliedAnnotation(ours.Own))
+	delete(annotations, serverside.AppliedAnnotation(ours.Own))
 	u.SetAnnotations(annotations)
 }
 
 func remembers(text string) edit {
-	return func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{LastApplied: text}) }
+	return func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{merge.LastApplied: text}) }
 }
 
 func unmanagedBy(u *unstructured.Unstructured) { u.SetManagedFields(nil) }
@@ -198,8 +204,8 @@ func TestServerSideObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := applied(changes[0].Object.Object, ours.Own)
-	want := `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"` + appliedAnnotation(ours.Own) + `":"` + mark + `"},"name":"a","namespace":"default","ownerReferences":[` +
+	mark := serverside.Applied(changes[0].Object.Object, ours.Own)
+	want := `{"apiVersion":"v1","kind":"Pod","metadata":{"annotations":{"` + serverside.AppliedAnnotation(ours.Own) + `":"` + mark + `"},"name":"a","namespace":"default","ownerReferences":[` +
 		`{"apiVersion":"","kind":"Other","name":"o","uid":"other"},{"apiVersion":"example.com/v1","blockOwnerDeletion":true,"controller":true,"kind":"Web","name":"web","uid":"owner-uid"}],` +
 		`"resourceVersion":"` + absent + `"},"spec":{"list":[{"y":1}],"x":"1"}}` + "\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
@@ -215,24 +221,8 @@ func TestServerSideDiffs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []FieldDiff{{Path: "spec.gone", From: `"1"`}, {Path: "spec.x", From: `"1"`, To: `"2"`}}
-	if diff := cmp.Diff(want, changes[0].Diffs(), shown); diff != "" {
+	want := []fielddiff.Diff{{Path: "spec.gone", From: `"1"`}, {Path: "spec.x", From: `"1"`, To: `"2"`}}
+	if diff := cmp.Diff(want, changes[0].Diffs(), cmpopts.IgnoreUnexported(fielddiff.Diff{})); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
-	}
-}
-
-func TestManagerName(t *testing.T) {
-	long := strings.Repeat("x", 250)
-	names := map[string]bool{}
-	for _, name := range []string{"web", long, long + "y"} {
-		manager := ManagerName("libretto", "composite", name)
-		if len(manager) > maxManager || !strings.HasPrefix(manager, "libretto/composite/") {
-			t.Errorf("%s", manager)
-		}
-		names[manager] = true
-	}
-	names[ManagerName("libretto", "decorator", "web")] = true
-	if len(names) != 4 {
-		t.Errorf("managers are not told apart: %v", names)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // given is what For returned last for a kind, and how often that was another than before.
@@ -36,7 +38,7 @@ func (s *Source) Listen(f func()) {
 	}
 }
 
-// Run looks for changes after Changed, though nobody asks for a schema then, until ctx ends.
+// Run looks for changes after Changed, even if no schema is asked for then, until ctx ends.
 func (s *Source) Run(ctx context.Context) {
 	for {
 		var due <-chan time.Time
@@ -147,4 +149,13 @@ func (s *Source) kindOf(kind schema.GroupVersionKind) *Kind {
 		return nil
 	}
 	return have.document.kinds[kind]
+}
+
+// Secret reports whether a place in an object is secret by the schema of its kind. It asks the
+// API server for nothing: of a kind that no definition has used yet, nothing is known.
+func (s *Source) Secret(kind schema.GroupVersionKind, path jsonvalue.Path) bool {
+	s.mu.RLock()
+	known := s.kindOf(kind)
+	s.mu.RUnlock()
+	return known.Secret(path)
 }

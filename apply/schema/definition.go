@@ -27,10 +27,10 @@ type definition struct {
 	Kinds                []kindName            `json:"x-kubernetes-group-version-kind"`
 }
 
-// kindName is how a definition says of which kinds it is the schema.
+// kindName is where a definition lists the kinds that it is the schema of.
 type kindName struct{ Group, Version, Kind string }
 
-// additional is a schema, or only says that there may be fields of any.
+// additional is a schema, or true if there may be fields of any type.
 type additional struct {
 	schema *definition
 	allows bool
@@ -43,7 +43,7 @@ func (a *additional) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &a.schema)
 }
 
-// ref gives the name of the definition that this one stands for, or "". A reference
+// ref returns the name of the definition that this one stands for, or "". A reference
 // that has something to add is written as the only one of allOf.
 func (d *definition) ref() string {
 	ref := d.Ref
@@ -53,7 +53,7 @@ func (d *definition) ref() string {
 	return ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
-// relation gives how a list's items belong together. Kinds older than list types say
+// relation returns how a list's items belong together. Kinds older than list types say
 // it by the strategic merge patch.
 func (d *definition) relation() (Relation, []string) {
 	switch {
@@ -76,13 +76,13 @@ func (d *definition) strategy(name string) bool {
 	return slices.Contains(strings.Split(d.Strategy, ","), name)
 }
 
-// prunes says that the API server drops what is not among the properties. An object
+// prunes reports whether the API server drops what is not among the properties. An object
 // without any may be one that is kept as it is.
 func (d *definition) prunes() bool {
 	return d.Type == "object" && len(d.Properties) > 0 && d.AdditionalProperties == nil && !d.Preserve && !d.Embedded
 }
 
-// defaults gives the scalars among the defaults of the properties.
+// defaults returns the scalars among the defaults of the properties.
 func (d *definition) defaults() map[string]any {
 	var out map[string]any
 	for name, property := range d.Properties {
@@ -103,7 +103,7 @@ func (d *definition) defaults() map[string]any {
 	return out
 }
 
-// form gives the form in which a string is kept.
+// form returns the form in which a string is kept.
 func (d *definition) form() Form {
 	switch d.Format {
 	case "quantity":

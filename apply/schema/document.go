@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // Definitions that stand for more than their schema says.
@@ -23,11 +21,9 @@ const (
 type document struct {
 	kinds map[schema.GroupVersionKind]*Kind
 	named map[string]*Node
-	// parser is made of named when it is first asked for.
-	parser func() *typed.Parser
 }
 
-// Parse reads an OpenAPI v3 document, and gives the kinds that are in it.
+// Parse reads an OpenAPI v3 document, and returns its kinds.
 func Parse(text []byte) (map[schema.GroupVersionKind]*Kind, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -46,11 +42,10 @@ func parse(text []byte) (*document, error) {
 		return nil, fmt.Errorf("OpenAPI document: %w", err)
 	}
 	d := &document{kinds: map[schema.GroupVersionKind]*Kind{}, named: map[string]*Node{}}
-	d.parser = sync.OnceValue(func() *typed.Parser { return newParser(d.named) })
 	c := compiler{schemas: openAPI.Components.Schemas, named: d.named}
 	for name := range c.schemas {
 		for _, kind := range c.kinds(name) {
-			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), name: name, document: d, digest: digestOf(c.schemas[name])}
+			d.kinds[schema.GroupVersionKind(kind)] = &Kind{Root: c.definition(name), digest: digestOf(c.schemas[name])}
 		}
 	}
 	if c.err != nil {
@@ -91,8 +86,8 @@ type copied struct {
 	use      definition
 }
 
-// kinds gives the kinds of which a definition is the schema. Options, events and the
-// like are shared by all groups, and are nobody's objects.
+// kinds returns the kinds of which a definition is the schema. Options, events and the
+// like are shared by all groups, and are no objects.
 func (c *compiler) kinds(name string) []kindName {
 	var d struct {
 		Kinds      []kindName `json:"x-kubernetes-group-version-kind"`
@@ -113,7 +108,7 @@ func (c *compiler) read(name string, into any) {
 	}
 }
 
-// definition gives the node of a definition, which may be under way.
+// definition returns the node of a definition, which may be under way.
 func (c *compiler) definition(name string) *Node {
 	if node, ok := c.named[name]; ok {
 		return node
@@ -137,7 +132,7 @@ func (c *compiler) definition(name string) *Node {
 	return node
 }
 
-// node gives the node of a schema within another.
+// node returns the node of a schema within another.
 func (c *compiler) node(d *definition, open bool) *Node {
 	name := d.ref()
 	if name == "" {
@@ -214,7 +209,7 @@ func (c *compiler) finish() {
 // The scalars of which nothing more is known are most of all nodes.
 var plain = map[Type]*Node{String: {Type: String}, Number: {Type: Number}, Boolean: {Type: Boolean}}
 
-// share gives one node for all that are the same plain scalar.
+// share returns one node for all that are the same plain scalar.
 func share(node *Node) *Node {
 	if shared, ok := plain[node.Type]; ok && node.Form == AsGiven && !node.formatted {
 		return shared

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// parseSpec gives the schema of spec in a kind whose other definitions are in more.
+// parseSpec returns the schema of spec in a kind whose other definitions are in more.
 func parseSpec(t *testing.T, spec string, more ...string) *Node {
 	t.Helper()
 	text := `{"components": {"schemas": {` + strings.Join(append(more, `"x.Thing": {"type": "object",

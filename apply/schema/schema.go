@@ -4,14 +4,13 @@
 // one for each group and version, and keeps what matters here in a small form.
 //
 // What it gives never changes and is used by many goroutines at once. A schema that
-// has changed is a new value, so that whoever remembers something about a schema can
-// go by its address.
+// has changed is a new value, so that its address identifies it.
 package schema
 
 import (
 	"crypto/sha256"
 
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Kind is the schema of the objects of one kind in one version.
@@ -19,16 +18,10 @@ type Kind struct {
 	// Root is the object itself.
 	Root *Node
 
-	name     string // of its definition
-	document *document
-	digest   [sha256.Size]byte // of the text of its definition
+	digest [sha256.Size]byte // of the text of its definition
 }
 
-// Type gives the same schema to structured-merge-diff, for objects that are unstructured.
-// The first call for any kind of a group and version takes some milliseconds.
-func (k *Kind) Type() typed.ParseableType { return k.document.parser().Type(k.name) }
-
-// Type says what JSON values may stand in a place.
+// Type is which JSON values may stand in a place.
 type Type uint8
 
 const (
@@ -44,21 +37,21 @@ const (
 	Boolean
 )
 
-// Relation says how the items of a list belong together.
+// Relation is how the items of a list belong together.
 type Relation uint8
 
 const (
-	// Untold stands for lists of which the schema says nothing.
+	// Unknown stands for lists of which the schema says nothing.
 	Unknown Relation = iota
-	// Whole lists are one value.
+	// Atomic lists are one value.
 	Atomic
 	// Set lists hold each value once, in no order that matters.
 	Set
-	// Keyed lists hold objects that are told apart by Node.Keys.
+	// Map lists hold objects that are told apart by Node.Keys.
 	Map
 )
 
-// Form says that the API server keeps a scalar in a form of its own.
+// Form is the form in which the API server keeps a scalar in a form of its own.
 type Form uint8
 
 const (
@@ -86,20 +79,20 @@ type Node struct {
 	// Defaults are the scalars that the API server puts in for missing fields, as
 	// far as the document tells: built-in kinds have more.
 	Defaults map[string]any
-	// Secret values are not for people's eyes: their format is password.
+	// Secret values are hidden: their format is password.
 	Secret bool
-	// Atomic says that an object is one value. Lists say so by Relation.
+	// Atomic reports that an object is one value. For lists see Relation.
 	Atomic bool
-	// Prunes says that fields other than Fields are dropped for certain.
+	// Prunes reports that fields other than Fields are dropped for certain.
 	Prunes bool
-	// Retains says that an object, or each item of a list, loses the fields that are
+	// Retains reports that an object, or each item of a list, loses the fields that are
 	// not asked for when others in it change: they belong together.
 	Retains bool
 
 	// Items is the schema of a list's items.
 	Items    *Node
 	Relation Relation
-	// Keys are the fields that tell apart the items of a Keyed list. Missing ones
+	// Keys are the fields that tell apart the items of a Map list. Missing ones
 	// have their default.
 	Keys []string
 
@@ -109,7 +102,26 @@ type Node struct {
 	formatted  bool   // a string of a form that is checked elsewhere
 }
 
-// Field gives the schema of a field of an object, or nil.
+// Secret reports whether a place in an object of the kind, which may be nil, is secret.
+func (k *Kind) Secret(path jsonvalue.Path) bool {
+	if k == nil {
+		return false
+	}
+	node := k.Root
+	for _, step := range path {
+		if step.Item {
+			node = node.Item()
+		} else {
+			node = node.Field(step.Name)
+		}
+		if node != nil && node.Secret {
+			return true
+		}
+	}
+	return false
+}
+
+// Field returns the schema of a field of an object, or nil.
 func (n *Node) Field(name string) *Node {
 	if n == nil {
 		return nil
@@ -120,7 +132,7 @@ func (n *Node) Field(name string) *Node {
 	return n.Values
 }
 
-// Item gives the schema of a list's items, or nil.
+// Item returns the schema of a list's items, or nil.
 func (n *Node) Item() *Node {
 	if n == nil {
 		return nil
@@ -128,7 +140,7 @@ func (n *Node) Item() *Node {
 	return n.Items
 }
 
-// Drops says that the API server drops a field of this name for certain.
+// Drops reports whether the API server drops a field of this name for certain.
 func (n *Node) Drops(name string) bool {
 	if n == nil || !n.Prunes {
 		return false

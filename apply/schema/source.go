@@ -17,7 +17,7 @@ import (
 type Config struct {
 	API Fetcher
 	// Interval is how often the API server is asked whether a document has changed.
-	// It is asked by whoever needs a schema then, and not at all if nobody does.
+	// It is asked when a schema is needed then, and not otherwise.
 	Interval time.Duration
 	// Timeout is how long it may take to answer.
 	Timeout time.Duration
@@ -31,12 +31,12 @@ var lookAgain = []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Secon
 // retryFirst is how long nothing is asked after a failure. It doubles up to Config.Interval.
 const retryFirst = 5 * time.Second
 
-// Source gives schemas, and fetches them when they are first asked for. It is used by
+// Source returns schemas, and fetches them when they are first asked for. It is used by
 // many goroutines at once.
 type Source struct {
 	config Config
 
-	// fetching is held by whoever talks to the API server.
+	// fetching is held while talking to the API server.
 	fetching sync.Mutex
 
 	// changed wakes Run.
@@ -59,7 +59,7 @@ type fetched struct {
 	retry    backoff
 }
 
-// backoff says how long to wait after a failure.
+// backoff is how long to wait after a failure.
 type backoff struct {
 	until time.Time
 	delay time.Duration
@@ -73,7 +73,7 @@ func New(config Config) *Source {
 	}
 }
 
-// For gives the schema of a kind, or nil if the API server has none or can't be asked
+// For returns the schema of a kind, or nil if the API server has none or can't be asked
 // now; then it is asked again later. The same schema is the same pointer. It fetches
 // what is missing, which takes no longer than Config.Timeout; failures are logged.
 func (s *Source) For(ctx context.Context, kind schema.GroupVersionKind) *Kind {
@@ -86,7 +86,7 @@ func (s *Source) For(ctx context.Context, kind schema.GroupVersionKind) *Kind {
 	return s.give(kind)
 }
 
-// Changed says that the API server may have other schemas than before, as when a
+// Changed notes that the API server may have other schemas than before, as when a
 // CustomResourceDefinition was changed.
 func (s *Source) Changed() {
 	s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *Source) Changed() {
 	}
 }
 
-// known gives what is known of a group and version, and whether that need not be looked at again yet.
+// known returns what is known of a group and version, and whether that need not be looked at again yet.
 func (s *Source) known(gv schema.GroupVersion) (d *document, fresh bool) {
 	now := s.config.Clock.Now()
 	s.mu.RLock()
@@ -126,12 +126,12 @@ func (s *Source) known(gv schema.GroupVersion) (d *document, fresh bool) {
 	}
 }
 
-// indexDue says whether it is time to ask for the index. The caller holds mu.
+// indexDue reports whether it is time to ask for the index. The caller holds mu.
 func (s *Source) indexDue(now time.Time) bool {
 	return len(s.checks) > 0 && !now.Before(s.checks[0]) && !now.Before(s.retry.until)
 }
 
-// refresh asks the API server for what is out of date. Whoever has an older schema
+// refresh asks the API server for what is out of date. A caller that has an older schema
 // goes on with that while another goroutine asks.
 func (s *Source) refresh(ctx context.Context, gv schema.GroupVersion, old *document) {
 	if old == nil {
@@ -222,7 +222,7 @@ func (b *backoff) failed(now time.Time, most time.Duration) {
 	b.until = now.Add(b.delay)
 }
 
-// cutSegments gives the segments of a path behind its first, if there are just so many.
+// cutSegments returns the segments of a path behind its first, if there are just so many.
 func cutSegments(path, first string, count int) ([]string, bool) {
 	rest, ok := strings.CutPrefix(path, first+"/")
 	parts := strings.Split(rest, "/")

@@ -51,7 +51,7 @@ func (s *server) index() []byte {
 	return []byte(`{"paths": {` + strings.Join(paths, ", ") + `}}`)
 }
 
-// look gives what was asked since the last look.
+// look returns what was asked since the last look.
 func (s *server) look() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func fail(path string, err error) func(*Source, *server, *testclock.FakeClock) {
 	return func(_ *Source, api *server, _ *testclock.FakeClock) { api.fails[path] = err }
 }
 
-// fieldOf gives the field by which the documents of a server are told apart.
+// fieldOf returns the field by which the documents of a server are told apart.
 func fieldOf(kind *Kind) string {
 	if kind == nil {
 		return "none"

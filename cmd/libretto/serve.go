@@ -118,6 +118,8 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	scriptMetrics := scripts.NewMetrics(registry)
 	pool := informer.NewPool(ctx, clients.unbounded, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
+	combiner := failover.New(registry, log)
+	combiner.Secret = schemas.Secret
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Events: recorder, Schemas: schemas,
@@ -131,7 +133,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
-		Failover: failover.New(registry, log),
+		Failover: combiner,
 		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,

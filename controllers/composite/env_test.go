@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
@@ -185,7 +186,7 @@ func (e *env) writes(t *testing.T, o variant.Observed, d variant.Desired) (recor
 	for _, change := range e.changes(t, o, d) {
 		rest = append(rest, func() { e.perform(change) })
 	}
-	if status, _ := o.Parent.Object["status"].(map[string]any); !apply.Equal(status, d.Status) {
+	if status, _ := o.Parent.Object["status"].(map[string]any); !jsonvalue.Equal(status, d.Status) {
 		rest = append(rest, func() { e.parent.Object["status"] = d.Status })
 	}
 	return records, rest

@@ -5,8 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // history is all revisions of a parent and the revision of each child.
@@ -27,7 +27,7 @@ func (v *Variant) history(observed variant.Observed) (*history, error) {
 	}
 	h := &history{oldRevisions: stored}
 	patch := patchOf(observed.Parent.Object, v.paths)
-	at := slices.IndexFunc(stored, func(r *revision) bool { return apply.Equal(r.patch, patch) })
+	at := slices.IndexFunc(stored, func(r *revision) bool { return jsonvalue.Equal(r.patch, patch) })
 	if at >= 0 {
 		h.updateRevision = stored[at]
 		h.oldRevisions = slices.Delete(stored, at, at+1)

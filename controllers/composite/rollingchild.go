@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -147,6 +148,6 @@ func (c *rollingChild) isLike(desired *unstructured.Unstructured, upToDate upToD
 
 // isUpToDate reports whether dynamic apply of desired leaves observed unchanged.
 func isUpToDate(observed, desired *unstructured.Unstructured) (bool, error) {
-	merged, err := apply.Merge(observed, desired)
-	return merged == observed, err
+	merged, err := merge.Merge(nil, observed, desired)
+	return merged.Object == observed, err
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -132,9 +133,9 @@ func decode[T any](object *unstructured.Unstructured) (*T, error) {
 }
 
 // managers returns the field managers of a definition.
-func (p Planner) managers(plan *Plan) apply.Managers {
+func (p Planner) managers(plan *Plan) serverside.Managers {
 	kind := strings.ToLower(strings.TrimSuffix(plan.kind, "Controller"))
-	return apply.Managers{Own: apply.ManagerName(p.FieldManager, kind, plan.name), Former: append(parent.FormerManagers(), p.FieldManager)}
+	return serverside.Managers{Own: serverside.ManagerName(p.FieldManager, kind, plan.name), Former: append(parent.FormerManagers(), p.FieldManager)}
 }
 
 func refusalOf(err error) *Refusal {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -47,7 +47,7 @@ func labelOf(output *unstructured.Unstructured) string {
 	if text, _, _ := unstructured.NestedString(output.Object, "metadata", "annotations", v1alpha1.MapKey); text != "" {
 		return mapKey(text).label()
 	}
-	return apply.LastLabel(output, v1alpha1.MapKey)
+	return merge.LastLabel(output, v1alpha1.MapKey)
 }
 
 // keyFrom returns the map key on an output: the annotation if it fits the label, and

@@ -1,43 +1,18 @@
 package parent
 
 import (
-	"fmt"
 	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // hashContent returns a hash of a parent without status, resourceVersion and generation.
 func hashContent(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	content := variant.WithMetadata(parent)
-	delete(content.Object, "status")
-	content.SetResourceVersion("")
-	content.SetGeneration(0)
-	writeValue(&h, content.Object)
-	return h.Sum64()
+	metadata, _ := jsonvalue.Without(jsonvalue.ObjectIn(parent.Object, "metadata"), "resourceVersion", "generation")
+	content, _ := jsonvalue.Without(parent.Object, "status")
+	return maphash.Comparable(seed, jsonvalue.Hash(jsonvalue.With(content, "metadata", metadata)))
 }
 
-func writeValue(h *maphash.Hash, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		h.WriteByte('{')
-		for _, key := range variant.SortedKeys(v) {
-			h.WriteString(key)
-			h.WriteByte(0)
-			writeValue(h, v[key])
-		}
-		h.WriteByte('}')
-	case []any:
-		h.WriteByte('[')
-		for _, item := range v {
-			writeValue(h, item)
-		}
-		h.WriteByte(']')
-	default:
-		fmt.Fprintf(h, "%T:%v\x00", v, v)
-	}
-}
+func writeValue(h *maphash.Hash, value any) { maphash.WriteComparable(h, jsonvalue.Hash(value)) }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 const (
@@ -49,7 +50,7 @@ const (
 
 // rewriteHistory is the last write of a subject, and when earlier ones were found undone.
 type rewriteHistory struct {
-	written apply.FieldDiff
+	written fielddiff.Diff
 	known   bool // written is set
 	undos   []undo
 	// pass counts the passes over a parent. For a child that exists it is the pass that created
@@ -79,14 +80,14 @@ type fight struct {
 // difference consists of two names.
 type hotLoop struct {
 	fightSubject
-	apply.FieldDiff
+	fielddiff.Diff
 	backoff time.Duration
 }
 
 // The existence of a child is tracked like a field.
 var (
-	creation = apply.FieldDiff{To: "there"}
-	deletion = apply.FieldDiff{From: "there"}
+	creation = fielddiff.Diff{To: "there"}
+	deletion = fielddiff.Diff{From: "there"}
 )
 
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
@@ -139,7 +140,7 @@ func (d *fightDetector) beginPass(parent types.UID) {
 }
 
 // noteUpdate records an update of a field. It returns a fight to report, or nil.
-func (d *fightDetector) noteUpdate(s fightSubject, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteUpdate(s fightSubject, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.noteWrite(s, d.history(s), diff, by)
@@ -187,7 +188,7 @@ func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightS
 }
 
 // noteWrite counts an undo if the subject is not as it was last written.
-func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, diff apply.FieldDiff, by func(fightSubject) fightInputs) *hotLoop {
+func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
 	before, known := h.written, h.known
 	h.written, h.known = diff, true
 	if !known || !diff.Undoes(before) {
@@ -214,7 +215,7 @@ func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by func(fig
 	if len(h.undos) < fightThreshold || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, FieldDiff: h.written, backoff: f.nextBackoff}
+	loop := &hotLoop{fightSubject: s, Diff: h.written, backoff: f.nextBackoff}
 	f.startBackoff(now, h.undos)
 	if s.field == existence && !d.firstOfKind(s, now) {
 		return nil

@@ -9,6 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 // fightEnv is a detector with a fake clock and the inputs of the hooks.
@@ -44,7 +45,7 @@ func child(name string) fightSubject {
 func (r *fightEnv) held(s fightSubject) bool { return r.backoff(s, r.by) > 0 }
 
 // set writes a field of a child unless it is in backoff, and reports whether it did.
-func (r *fightEnv) set(name string, diff apply.FieldDiff) bool {
+func (r *fightEnv) set(name string, diff fielddiff.Diff) bool {
 	s := child(name)
 	if s.field = anyField; r.held(s) {
 		return false
@@ -73,13 +74,13 @@ func (r *fightEnv) pass(deletes, creates []string) (written int) {
 	return written
 }
 
-var undoing = apply.FieldDiff{Path: "a", From: "theirs", To: "ours"}
+var undoing = fielddiff.Diff{Path: "a", From: "theirs", To: "ours"}
 
 func TestFightOverAField(t *testing.T) {
-	always := func(int) apply.FieldDiff { return undoing }
+	always := func(int) fielddiff.Diff { return undoing }
 	cases := map[string]struct {
 		reason string
-		write  func(n int) apply.FieldDiff
+		write  func(n int) fielddiff.Diff
 		every  time.Duration
 		times  int
 		held   bool
@@ -88,16 +89,16 @@ func TestFightOverAField(t *testing.T) {
 		"OneFewer": {"One time fewer is tolerated.", always, time.Second, 10, false},
 		"Rare":     {"A field that is reset now and then is no loop.", always, fightWindow / 5, 100, false},
 		"Counter": {"A hook that changes a field all the time is no loop: each update finds the last one in place.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: "a", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}
 			}, time.Second, 100, false},
 		"TimeInTheField": {"A value that always differs is fought over like any other.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: "a", From: "theirs", To: fmt.Sprint(n)}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: "a", From: "theirs", To: fmt.Sprint(n)}
 			}, time.Second, 11, true},
 		"DifferentFields": {"Each field is counted separately.",
-			func(n int) apply.FieldDiff {
-				return apply.FieldDiff{Path: fmt.Sprint(n % 4), From: "theirs", To: "ours"}
+			func(n int) fielddiff.Diff {
+				return fielddiff.Diff{Path: fmt.Sprint(n % 4), From: "theirs", To: "ours"}
 			}, time.Second, 40, false},
 	}
 	for name, tc := range cases {
@@ -193,7 +194,7 @@ func TestEditAfterAFight(t *testing.T) {
 	}
 	r.now[desiredInput]++
 	for n := range 5 {
-		if !r.set("c", apply.FieldDiff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
+		if !r.set("c", fielddiff.Diff{Path: "b", From: fmt.Sprint(n), To: fmt.Sprint(n + 1)}) {
 			t.Errorf("edit %d of another field is in backoff", n)
 		}
 		r.now[desiredInput]++
@@ -361,7 +362,7 @@ func BenchmarkFightDetector(b *testing.B) {
 				if i%1000 == 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
 				}
-				d.noteUpdate(subjects[i%children], apply.FieldDiff{Path: "a", From: "ours", To: "ours"}, by)
+				d.noteUpdate(subjects[i%children], fielddiff.Diff{Path: "a", From: "ours", To: "ours"}, by)
 			}
 		})
 	}

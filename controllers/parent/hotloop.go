@@ -122,7 +122,7 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 		return fmt.Sprintf("no %s is created or deleted for %s: %s one sync deleted what the one before had created, "+
 			"though nothing but children had changed, such as %s: let names depend on what the hook is given, not on the time or on chance",
 			loop.child.Kind.Kind, loop.backoff, times, names)
-	case loop.FieldDiff == creation:
+	case loop.Diff == creation:
 		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantsOf(change.Object), separateKinds)
 	default:
 		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, separateKinds)

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -31,7 +33,7 @@ func markOf(object *unstructured.Unstructured) variant.Mark {
 // Mark.
 func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
 	for _, annotation := range markAnnotations {
-		if name := apply.LastAnnotation(object, annotation); name != "" {
+		if name := merge.LastAnnotation(object, annotation); name != "" {
 			return variant.Mark{Annotation: annotation, Name: name}
 		}
 	}
@@ -66,14 +68,14 @@ func (r *shared) hasLostMark(mark variant.Mark, child *unstructured.Unstructured
 	if last := lastAppliedMark(child); last != (variant.Mark{}) {
 		return last == mark
 	}
-	own, others := apply.AppliedBy(child, r.config.Managers.Own)
+	own, others := serverside.AppliedBy(child, r.config.Managers.Own)
 	return own && !others
 }
 
 // appliedByMarking reports whether a decorator or map other than this definition has applied the
 // object on the server side.
 func (r *shared) appliedByMarking(child *unstructured.Unstructured) bool {
-	if own, others := apply.AppliedBy(child, r.config.Managers.Own); own || !others {
+	if own, others := serverside.AppliedBy(child, r.config.Managers.Own); own || !others {
 		return false
 	}
 	for _, entry := range r.appliedFields(child) {

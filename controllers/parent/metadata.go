@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -127,7 +127,7 @@ func sameSpec(a, b *unstructured.Unstructured) bool {
 		delete(fields, "status")
 		return fields
 	}
-	return a == b || apply.Equal(rest(a), rest(b))
+	return a == b || jsonvalue.Equal(rest(a), rest(b))
 }
 
 // addDifference adds to a merge patch the changes from current to desired. A nil entry of

@@ -20,6 +20,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -34,7 +35,7 @@ type Config struct {
 	Parents    []variant.ParentRule
 	Children   []variant.ChildRule
 	// Managers are the field managers for server-side apply of children.
-	Managers apply.Managers
+	Managers serverside.Managers
 	// Inputs are the resources that a map makes outputs of. Only maps have any.
 	Inputs []variant.InputRule
 	// Revisions is the resource of ControllerRevisions, or nil if the definition rolls nothing

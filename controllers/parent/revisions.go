@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // observeRevisions collects the parent's ControllerRevisions (section 3.9 of the specification).
@@ -73,7 +74,7 @@ func revisionChanges(
 		switch {
 		case before == nil:
 			change.Action, change.Object = apply.ActionCreate, ownedObject(revision, owner)
-		case before == revision || apply.Equal(before.Object, revision.Object):
+		case before == revision || jsonvalue.Equal(before.Object, revision.Object):
 			continue
 		default:
 			change.Action = apply.ActionUpdate

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -122,7 +122,7 @@ func statusOf(object *unstructured.Unstructured) map[string]any {
 	return status
 }
 
-func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && apply.Equal(a, b) }
+func sameStatus(a, b map[string]any) bool { return (a == nil) == (b == nil) && jsonvalue.Equal(a, b) }
 
 // mergePatch returns a copy of target with a merge patch applied.
 func mergePatch(target, patch map[string]any) map[string]any {

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // retryStatus writes the status after a conflict to the live parent if other writers have changed
@@ -54,9 +54,9 @@ func threeWayMerge(base, desired, live map[string]any) (map[string]any, bool) {
 // threeWayMergeValue is threeWayMerge for one field. An absent field is nil.
 func threeWayMergeValue(base, desired, live any) (any, bool) {
 	switch {
-	case apply.Equal(base, desired), apply.Equal(desired, live):
+	case jsonvalue.Equal(base, desired), jsonvalue.Equal(desired, live):
 		return live, true
-	case apply.Equal(base, live):
+	case jsonvalue.Equal(base, live):
 		return desired, true
 	}
 	from, _ := base.(map[string]any)

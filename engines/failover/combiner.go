@@ -17,6 +17,9 @@ const maxShadowCalls = 16
 // Combiner combines programs and counts what their fallbacks and shadows do. A nil
 // *Combiner counts nothing and ignores shadows.
 type Combiner struct {
+	// Secret hides values in logs, besides those of Secrets. It may be nil, and is set before use.
+	Secret SecretFunc
+
 	log       logr.Logger
 	fallbacks *prometheus.CounterVec
 	shadows   *prometheus.CounterVec

@@ -5,13 +5,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
+
+// passwords is a schema with a secret field.
+var passwords SecretFunc = func(kind schema.GroupVersionKind, path jsonvalue.Path) bool {
+	return kind.Kind == "Database" && path.String() == "spec.password"
+}
 
 func TestDifferences(t *testing.T) {
 	const a = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"}}`
 	const b = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"n"}}`
 	const s = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"1"}}`
+	const d = `{"apiVersion":"v1","kind":"Database","metadata":{"name":"d"},"spec":{"password":"1"}}`
 	cases := map[string]struct {
 		reason, served, shadow string
 		want                   string
@@ -36,7 +45,15 @@ func TestDifferences(t *testing.T) {
 		"missing Secret":  {"that it is missing, and not what it is", `{"children":[` + s + `]}`, `{"children":[]}`, `children[v1/Secret/s]: served "(hidden)", shadow nothing`},
 		"Secrets":         {"as deep as they may be", `{"children":[` + s + `]}`, `{}`, `children: served ["(hidden)"], shadow nothing`},
 		"after a Secret":  {"the next is none", `{"children":[` + s + `],"status":1}`, `{"children":[` + s + `],"status":2}`, "status: served 1, shadow 2"},
-		"longer":          {"what is too much", `{"status":{"l":[1]}}`, `{"status":{"l":[1,2]}}`, "status.l[1]: served nothing, shadow 2"},
+		"password": {
+			"what a schema calls a password", `{"children":[` + d + `]}`, `{"children":[` + strings.Replace(d, `"1"`, `"2"`, 1) + `]}`,
+			"children[v1/Database/d].spec.password: served (hidden), shadow (hidden)",
+		},
+		"missing password": {
+			"within what is shown as a whole", `{"children":[` + d + `]}`, `{"children":[]}`,
+			`children[v1/Database/d]: served {"apiVersion":"v1","kind":"Database","metadata":{"name":"d"},"spec":{"password":"(hidden)"}}, shadow nothing`,
+		},
+		"longer": {"what is too much", `{"status":{"l":[1]}}`, `{"status":{"l":[1,2]}}`, "status.l[1]: served nothing, shadow 2"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +65,7 @@ func TestDifferences(t *testing.T) {
 			if err := json.Unmarshal([]byte(c.shadow), &shadow); err != nil {
 				t.Fatal(err)
 			}
-			got := formatDifferences(differences(served, shadow))
+			got := passwords.format(differences(served, shadow))
 			if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 				t.Errorf("differences\n%s\nwant\n%s", got, c.want)
 			}
@@ -56,12 +73,12 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-func TestShownIsBounded(t *testing.T) {
+func TestFormatIsBounded(t *testing.T) {
 	many := map[string]any{}
 	for i := range 30 {
 		many[strings.Repeat("k", i+1)] = strings.Repeat("ü", 500)
 	}
-	lines := strings.Split(formatDifferences(differences(map[string]any{"status": many}, map[string]any{"status": map[string]any{}})), "\n")
+	lines := strings.Split(passwords.format(differences(map[string]any{"status": many}, map[string]any{"status": map[string]any{}})), "\n")
 	if diff := cmp.Diff("and 10 more", lines[len(lines)-1]); diff != "" || len(lines) != maxDifferences+1 {
 		t.Errorf("%d lines, the last (-want +got):\n%s", len(lines), diff)
 	}

@@ -1,26 +1,28 @@
 package failover
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/libretto-k8s/libretto/engines"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 const (
-	maxDifferences = 20  // differences in a log line
-	maxValueBytes  = 200 // bytes of a value in it
+	maxDifferences = 20  // in a log line
+	maxValueBytes  = 200 // of a value in it
 )
 
-// hidden replaces the contents of Secrets.
-const hidden = "(hidden)"
+// SecretFunc reports whether a place in an object of a kind is secret.
+type SecretFunc func(kind schema.GroupVersionKind, path jsonvalue.Path) bool
 
-// formatDifferences returns differences for the log, without the contents of Secrets.
-func formatDifferences(found []Difference) string {
+// format returns differences as a log can hold them, without the contents of Secrets and
+// without what secret reports. It may be nil.
+func (secret SecretFunc) format(found []difference) string {
 	var lines []string
 	for _, d := range found[:min(len(found), maxDifferences)] {
-		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.Path, excerpt(d.Served, d.Secret), excerpt(d.Shadow, d.Secret)))
+		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.path, secret.excerpt(d.path, d.served), secret.excerpt(d.path, d.shadow)))
 	}
 	if more := len(found) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
@@ -28,43 +30,36 @@ func formatDifferences(found []Difference) string {
 	return strings.Join(lines, "\n")
 }
 
-func excerpt(value any, secret bool) string {
+func (secret SecretFunc) excerpt(path jsonvalue.Path, value any) string {
 	switch {
 	case value == (absent{}):
 		return "nothing"
-	case secret:
-		return hidden
+	case secret.hides(path):
+		return jsonvalue.Hidden
 	}
-	text, err := json.Marshal(redacted(value))
+	visible, _ := jsonvalue.Redact(path, value, secret.hides)
+	text, _, err := jsonvalue.Text(visible, maxValueBytes)
 	if err != nil {
 		return err.Error()
 	}
-	return engines.Truncate(string(text), maxValueBytes)
+	return text
 }
 
-// redacted returns a value without the Secrets in it.
-func redacted(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		if isSecret(v) {
-			return hidden
-		}
-		kept := make(map[string]any, len(v))
-		for key, field := range v {
-			kept[key] = redacted(field)
-		}
-		return kept
-	case []any:
-		kept := make([]any, len(v))
-		for i, item := range v {
-			kept[i] = redacted(item)
-		}
-		return kept
-	default:
-		return value
+// hides reports whether a place in an answer is part of a Secret, or is secret by the schema
+// of the object around it.
+func (secret SecretFunc) hides(path jsonvalue.Path) bool {
+	if path.InSecret() {
+		return true
 	}
-}
-
-func isSecret(object map[string]any) bool {
-	return object["apiVersion"] == "v1" && object["kind"] == "Secret"
+	for i, step := range path {
+		for _, value := range []any{step.A, step.B} {
+			object := jsonvalue.AsObject(value)
+			apiVersion, _ := object["apiVersion"].(string)
+			kind, _ := object["kind"].(string)
+			if secret != nil && kind != "" && secret(schema.FromAPIVersionAndKind(apiVersion, kind), path[i+1:]) {
+				return true
+			}
+		}
+	}
+	return false
 }

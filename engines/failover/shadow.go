@@ -69,9 +69,9 @@ func (s *shadowed) compare(call engines.Call, served any) {
 		return
 	}
 	s.counts.incShadow(different)
-	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].Path)
+	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].path.String())
 	if values := log.V(diffLevel); values.Enabled() {
-		values.Info("the shadow answers differently", "diff", formatDifferences(found))
+		values.Info("the shadow answers differently", "diff", s.combiner.Secret.format(found))
 	}
 }
 

@@ -12,6 +12,9 @@ func TestRulesCatch(t *testing.T) {
 		want  string
 	}{
 		"leaf to contract":         {node{path: "apply", imports: []string{"engines"}}, "it is a leaf"},
+		"values to a leaf":         {node{path: "jsonvalue", imports: []string{"apply"}}, "it can know none of them"},
+		"merge to a client":        {node{path: "apply/merge", external: []string{"k8s.io/client-go/dynamic"}}, "without clients"},
+		"merge to who describes":   {node{path: "apply/merge", imports: []string{"apply/fielddiff"}}, "without clients"},
 		"leaf to leaf":             {node{path: "runtime/controller", imports: []string{"runtime/informer"}}, "it is a leaf"},
 		"leaf up":                  {node{path: "runtime/informer", imports: []string{"controllers/parent"}}, "it is a leaf"},
 		"api to contract":          {node{path: "controllers/api/v1alpha1", imports: []string{"engines"}}, "it is a leaf"},

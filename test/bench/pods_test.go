@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 )
 
 // podPair reads the pod that package apply measures with: as a hook desires it
@@ -19,7 +19,7 @@ func podPair(tb testing.TB) (observed, desired *unstructured.Unstructured) {
 	tb.Helper()
 	var objects [2]*unstructured.Unstructured
 	for i, file := range []string{"observed", "desired"} {
-		text, err := os.ReadFile("../../apply/testdata/pod/" + file + ".yaml")
+		text, err := os.ReadFile("../../apply/merge/testdata/pod/" + file + ".yaml")
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -43,11 +43,11 @@ func family(tb testing.TB, children int) (parent *unstructured.Unstructured, obs
 		o.SetUID(types.UID(fmt.Sprintf("1d6d4f0e-6d0c-4f5c-8c7a-%012d", i)))
 		o.SetResourceVersion(fmt.Sprint(184467 + i))
 		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, webs.Kind)})
-		merged, err := apply.Merge(o, d)
+		merged, err := merge.Merge(nil, o, d)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		observed = append(observed, fromJSON(tb, merged))
+		observed = append(observed, fromJSON(tb, merged.Object))
 		desired = append(desired, fromJSON(tb, d).Object)
 	}
 	return parent, observed, map[string]any{"children": desired, "status": map[string]any{}}

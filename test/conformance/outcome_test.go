@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -96,7 +96,7 @@ func (e *env) simplified(object map[string]any) map[string]any {
 		delete(metadata, name)
 	}
 	if !e.annotated {
-		unstructured.RemoveNestedField(metadata, "annotations", apply.LastApplied)
+		unstructured.RemoveNestedField(metadata, "annotations", merge.LastApplied)
 	}
 	if references, ok := metadata["ownerReferences"].([]any); ok {
 		metadata["ownerReferences"] = ownerLines(references)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
@@ -186,7 +187,7 @@ func (b *dynamicEnv) settles(desired *unstructured.Unstructured) error {
 			b.touch(desired, n)
 		}
 		for _, change := range b.diff(desired) {
-			return fmt.Errorf("resync %d wants to write: %s %v", n, change.Action, apply.Describe(change.Observed, change.Object))
+			return fmt.Errorf("resync %d wants to write: %s %v", n, change.Action, fielddiff.Describe(nil, change.Observed, change.Object))
 		}
 	}
 	return nil

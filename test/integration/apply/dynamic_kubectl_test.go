@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -200,14 +201,14 @@ func (o *oracle) ours(e edit) (*unstructured.Unstructured, error) {
 // compare tells of differences without reason.
 func (o *oracle) compare(e edit, ours, theirs *unstructured.Unstructured, refused error) {
 	o.t.Helper()
-	var diffs []apply.FieldDiff
+	var diffs []fielddiff.Diff
 	switch {
 	case refused != nil:
-		diffs = []apply.FieldDiff{{Path: "refused ours", To: refused.Error()}}
+		diffs = []fielddiff.Diff{{Path: "refused ours", To: refused.Error()}}
 	case theirs == nil:
-		diffs = []apply.FieldDiff{{Path: "refused theirs"}}
+		diffs = []fielddiff.Diff{{Path: "refused theirs"}}
 	default:
-		diffs = apply.Describe(comparable(ours), comparable(theirs))
+		diffs = fielddiff.Describe(nil, comparable(ours), comparable(theirs))
 	}
 	for _, diff := range diffs {
 		if o.reason(e, diff) == "" {
@@ -217,7 +218,7 @@ func (o *oracle) compare(e edit, ours, theirs *unstructured.Unstructured, refuse
 }
 
 // reason explains a difference.
-func (o *oracle) reason(e edit, diff apply.FieldDiff) string {
+func (o *oracle) reason(e edit, diff fielddiff.Diff) string {
 	for _, known := range different {
 		if known.kind == e.kind && regexp.MustCompile("^"+known.path).MatchString(diff.Path) {
 			o.seen[known.reason] = true

@@ -19,15 +19,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-var update = flag.Bool("update", false, "record what the API server has, in apply/testdata")
+var update = flag.Bool("update", false, "record what the API server has, in apply/merge/testdata")
 
 // testdata belongs to package apply, whose own tests run the same cases without an API server.
-const testdata = "../../../apply/testdata/"
+const testdata = "../../../apply/merge/testdata/"
 
-// TestServedCases runs the cases of apply/testdata/served against the API server: with
+// TestServedCases runs the cases of apply/merge/testdata/served against the API server: with
 // the schemas that it tells, and without any.
 func TestServedCases(t *testing.T) {
 	files, err := filepath.Glob(testdata + "served/*.txtar")
@@ -175,7 +176,7 @@ func scrubbed(object *unstructured.Unstructured) *unstructured.Unstructured {
 		unstructured.RemoveNestedField(out.Object, "spec", field)
 	}
 	annotations := out.GetAnnotations()
-	delete(annotations, apply.LastApplied)
+	delete(annotations, merge.LastApplied)
 	labels := out.GetLabels()
 	delete(labels, "touched")
 	if out.SetLabels(labels); len(labels) == 0 {

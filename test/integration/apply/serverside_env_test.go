@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -132,8 +133,8 @@ func (s *serverSideEnv) merges(definition string) writer {
 	return writer{s, apply.Rule{Namespaced: true, Method: apply.InPlace, Managers: managersOf(definition)}}
 }
 
-func managersOf(definition string) apply.Managers {
-	return apply.Managers{Own: apply.ManagerName(prefix, "composite", definition), Former: []string{prefix, "metacontroller"}}
+func managersOf(definition string) serverside.Managers {
+	return serverside.Managers{Own: serverside.ManagerName(prefix, "composite", definition), Former: []string{prefix, "metacontroller"}}
 }
 
 // diff compares as a pass does: the objects that it observes have no managedFields, and of

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -23,7 +24,7 @@ func define(e *env.Env, suffix, data, rule string) string {
 }
 
 func managerOf(definition string) string {
-	return apply.ManagerName("libretto", "composite", definition)
+	return serverside.ManagerName("libretto", "composite", definition)
 }
 
 func applyData(e *env.Env, name, data string) {
@@ -43,7 +44,7 @@ func TestServerSideHost(t *testing.T) {
 	name := define(e, "one", `{a: "1"}`, "")
 	applyData(e, "p", "x: '1'")
 	live := waitForData(e, "p", "map[a:1 x:1]")
-	if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
+	if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[merge.LastApplied] != "" {
 		t.Errorf("it is not applied: %v", live.Object["metadata"])
 	}
 	applyData(e, "p", "q: '1'")
@@ -61,7 +62,7 @@ func TestServerSideHost(t *testing.T) {
 	// To dynamic apply and back.
 	define(e, "one", `{a: "1"}`, ", applyStrategy: DynamicApply")
 	e.WaitFor(env.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
-		if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) != nil || live.GetAnnotations()[apply.LastApplied] == "" {
+		if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) != nil || live.GetAnnotations()[merge.LastApplied] == "" {
 			return fmt.Errorf("not taken back: %v", live.Object["metadata"])
 		}
 		return nil
@@ -70,7 +71,7 @@ func TestServerSideHost(t *testing.T) {
 	waitForData(e, "p", "map[a:1 b:theirs z:1]")
 	define(e, "one", `{a: "1"}`, "")
 	e.WaitFor(env.ConfigMaps, "p-map", func(live *unstructured.Unstructured) error {
-		if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
+		if entryOf(live, managerOf(name), metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[merge.LastApplied] != "" {
 			return fmt.Errorf("not taken over: %v", live.Object["metadata"])
 		}
 		return nil

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/apply/serverside"
 )
 
 // witness sees every version of the objects of one kind.
@@ -126,7 +127,7 @@ func TestServerSideTakesOver(t *testing.T) {
 				seen = s.witness(desired)
 				s.merges("over").settle(desired)
 				back := s.live(desired)
-				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[apply.LastApplied] == "" ||
+				if entryOf(back, w.rule.Managers.Own, metav1.ManagedFieldsOperationApply) != nil || back.GetAnnotations()[merge.LastApplied] == "" ||
 					len(back.GetAnnotations()) > 3 {
 					t.Errorf("%s: after going back: %v", tc.reason, back.Object["metadata"])
 				}
@@ -141,10 +142,10 @@ func TestServerSideTakesOver(t *testing.T) {
 
 // mustBeHeld shows that the manager holds what is desired, and that none of its
 // predecessors holds anything.
-func (s *serverSideEnv) mustBeHeld(desired *unstructured.Unstructured, managers apply.Managers) {
+func (s *serverSideEnv) mustBeHeld(desired *unstructured.Unstructured, managers serverside.Managers) {
 	s.t.Helper()
 	live := s.live(desired)
-	if entryOf(live, managers.Own, metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[apply.LastApplied] != "" {
+	if entryOf(live, managers.Own, metav1.ManagedFieldsOperationApply) == nil || live.GetAnnotations()[merge.LastApplied] != "" {
 		s.t.Errorf("it is not taken over: %v", live.Object["metadata"])
 	}
 	for _, e := range live.GetManagedFields() {
@@ -191,7 +192,7 @@ func (s *serverSideEnv) asMetacontroller(desired *unstructured.Unstructured) {
 	object := desired.DeepCopy()
 	text, err := json.Marshal(desired.Object)
 	s.must(err)
-	object.SetAnnotations(map[string]string{apply.LastApplied: string(text)})
+	object.SetAnnotations(map[string]string{merge.LastApplied: string(text)})
 	object.SetOwnerReferences([]metav1.OwnerReference{s.controllerRef()})
 	_, err = s.in(object).Create(s.t.Context(), object, metav1.CreateOptions{FieldManager: "metacontroller"})
 	s.must(err)

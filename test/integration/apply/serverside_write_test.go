@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/merge"
 )
 
 // configMap returns a ConfigMap with some data, in YAML's flow style.
@@ -106,7 +107,7 @@ func TestServerSideChanges(t *testing.T) {
 	if got := value(live, "data"); got != "map[ours:2 theirs:1]" {
 		t.Errorf("data is %s", got)
 	}
-	if len(live.GetOwnerReferences()) != 1 || live.GetAnnotations()[apply.LastApplied] != "" {
+	if len(live.GetOwnerReferences()) != 1 || live.GetAnnotations()[merge.LastApplied] != "" {
 		t.Errorf("metadata is %v", live.Object["metadata"])
 	}
 	// What somebody sets to something else is set again, and what is removed comes back.

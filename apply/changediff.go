@@ -1,0 +1,56 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/apply/serverside"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// ServerSide is how a change is written by server-side apply.
+type ServerSide struct {
+	Manager string
+	// Force takes fields that another manager has set to something else. Without it
+	// the API server refuses such a change as a whole.
+	Force bool
+	// TakeOver names the managers whose fields become Manager's first. It is nil if
+	// there is nothing to take over.
+	TakeOver []string
+	// expected is what the object is to become, for people.
+	expected map[string]any
+	// held stands for what of the configuration Manager held before.
+	held uint64
+}
+
+// Diffs returns what the change does to the fields of the observed object. Values that the schema marks as secret are hidden too.
+func (c Change) Diffs() []fielddiff.Diff {
+	if c.ServerSide != nil && c.ServerSide.expected != nil {
+		return fielddiff.Describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+	}
+	return fielddiff.Describe(c.Schema, c.Observed, c.Object)
+}
+
+// heldBy reports whether what the change applies is recorded in the object.
+func (c Change) heldBy(object *unstructured.Unstructured) bool {
+	manager := c.ServerSide.Manager
+	config := serverside.Configuration{Fields: c.Object.Object, Mark: serverside.Applied(c.Object.Object, manager)}
+	ours := serverside.EntryOf(serverside.ManagedFields(object), manager)
+	return serverside.Applied(object.Object, manager) == config.Mark && config.HeldBy(ours.Fields(), object.Object)
+}
+
+// Repeats reports whether the change would only send again what an earlier one has sent,
+// to an object of which as much is held as then.
+func (c Change) Repeats(earlier Change) bool {
+	if c.ServerSide == nil || earlier.ServerSide == nil {
+		return c.ServerSide == nil && earlier.ServerSide == nil && jsonvalue.Equal(earlier.Object.Object, c.Object.Object)
+	}
+	return c.ServerSide.held == earlier.ServerSide.held &&
+		jsonvalue.Equal(unversioned(c.Object), unversioned(earlier.Object))
+}
+
+// unversioned returns an object without its version.
+func unversioned(object *unstructured.Unstructured) map[string]any {
+	meta, _ := jsonvalue.Without(jsonvalue.ObjectIn(object.Object, "metadata"), "resourceVersion")
+	return jsonvalue.With(object.Object, "metadata", meta)
+}

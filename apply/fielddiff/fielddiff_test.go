@@ -1,0 +1,191 @@
+package fielddiff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/apply/applytest"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+func TestDescribe(t *testing.T) {
+	cases := map[string]struct {
+		reason, from, to string
+		want             []Diff
+	}{
+		"Nothing": {reason: "no difference", from: "spec: {a: 1}", to: "spec: {a: 1, b: null}"},
+		"Fields": {
+			reason: "fields come and go and change, in the order of their paths",
+			from:   "spec: {c: x, b: [1], a: {z: true}}", to: "spec: {c: w, b: [1, 2], a: {w: true}}",
+			want: []Diff{
+				{Path: "spec.a.w", To: "true"}, {Path: "spec.a.z", From: "true"},
+				{Path: "spec.b[1]", To: "2"}, {Path: "spec.c", From: `"x"`, To: `"w"`},
+			},
+		},
+		"Items": {
+			reason: "items are called by their names, so that those behind a removed one are not shown",
+			from:   "spec: {containers: [{name: a}, {name: b, image: v1}]}", to: "spec: {containers: [{name: b, image: v2}, {name: c}]}",
+			want: []Diff{
+				{Path: "spec.containers[name=a]", From: `{"name":"a"}`},
+				{Path: "spec.containers[name=b].image", From: `"v1"`, To: `"v2"`},
+				{Path: "spec.containers[name=c]", To: `{"name":"c"}`},
+			},
+		},
+		"ItemsOfTwoFields": {
+			reason: "where it takes two fields to name an item, both are told",
+			from:   "spec: {ports: [{port: 53, protocol: UDP, x: 1}, {port: 53}]}", to: "spec: {ports: [{port: 53}, {port: 53, protocol: UDP}]}",
+			want: []Diff{{Path: "spec.ports[port=53,protocol=UDP].x", From: "1"}},
+		},
+		"Names": {
+			reason: "names that would make a path ambiguous are quoted",
+			from:   "metadata: {labels: {a.b/c: x}}", to: "metadata: {labels: {a.b/c: z}}",
+			want: []Diff{{Path: `metadata.labels["a.b/c"]`, From: `"x"`, To: `"z"`}},
+		},
+		"Bookkeeping": {
+			reason: "what is not managed is not shown",
+			from:   `metadata: {resourceVersion: "1"}`, to: `metadata: {resourceVersion: "2", annotations: {metacontroller.k8s.io/last-applied-configuration: x}}`,
+		},
+		"Secret": {
+			reason: "secrets stay secret",
+			from:   "apiVersion: v1\nkind: Secret\ntype: a\ndata: {k: eA==, q.r: eA==, gone: eA==}",
+			to:     "apiVersion: v1\nkind: Secret\ntype: b\ndata: {k: eQ==, q.r: eQ==}\nstringData: {n: x}",
+			want: []Diff{
+				{Path: "data.gone", From: jsonvalue.Hidden}, {Path: "data.k", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: `data["q.r"]`, From: jsonvalue.Hidden, To: jsonvalue.Hidden},
+				{Path: "stringData", To: jsonvalue.Hidden}, {Path: "type", From: `"a"`, To: `"b"`},
+			},
+		},
+		"SecretWithin": {
+			reason: "a Secret in another object is as secret",
+			from:   "spec: {manifest: {apiVersion: v1, kind: Secret, data: {k: eA==}}}",
+			to:     "spec: {manifest: {apiVersion: v1, kind: Secret, data: {k: eQ==}}, other: {apiVersion: v1, kind: Secret, data: {k: eQ==}}}",
+			want:   []Diff{{Path: "spec.manifest.data.k", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: "spec.other", To: jsonvalue.Hidden}},
+		},
+		"SecretCopy": {
+			reason: "kubectl keeps a copy of secrets",
+			from:   "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: x}}",
+			to:     "apiVersion: v1\nkind: Secret\nmetadata: {annotations: {}}",
+			want:   []Diff{{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: jsonvalue.Hidden}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Describe(nil, applytest.Parse(t, []byte(tc.from)), applytest.Parse(t, []byte(tc.to)))
+			if diff := cmp.Diff(tc.want, got, visible); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestDescribeIsBounded(t *testing.T) {
+	many := map[string]any{"x": "1"}
+	for i := range 100 {
+		many[fmt.Sprintf("f%03d", i)] = strings.Repeat("é", 1000)
+	}
+	from := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"x": "1"}}}
+	to := &unstructured.Unstructured{Object: map[string]any{"spec": many}}
+	got := Describe(nil, from, to)
+	if last := got[len(got)-1]; len(got) != maxDiffs+1 || last.To != "and 68 more" {
+		t.Errorf("%d entries, the last %v", len(got), last)
+	}
+	if n := len(got[0].To); n > maxValueBytes+len("...") {
+		t.Errorf("a value of %d bytes", n)
+	}
+	if Describe(nil, nil, to) != nil || Describe(nil, from, from) != nil {
+		t.Error("nothing to compare is no difference")
+	}
+}
+
+func TestDiffIsALine(t *testing.T) {
+	cases := map[string]Diff{
+		"spec.a: 1 becomes 2":       {Path: "spec.a", From: "1", To: "2"},
+		"spec.a: nothing becomes 2": {Path: "spec.a", To: "2"},
+		"spec.a: 1 becomes nothing": {Path: "spec.a", From: "1"},
+		"and 3 more":                {To: "and 3 more"},
+	}
+	for want, diff := range cases {
+		if got := diff.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestUndoes checks that a value which is cut or hidden is known again all the same.
+func TestUndoes(t *testing.T) {
+	long := strings.Repeat("x", maxValueBytes)
+	cases := map[string]struct{ reason, kind, left, found, next string }{
+		"Plain":  {"short values show what they are", "ConfigMap", "ours", "theirs", "ours"},
+		"Long":   {"what is cut off counts", "ConfigMap", long + "ours", long + "theirs", long + "ours"},
+		"Secret": {"what is hidden counts", "Secret", "b3Vycw==", "dGhlaXJz", "b3Vycw=="},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			holding := func(value string) *unstructured.Unstructured {
+				return applytest.Parse(t, []byte("apiVersion: v1\nkind: "+tc.kind+"\ndata: {k: "+value+"}"))
+			}
+			earlier := Describe(nil, holding("before"), holding(tc.left))[0]
+			if again := Describe(nil, holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) {
+				t.Errorf("%s: %v does not undo %v", tc.reason, again, earlier)
+			}
+			if further := Describe(nil, holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
+				t.Errorf("%s: %v finds what was left, and undoes nothing", tc.reason, further)
+			}
+		})
+	}
+}
+
+// TestDescribeHidesSecrets checks that what a schema calls a password is not shown, wherever it stands.
+func TestDescribeHidesSecrets(t *testing.T) {
+	kinds, err := openapi.Parse([]byte(`{"components": {"schemas": {"example.v1.Database": {
+		"type": "object",
+		"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Database"}],
+		"properties": {
+			"metadata": {"type": "object"},
+			"spec": {"type": "object", "properties": {
+				"size": {"type": "integer"},
+				"password": {"type": "string", "format": "password"},
+				"users": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}, "password": {"type": "string", "format": "password"}}}}
+			}}
+		}
+	}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kind *openapi.Kind
+	for _, kind = range kinds {
+	}
+	cases := map[string]struct {
+		reason, from, to string
+		want             []Diff
+	}{
+		"Field": {
+			reason: "a field of that format is hidden, others are not", from: "spec: {size: 1, password: old}", to: "spec: {size: 2, password: new}",
+			want: []Diff{{Path: "spec.password", From: jsonvalue.Hidden, To: jsonvalue.Hidden}, {Path: "spec.size", From: "1", To: "2"}},
+		},
+		"Within": {
+			reason: "so it is within what is shown as a whole", from: "spec: {}", to: "spec: {users: [{name: a, password: new}]}",
+			want: []Diff{{Path: "spec.users", To: `[{"name":"a","password":"(hidden)"}]`}},
+		},
+		"Item": {
+			reason: "and in an item", from: "spec: {users: [{name: a, password: old}]}", to: "spec: {users: [{name: a, password: new}]}",
+			want: []Diff{{Path: "spec.users[name=a].password", From: jsonvalue.Hidden, To: jsonvalue.Hidden}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Describe(kind, applytest.Parse(t, []byte(tc.from)), applytest.Parse(t, []byte(tc.to)))
+			if diff := cmp.Diff(tc.want, got, visible); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// visible compares what people see of differences.
+var visible = cmpopts.IgnoreUnexported(Diff{})

@@ -1,0 +1,103 @@
+package jsonvalue
+
+import (
+	"maps"
+	"slices"
+)
+
+// Without returns object less some fields, which is object itself if it has none of them.
+func Without(object map[string]any, fields ...string) (out map[string]any, differs bool) {
+	out = object
+	for _, f := range fields {
+		if _, has := object[f]; !has {
+			continue
+		}
+		if !differs {
+			out, differs = Clone(object), true
+		}
+		delete(out, f)
+	}
+	return out, differs
+}
+
+// With returns a copy of object that has value in a field.
+func With(object map[string]any, field string, value any) map[string]any {
+	out := Clone(object)
+	out[field] = value
+	return out
+}
+
+// Clone returns a copy that can be changed at its top level.
+func Clone(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object)+1)
+	maps.Copy(out, object)
+	return out
+}
+
+// ObjectIn returns the object in a field, or nil if there is none.
+func ObjectIn(object map[string]any, field string) map[string]any {
+	in, _ := object[field].(map[string]any)
+	return in
+}
+
+func AsObject(item any) map[string]any {
+	object, _ := item.(map[string]any)
+	return object
+}
+
+// At returns the item at a position, or nil if there is none.
+func At(list []any, i int) any {
+	if i < 0 || i >= len(list) {
+		return nil
+	}
+	return list[i]
+}
+
+func Contains(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(other any) bool { return Equal(v, other) })
+}
+
+// IsSecret reports whether object is a Secret of the core group.
+func IsSecret(object map[string]any) bool {
+	return object["kind"] == "Secret" && object["apiVersion"] == "v1"
+}
+
+// WithoutNulls returns a value without the fields that are null, which is the value itself
+// if there are none.
+func WithoutNulls(v any) (out any, differs bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return FieldsWithoutNulls(v)
+	case []any:
+		list := v
+		for i, item := range v {
+			kept, changed := WithoutNulls(item)
+			if !changed {
+				continue
+			}
+			if !differs {
+				list, differs = slices.Clone(v), true
+			}
+			list[i] = kept
+		}
+		return list, differs
+	}
+	return v, false
+}
+
+func FieldsWithoutNulls(object map[string]any) (out map[string]any, differs bool) {
+	out = object
+	for name, field := range object {
+		kept, changed := WithoutNulls(field)
+		if field != nil && !changed {
+			continue
+		}
+		if !differs {
+			out, differs = Clone(object), true
+		}
+		if out[name] = kept; field == nil {
+			delete(out, name)
+		}
+	}
+	return out, differs
+}

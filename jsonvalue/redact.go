@@ -1,0 +1,47 @@
+package jsonvalue
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Hidden stands for a value that is secret.
+const Hidden = "(hidden)"
+
+// Redact returns what is at a path without what is secret, and reports whether anything is.
+// Besides what secret reports, that is all of a Secret.
+func Redact(path Path, v any, secret func(Path) bool) (visible any, found bool) {
+	object, isObject := v.(map[string]any)
+	switch {
+	case v == nil:
+		return nil, false
+	case isObject && IsSecret(object), secret(path):
+		return Hidden, true
+	case isObject:
+		out := make(map[string]any, len(object))
+		for name, field := range object {
+			text, partly := Redact(append(path, Step{Pair: Pair{Name: name, A: field}}), field, secret)
+			out[name], found = text, found || partly
+		}
+		return out, found
+	}
+	list, isList := v.([]any)
+	if !isList {
+		return v, false
+	}
+	out := make([]any, len(list))
+	for i, item := range list {
+		text, partly := Redact(append(path, Step{Pair: Pair{A: item}, Item: true}), item, secret)
+		out[i], found = text, found || partly
+	}
+	return out, found
+}
+
+// Text writes a value as JSON, of which it cuts off what is longer than a number of bytes.
+func Text(v any, most int) (text string, cut bool, err error) {
+	data, err := json.Marshal(v)
+	if err != nil || len(data) <= most {
+		return string(data), false, err
+	}
+	return strings.ToValidUTF8(string(data[:most]), "") + "...", true, nil
+}
