@@ -182,7 +182,9 @@ func TestTroubles(t *testing.T) {
 		more   string // of the webhook
 		told   string
 	}{
-		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect) },
+		"redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
+		},
 			told: "redirected to another server, " + stranger.URL},
 		"loop": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusPermanentRedirect) },
 			told: "more than 5 redirects"},
