@@ -8,13 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
 // Key is the identity of an object in the cluster.
-type Key struct {
-	Kind            schema.GroupVersionKind
-	Namespace, Name string
-}
+type Key = objectkey.Key
 
 // KeyOf returns the identity of object.
 func KeyOf(object *unstructured.Unstructured) Key {
@@ -34,14 +32,6 @@ func kindOf(object map[string]any) schema.GroupVersionKind {
 		group, version = "", apiVersion
 	}
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
-}
-
-// String returns "Pod default/web-0", or "Namespace prod" for what has no namespace.
-func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Kind.Kind + " " + k.Name
-	}
-	return k.Kind.Kind + " " + k.Namespace + "/" + k.Name
 }
 
 // compareNames orders keys of one kind.

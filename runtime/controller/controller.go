@@ -15,24 +15,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
-// Key identifies the object to reconcile.
-type Key struct {
-	Kind            schema.GroupVersionKind
-	Namespace, Name string
-}
-
-// String returns "Kind namespace/name", or "Kind name" for a cluster-scoped object.
-func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Kind.Kind + " " + k.Name
-	}
-	return k.Kind.Kind + " " + k.Namespace + "/" + k.Name
-}
+// Key names the object to reconcile.
+type Key = objectkey.Key
 
 // Result says when to reconcile a key again.
 type Result struct {

@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // everyPackage lists what every package may import.
-var everyPackage = []string{"jsonvalue"}
+var everyPackage = []string{"jsonvalue", "objectkey"}
 
 // everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
@@ -67,6 +67,7 @@ var rules = []rule{
 	{packages: "apply/fielddiff/...", imports: []string{"apply/schema", "apply/merge"}, inTests: []string{"apply/..."},
 		excludes: clients, why: pureApply},
 	{packages: "apply/...", why: leaf},
+	{packages: "objectkey", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "jsonvalue/...", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "runtime/*/...", why: leaf},
 	{packages: "controllers/api/...", why: leaf},
