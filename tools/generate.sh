@@ -1,6 +1,7 @@
 #!/bin/sh
 # Generates files from the types in controllers/api: deep copies, CustomResourceDefinitions,
 # the references of the API and of the hooks, and the types of hooks for script authors.
+# Before that it writes the engines of engines/standard into the markers of script.go there.
 #
 # usage: tools/generate.sh [ROOT]
 #
@@ -12,6 +13,10 @@ case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $
 
 mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring"
 go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes
+
+# The API lists the engines of scripts.
+CGO_ENABLED=0 go run ./engines/standard/apimarkers controllers/api/v1alpha1/script.go > bin/tools/script.go.new
+cp bin/tools/script.go.new "$root/controllers/api/v1alpha1/script.go"
 
 bin/tools/controller-gen object crd paths=./controllers/api/v1alpha1 \
 	output:object:dir="$root/controllers/api/v1alpha1" \

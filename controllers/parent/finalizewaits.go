@@ -109,6 +109,6 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	if first {
 		p.config.Changed()
 	}
-	result.RequeueAfter = earlier(result.RequeueAfter, after)
+	result.RequeueAfter = variant.Earlier(result.RequeueAfter, after)
 	return result
 }

@@ -130,9 +130,9 @@ func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	if fields, ok := response.Body.(map[string]any); ok {
 		switch after := fields["resyncAfterSeconds"].(type) {
 		case int64:
-			lifetime = earlier(lifetime, time.Duration(after)*time.Second)
+			lifetime = variant.Earlier(lifetime, time.Duration(after)*time.Second)
 		case float64:
-			lifetime = earlier(lifetime, time.Duration(after*float64(time.Second)))
+			lifetime = variant.Earlier(lifetime, time.Duration(after*float64(time.Second)))
 		}
 	}
 	if lifetime <= 0 {
@@ -153,7 +153,7 @@ func (p *pass) lifetime(response engines.Response) time.Duration {
 		most = remoteLifetime
 	}
 	if response.TimeDependent {
-		most = earlier(most, p.config.ResyncPeriod)
+		most = variant.Earlier(most, p.config.ResyncPeriod)
 	}
 	return jitter(p.parent.GetUID(), most)
 }

@@ -26,7 +26,7 @@ func (p *pass) filterChanges(ctx context.Context, changes []apply.Change) []appl
 			return true
 		}
 		backoff := p.backoff(change)
-		p.shortestBackoff = earlier(p.shortestBackoff, backoff)
+		p.shortestBackoff = variant.Earlier(p.shortestBackoff, backoff)
 		if backoff == 0 && change.Observed != nil && p.detector.isNear(p.subjectOf(change)) {
 			// The write replaces the traces of the other writer.
 			p.otherManagers[change.Key] = p.otherWriter(ctx, change)

@@ -88,16 +88,16 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 // conclude returns when the parent is synced again. It remembers a pass that changed nothing and
 // would not the next time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
-	result := controller.Result{RequeueAfter: earlier(p.resyncAfter(desired), p.shortestBackoff)}
+	result := controller.Result{RequeueAfter: variant.Earlier(p.resyncAfter(desired), p.shortestBackoff)}
 	if !p.answersUntil.IsZero() {
-		result.RequeueAfter = earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
 		if result.Retry = retryOf(failed, !p.nondeterministic.Load()); errors.Is(err, controller.ErrLater) {
 			result.RequeueAfter = retryAfter(err)
 		} else {
-			result.RequeueAfter = earlier(result.RequeueAfter, retryAfter(failed))
+			result.RequeueAfter = variant.Earlier(result.RequeueAfter, retryAfter(failed))
 		}
 		return result, err
 	}
@@ -111,17 +111,9 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 // remembered result is without it, as the answer is renewed in between.
 func (p *pass) requeueAtExpiry(result controller.Result) controller.Result {
 	if !p.relatedUntil.IsZero() {
-		result.RequeueAfter = earlier(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.relatedUntil.Sub(p.env.Clock.Now()), time.Millisecond))
 	}
 	return result
-}
-
-// earlier returns the shorter of two delays. Zero means never.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // resyncAfter returns the delay until the next sync without an event: the hook's
@@ -129,7 +121,7 @@ func earlier(a, b time.Duration) time.Duration {
 // by the parent's UID.
 func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
 	after := time.Duration(desired.ResyncAfterSeconds * float64(time.Second))
-	return earlier(after, jitter(p.parent.GetUID(), p.config.ResyncPeriod))
+	return variant.Earlier(after, jitter(p.parent.GetUID(), p.config.ResyncPeriod))
 }
 
 // writeParent writes the parent's status, then its labels and annotations. If all succeeded it
@@ -200,7 +192,7 @@ func retryAfter(err error) (after time.Duration) {
 	eachError(err, func(err error) {
 		var e *engines.Error
 		if errors.As(err, &e) {
-			after = earlier(after, e.RetryAfter)
+			after = variant.Earlier(after, e.RetryAfter)
 		}
 	})
 	return after

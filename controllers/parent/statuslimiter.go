@@ -87,7 +87,7 @@ func (p *pass) limitStatus() bool {
 	if wait == 0 {
 		return false
 	}
-	p.shortestBackoff = earlier(p.shortestBackoff, wait)
+	p.shortestBackoff = variant.Earlier(p.shortestBackoff, wait)
 	if first {
 		p.env.Metrics.countHotLoop(p.config.Definition)
 		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: "+

@@ -18,7 +18,7 @@ import (
 )
 
 // scriptMarkers is where the API describes the engines of scripts.
-const scriptMarkers = "controllers/api/v1alpha1/script.go, followed by make generate"
+const scriptMarkers = "controllers/api/v1alpha1/script.go (make generate does)"
 
 // TestEnginesInTheAPI holds the enum and the rule for paths of the CRDs against the list of
 // engines, so that a new engine can be used in definitions.
