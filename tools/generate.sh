@@ -1,6 +1,7 @@
 #!/bin/sh
 # Generates files from the types in controllers/api: deep copies, CustomResourceDefinitions,
-# the references of the API and of the hooks, and the types of hooks for script authors.
+# the references of the API and of the hooks, the types of hooks for script authors, and the
+# variables of CEL expressions.
 # Before that it writes the engines of engines/standard into the markers of script.go there.
 #
 # usage: tools/generate.sh [ROOT]
@@ -14,6 +15,10 @@ case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $
 mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring"
 go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes
 
+hooks=controllers/api/hooks
+mkdir -p "$root/engines/cel"
+bin/tools/hooktypes cel "$hooks" > "$root/engines/cel/zz_generated.fields.go"
+
 # The API lists the engines of scripts.
 CGO_ENABLED=0 go run ./engines/standard/apimarkers controllers/api/v1alpha1/script.go > bin/tools/script.go.new
 cp bin/tools/script.go.new "$root/controllers/api/v1alpha1/script.go"
@@ -26,6 +31,5 @@ crds=$root/manifests/crd/metacontroller.k8s.io_
 bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontrollers.yaml" \
 	"${crds}mapcontrollers.yaml" "${crds}controllerrevisions.yaml" > "$root/docs/reference/api.md"
 
-hooks=controllers/api/hooks
 bin/tools/hooktypes markdown "$hooks" > "$root/docs/reference/hooks.md"
 bin/tools/hooktypes typescript "$hooks" | cat - engines/authoring/module.d.ts > "$root/engines/authoring/libretto.d.ts"

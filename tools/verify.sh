@@ -14,6 +14,7 @@ tools/generate.sh "$fresh"
 list() {
 	(cd "$1" && find . \( -path './controllers/api/*' -name 'zz_generated.*' \
 		-o -path './controllers/api/v1alpha1/script.go' \
+		-o -path './engines/cel/zz_generated.*' \
 		-o -path './manifests/crd/*' -name 'metacontroller.k8s.io_*.yaml' \
 		-o -path './engines/authoring/*' -name 'libretto.d.ts' \
 		-o -path './docs/reference/*' \( -name api.md -o -name hooks.md \) \) -type f)

@@ -1,5 +1,6 @@
 // Command hooktypes reads the Go types of hook requests and responses in a directory, and writes
-// TypeScript declarations or a reference in Markdown to its standard output. The package comment
+// TypeScript declarations, a reference in Markdown or the variables of CEL expressions to its
+// standard output. The package comment
 // of these types describes how to write them.
 package main
 
@@ -18,7 +19,7 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) != 2 {
-		return fmt.Errorf("write hooktypes typescript DIRECTORY or hooktypes markdown DIRECTORY")
+		return fmt.Errorf("write hooktypes typescript|markdown|cel DIRECTORY")
 	}
 	declarations, err := read(args[1])
 	if err != nil {
@@ -30,8 +31,10 @@ func run(args []string, out io.Writer) error {
 		text = typeScript(declarations)
 	case "markdown":
 		text = markdown(declarations)
+	case "cel":
+		text = celFields(declarations)
 	default:
-		return fmt.Errorf("%q: write typescript or markdown", args[0])
+		return fmt.Errorf("%q: write typescript, markdown or cel", args[0])
 	}
 	_, err = io.WriteString(out, text)
 	return err

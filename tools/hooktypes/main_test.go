@@ -118,3 +118,30 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestCEL(t *testing.T) {
+	source := strings.Replace(kettle, "// water.\n", "// water.\n//\n//hooks:boil,pour\n", 1) + `
+// Cup is full.
+//
+//hooks:pour
+type Cup struct {
+	// Full is true, mostly.
+	Full bool ` + "`json:\"full\"`" + `
+	// Name is its own.
+	Name string ` + "`json:\"name\"`" + `
+	// Others are near.
+	Others map[string]any ` + "`json:\"others\" typescript:\"ObjectGroups<Cups>\"`" + `
+}
+`
+	var out bytes.Buffer
+	if err := run([]string{"cel", written(t, source)}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\"boil\": {", "\"pour\": {", "\"full\":   cel.BoolType,", "\"name\":   cel.StringType,", "\"others\": grouped,", "\"by\":     cel.DynType,",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 // declaration is one type. A type that is no struct has an alias: its declaration in TypeScript.
 type declaration struct {
 	name, doc, alias string
+	hooks            []string // of which it is the request
 	parameters       []string // as TypeScript declares them
 	fields           []field
 }
@@ -83,6 +84,9 @@ func (r *reader) file(path string) error {
 
 func (r *reader) declaration(name string) declaration {
 	d := declaration{name: name, doc: r.docs[name].Text()}
+	if hooks := r.directive(name, hooksDirective); hooks != "" {
+		d.hooks = strings.Split(hooks, ",")
+	}
 	structure, ok := r.types[name].Type.(*ast.StructType)
 	if !ok {
 		d.alias = r.alias(name)
@@ -97,16 +101,28 @@ func (r *reader) declaration(name string) declaration {
 	return d
 }
 
-// aliasDirective is the prefix of the comment that declares a type in TypeScript.
-const aliasDirective = "//typescript:"
+const (
+	// aliasDirective is the prefix of the comment that declares a type in TypeScript.
+	aliasDirective = "//typescript:"
+	// hooksDirective is the prefix of the comment that names the hooks of a request.
+	hooksDirective = "//hooks:"
+)
 
-func (r *reader) alias(name string) string {
+// directive returns the text of the comment with that prefix on a type, or "".
+func (r *reader) directive(name, prefix string) string {
 	if doc := r.docs[name]; doc != nil {
 		for _, comment := range doc.List {
-			if text, ok := strings.CutPrefix(comment.Text, aliasDirective); ok {
+			if text, ok := strings.CutPrefix(comment.Text, prefix); ok {
 				return text
 			}
 		}
+	}
+	return ""
+}
+
+func (r *reader) alias(name string) string {
+	if text := r.directive(name, aliasDirective); text != "" {
+		return text
 	}
 	r.fail("%s: is not a struct, and has no comment %stype", name, aliasDirective)
 	return ""

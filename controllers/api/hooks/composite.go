@@ -1,6 +1,8 @@
 package hooks
 
 // CompositeRequest is the request of the sync and finalize hooks of a CompositeController.
+//
+//hooks:sync,finalize
 type CompositeRequest struct {
 	// Parent is the parent, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`

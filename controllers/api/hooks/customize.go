@@ -2,6 +2,8 @@ package hooks
 
 // CustomizeRequest is the request of the customize hook of any definition. The response
 // should depend only on the parent's spec, labels and annotations.
+//
+//hooks:customize
 type CustomizeRequest struct {
 	// Parent is the parent, or the object that is decorated.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`

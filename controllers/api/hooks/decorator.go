@@ -1,6 +1,8 @@
 package hooks
 
 // DecoratorRequest is the request of the sync and finalize hooks of a DecoratorController.
+//
+//hooks:sync,finalize
 type DecoratorRequest struct {
 	// Object is the decorated object, with its status.
 	Object KubernetesObject `json:"object" typescript:"Target" parameter:"Target extends KubernetesObject = KubernetesObject"`

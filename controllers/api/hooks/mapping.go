@@ -1,6 +1,8 @@
 package hooks
 
 // MapRequest is the request of the map hook of a MapController, one for each input.
+//
+//hooks:map
 type MapRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
@@ -12,6 +14,8 @@ type MapRequest struct {
 
 // TombstoneRequest is the request of the tombstone hook of a MapController, one for each
 // input that is gone and has outputs.
+//
+//hooks:tombstone
 type TombstoneRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`
@@ -46,6 +50,8 @@ type TombstoneResponse struct {
 
 // MapFinalizeRequest is the request of the finalize hook of a MapController, one for all
 // outputs of a parent.
+//
+//hooks:finalize
 type MapFinalizeRequest struct {
 	// Parent is the object that owns the outputs, with its status.
 	Parent KubernetesObject `json:"parent" typescript:"Parent" parameter:"Parent extends KubernetesObject = KubernetesObject"`

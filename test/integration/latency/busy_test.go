@@ -56,6 +56,14 @@ func absent(o *unstructured.Unstructured) error {
 	return nil
 }
 
+// hasBeat checks that a child has the annotation of the other writer.
+func hasBeat(o *unstructured.Unstructured) error {
+	if o == nil || o.GetAnnotations()["beat"] == "" {
+		return errors.New("the child has no annotation of the other writer")
+	}
+	return nil
+}
+
 // A child that another writer changes all the time still follows its hook.
 func TestBusyChild(t *testing.T) {
 	const other = `{"metadata": {"annotations": {"beat": "%d"}}}`
@@ -74,12 +82,13 @@ func TestBusyChild(t *testing.T) {
 					e.eventually(env.ConfigMaps, child, text("1"))
 					e.keepPatching(env.ConfigMaps, child, often, other)
 				}
+				e.eventually(env.ConfigMaps, name+"-a", hasBeat)
 				e.Patch(e.Things(), name, fmt.Sprintf(`{"spec": {"texts": {%q: "2", %q: null}}}`, name+"-a", name+"-b"))
 				e.eventually(env.ConfigMaps, name+"-a", text("2"))
 				e.eventually(env.ConfigMaps, name+"-b", absent)
 				if name == "dynamic" {
-					if a := e.Get(env.ConfigMaps, name+"-a"); a.GetAnnotations()["beat"] == "" {
-						t.Error("what somebody else keeps on the child was lost")
+					if err := hasBeat(e.Get(env.ConfigMaps, name+"-a")); err != nil {
+						t.Error(err)
 					}
 				}
 				e.Delete(e.Things(), e.Namespace, name)
