@@ -1,5 +1,5 @@
 // Command controlplane is a Kubernetes control plane in one process: etcd, the API server, the controllers that
-// workloads rely on, and a stand-in for a kubelet. The demo and the tests run against it, so they need neither a
+// workloads rely on, and a fake kubelet. The demo and the tests run against it, so they need neither a
 // container engine nor a download.
 //
 // It prints KUBECONFIG=<path> on standard output once the cluster can be used, and serves until it is told to stop.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/libretto-k8s/libretto/test/controlplane/standin"
+	"github.com/libretto-k8s/libretto/test/controlplane/fakekubelet"
 )
 
 // readyPoll is how often the start looks whether the next part can follow.
@@ -63,7 +63,7 @@ func start(ctx context.Context, fail context.CancelCauseFunc, dir string) (strin
 	return path, writeKubeconfig(path, creds.kubeconfig(server, adminUser))
 }
 
-// startClients starts the controllers, the garbage collector and the stand-in for the kubelet.
+// startClients starts the controllers, the garbage collector and the fake kubelet.
 func startClients(ctx context.Context, fail context.CancelCauseFunc, dir, server string, config *rest.Config, creds *credentials) error {
 	own := filepath.Join(dir, "components.kubeconfig")
 	if err := writeKubeconfig(own, creds.kubeconfig(server, componentUser)); err != nil {
@@ -76,7 +76,7 @@ func startClients(ctx context.Context, fail context.CancelCauseFunc, dir, server
 		return runGarbageCollector(ctx, config)
 	})
 	inBackground(fail, "kubelet", func() error {
-		return standin.Run(ctx, config)
+		return fakekubelet.Run(ctx, config)
 	})
 	return nil
 }

@@ -1,4 +1,4 @@
-package standin
+package fakekubelet
 
 import (
 	"slices"
@@ -179,7 +179,7 @@ func containerStatus(pod *corev1.Pod, container corev1.Container, since metav1.T
 		Name:        container.Name,
 		Image:       container.Image,
 		ImageID:     container.Image,
-		ContainerID: "standin://" + string(pod.UID) + "/" + container.Name,
+		ContainerID: "fake://" + string(pod.UID) + "/" + container.Name,
 		Ready:       ready,
 		Started:     &running,
 	}

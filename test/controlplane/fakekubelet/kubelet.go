@@ -1,6 +1,6 @@
-// Package standin takes the place of everything that would make Pods run: it says of every Pod that it runs and of every
+// Package fakekubelet takes the place of everything that would make Pods run: it says of every Pod that it runs and of every
 // claim that it is bound, and starts nothing. An annotation holds a step back, for tests of what happens meanwhile.
-package standin
+package fakekubelet
 
 import (
 	"context"
