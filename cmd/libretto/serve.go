@@ -118,8 +118,6 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	scriptMetrics := scripts.NewMetrics(registry)
 	pool := informer.NewPool(ctx, clients.unbounded, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
-	combiner := failover.New(registry, log)
-	combiner.Secret = schemas.Secret
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Events: recorder, Schemas: schemas,
@@ -133,7 +131,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
-		Failover: combiner,
+		Failover: newFailover(registry, log, schemas),
 		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
@@ -147,6 +145,14 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	definitions.Run(ctx)
 	log.Info("libretto has stopped")
 	return nil
+}
+
+// newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a
+// password.
+func newFailover(registry *prometheus.Registry, log logr.Logger, schemas *schema.Source) *failover.Combiner {
+	combiner := failover.New(registry, log)
+	combiner.Secret = schemas.Secret
+	return combiner
 }
 
 // clusterConfig returns the configuration of the cluster: from the flag, the environment, or the cluster

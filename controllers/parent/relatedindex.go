@@ -23,7 +23,7 @@ import (
 // them. Events only look up the index; they call no hook.
 type relatedIndex struct {
 	pool  *informer.Pool
-	queue func(controller.Key) // set by Watch, before there is any event
+	queue func(controller.Key) // set by Watch; until then it drops keys
 	seed  maphash.Seed
 
 	mu         sync.Mutex
@@ -77,7 +77,7 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
 		ctx: ctx, cancel: cancel, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
-		pool: pool, seed: maphash.MakeSeed(),
+		pool: pool, queue: func(controller.Key) {}, seed: maphash.MakeSeed(),
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},
 		index:   parentSets[indexKey]{},

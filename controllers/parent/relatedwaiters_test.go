@@ -39,3 +39,8 @@ func TestUnservedResource(t *testing.T) {
 		}
 	}
 }
+
+// TestRelatedCacheWithoutQueue has a cache filled before the events of the definition are handled.
+func TestRelatedCacheWithoutQueue(t *testing.T) {
+	newRelatedIndex(nil).enqueueAll(map[controller.Key]bool{{Name: "a"}: true})
+}
