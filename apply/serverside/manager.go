@@ -57,12 +57,12 @@ func Applied(object map[string]any, manager string) string {
 // AppliedBy reports whether manager has applied the object on the server's side, and
 // whether other definitions have.
 func AppliedBy(object *unstructured.Unstructured, manager string) (own, others bool) {
-	mark := AppliedAnnotation(manager)
 	for name := range jsonvalue.ObjectIn(jsonvalue.ObjectIn(object.Object, "metadata"), "annotations") {
 		switch {
-		case name == mark:
+		case !strings.HasPrefix(name, merge.AppliedPrefix):
+		case name == AppliedAnnotation(manager):
 			own = true
-		case strings.HasPrefix(name, merge.AppliedPrefix):
+		default:
 			others = true
 		}
 	}
