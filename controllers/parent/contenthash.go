@@ -9,10 +9,10 @@ import (
 )
 
 // hashContent returns a hash of a parent without status, resourceVersion and generation.
-func hashContent(seed maphash.Seed, parent *unstructured.Unstructured) uint64 {
+func hashContent(parent *unstructured.Unstructured) uint64 {
 	metadata, _ := jsonvalue.Without(jsonvalue.ObjectIn(parent.Object, "metadata"), "resourceVersion", "generation")
 	content, _ := jsonvalue.Without(parent.Object, "status")
-	return maphash.Comparable(seed, jsonvalue.Hash(jsonvalue.With(content, "metadata", metadata)))
+	return jsonvalue.Hash(jsonvalue.With(content, "metadata", metadata))
 }
 
 func writeValue(h *maphash.Hash, value any) { maphash.WriteComparable(h, jsonvalue.Hash(value)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -100,6 +101,6 @@ func (p *pass) hashDesired(child apply.Key) uint64 {
 	case object == nil:
 		return 0
 	default:
-		return p.hash(func(h *maphash.Hash) { writeValue(h, object.Object) })
+		return jsonvalue.Hash(object.Object)
 	}
 }

@@ -140,7 +140,11 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
 		return nil
 	}
-	if p.status.Stored(p.source.Resource, p.parent, desired.Status) || p.limitStatus() {
+	if p.status.Stored(p.source.Resource, p.parent, desired.Status) {
+		return nil
+	}
+	specHash := p.hashSpec()
+	if p.limitStatus(specHash) {
 		return nil
 	}
 	updated, err := p.status.Write(ctx, p.source.Resource, p.parent, desired.Status)
@@ -148,7 +152,7 @@ func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
 		updated, err = p.retryStatus(ctx, desired, err)
 	}
 	if updated != nil {
-		p.statusLimiter.countWrite(p.key, p.programs.Revision, p.commonInputs()[specInput])
+		p.statusLimiter.countWrite(p.key, p.programs.Revision, specHash)
 		p.setParent(updated)
 		p.reportDroppedFields(desired.Status)
 	}

@@ -2,7 +2,6 @@ package parent
 
 import (
 	"context"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -24,7 +23,6 @@ import (
 type relatedIndex struct {
 	pool  *informer.Pool
 	queue func(controller.Key) // set by Watch; until then it drops keys
-	seed  maphash.Seed
 
 	mu         sync.Mutex
 	caches     map[schema.GroupVersionResource]*relatedCache
@@ -77,7 +75,7 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
 		ctx: ctx, cancel: cancel, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
-		pool: pool, queue: func(controller.Key) {}, seed: maphash.MakeSeed(),
+		pool: pool, queue: func(controller.Key) {},
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
 		parents: map[controller.Key]*relatedRequest{},
 		index:   parentSets[indexKey]{},
@@ -96,7 +94,7 @@ func (r *relatedIndex) lookup(
 	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
 		return relatedRequest{}, false
 	}
-	if known.version != parent.GetResourceVersion() && known.content != hashContent(r.seed, parent) {
+	if known.version != parent.GetResourceVersion() && known.content != hashContent(parent) {
 		return relatedRequest{}, false
 	}
 	known.version = parent.GetResourceVersion()
@@ -114,7 +112,7 @@ func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured
 	}
 	r.drop(key)
 	r.unserved.drop(key)
-	asked.version, asked.content = parent.GetResourceVersion(), hashContent(r.seed, parent)
+	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent)
 	r.parents[key] = &asked
 	for i := range asked.rules {
 		for _, indexKey := range asked.rules[i].indexKeys() {

@@ -82,8 +82,8 @@ func (l *statusLimiter) forget(key controller.Key) {
 }
 
 // limitStatus reports whether the status has to wait, and emits an event the first time.
-func (p *pass) limitStatus() bool {
-	wait, first := p.statusLimiter.delay(p.key, p.programs.Revision, p.commonInputs()[specInput])
+func (p *pass) limitStatus(specHash uint64) bool {
+	wait, first := p.statusLimiter.delay(p.key, p.programs.Revision, specHash)
 	if wait == 0 {
 		return false
 	}
