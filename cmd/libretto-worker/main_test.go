@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 		line []string
 		want string
 	}{
-		"its host":           {line: []string{"libretto", worker.Argument, version, worker.WithoutSeccomp}},
+		"its host":           {line: []string{"libretto", worker.Argument, version, "without-seccomp"}},
 		"a host of another":  {line: []string{"libretto", worker.Argument, "v9.9.9"}, want: "the libretto beside it is version v9.9.9: install both from one build"},
 		"a host that is old": {line: []string{"libretto", worker.Argument}, want: "started by libretto"},
 		"a user":             {line: []string{"libretto-worker", "--help"}, want: "started by libretto"},

@@ -42,6 +42,7 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err != nil {
 		return nil, err
 	}
+	e.pool.raiseMemory(p.memory)
 	answer, err := p.pool.run(ctx, p, task{owner: p.name, kind: protocol.KindLoad})
 	if err != nil {
 		return nil, err
@@ -78,6 +79,15 @@ func memoryBudget(memory int64) int64 {
 		return defaultMemory
 	}
 	return min(max(memory, minMemory), maxMemory)
+}
+
+// raiseMemory has workers that are started from now on allow for programs with that memory limit.
+func (p *Pool) raiseMemory(limit int64) {
+	for before := p.largestMemory.Load(); limit > before; before = p.largestMemory.Load() {
+		if p.largestMemory.CompareAndSwap(before, limit) {
+			return
+		}
+	}
 }
 
 // CircuitOpen returns the error that all calls get while the breaker is open, or nil.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
@@ -24,6 +25,9 @@ const startTimeout = 10 * time.Second
 type process struct {
 	slot  int
 	grace time.Duration
+	// maxMemory is the largest memory limit of a question. The worker can't get more memory than that, and
+	// maxCachedMemory.
+	maxMemory int64
 
 	command *exec.Cmd
 	stdin   *os.File
@@ -60,10 +64,10 @@ type memoryUse struct {
 
 func defaultCommand() []string { return []string{executable(), worker.Argument} }
 
-// start starts a worker and waits for its first message.
-func start(config Config, slot int) (*process, protocol.Ready, error) {
+// start starts a worker for programs with memory limits up to maxMemory, and waits for its first message.
+func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, programs: newLRU(), objects: newObjectCache(),
+		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newLRU(), objects: newObjectCache(),
 		answers: make(chan []byte, 1), stderr: &stderrBuffer{done: make(chan struct{})}, exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)
@@ -99,9 +103,9 @@ func (p *process) launch(config Config) (out, stderr *os.File, err error) {
 		}
 	}
 	p.command = exec.Command(config.Command[0], config.Command[1:]...)
-	if config.WithoutSeccomp {
-		p.command.Args = append(p.command.Args, worker.WithoutSeccomp)
-	}
+	p.command.Args = append(p.command.Args, worker.Arguments(confine.Options{
+		WithoutSeccomp: config.WithoutSeccomp, MaxBudget: p.maxMemory + maxCachedMemory,
+	})...)
 	p.command.Args[0] = os.Args[0]
 	p.command.Env = worker.Environment()
 	p.command.SysProcAttr = processGroup()

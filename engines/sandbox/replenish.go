@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 )
 
@@ -54,7 +55,7 @@ func (p *Pool) freeSlot() int {
 
 // spawn starts a worker and returns when it has exited.
 func (p *Pool) spawn(slot int) {
-	w, ready, err := start(p.config, slot)
+	w, ready, err := start(p.config, slot, p.largestMemory.Load())
 	if !p.onReady(w, ready, err) {
 		return
 	}
@@ -135,25 +136,29 @@ func (p *Pool) reportConfinement(ready protocol.Ready) {
 		return
 	}
 	p.confinementLogged = true
-	message, missing := describeConfinement(ready.Report)
-	p.config.Log.Info(message, "measures", len(ready.Report)-len(missing), "missing", missing)
+	message, missing, partial := describeConfinement(ready.Report)
+	p.config.Log.Info(message, "measures", len(ready.Report)-len(missing)-len(partial), "missing", missing, "partial", partial)
 }
 
-// describeConfinement returns the log message for a report, and the measures that are not in force with
-// the reason of each.
-func describeConfinement(report map[string]string) (message string, missing map[string]string) {
-	missing = map[string]string{}
+// describeConfinement returns the log message for a report, the measures that are not in force and those
+// of which only a part is, with the reason of each.
+func describeConfinement(report map[string]string) (message string, missing, partial map[string]string) {
+	missing, partial = map[string]string{}, map[string]string{}
 	for measure, reason := range report {
-		if reason != "" {
-			missing[measure] = reason
+		switch state, why := confine.StateOf(reason); state {
+		case confine.None:
+			missing[measure] = why
+		case confine.OnlyPart:
+			partial[measure] = why
 		}
 	}
-	switch len(missing) {
-	case 0:
-		return "script workers are confined", missing
-	case len(report):
-		return "warning: script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust", missing
+	switch {
+	case len(missing) == len(report):
+		message = "warning: script workers are processes of their own with limits on time, but nothing else confines them on this system: run no scripts here that you don't trust"
+	case len(missing)+len(partial) > 0:
+		message = "script workers are confined, but not by all measures"
 	default:
-		return "script workers are confined, but not by all measures", missing
+		message = "script workers are confined"
 	}
+	return message, missing, partial
 }

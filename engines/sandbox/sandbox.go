@@ -13,6 +13,7 @@ import (
 	"hash/maphash"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -68,6 +69,8 @@ type Pool struct {
 	config  Config
 	breaker *breaker
 	hash    maphash.Seed
+	// largestMemory is the largest memory limit of a program so far, and at least the default.
+	largestMemory atomic.Int64
 
 	mu                sync.Mutex
 	queue             *queue
@@ -83,6 +86,7 @@ type Pool struct {
 func New(config Config) *Pool {
 	config = config.withDefaults()
 	p := &Pool{config: config, breaker: newBreaker(config.Now), hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}}
+	p.largestMemory.Store(defaultMemory)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.replenish()

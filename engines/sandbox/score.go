@@ -11,6 +11,9 @@ func (w *process) score(prog *program, preferred int) int {
 	if w.memory.mapped-w.cachedBytes() > prog.memory {
 		return unusable // It was given more memory for another program than this one may use.
 	}
+	if prog.memory > w.maxMemory {
+		return unusable // It was started before there was a program with such a limit.
+	}
 	score := 0
 	if w.programs.has(prog.name) {
 		score++
@@ -33,6 +36,10 @@ func (p *Pool) preferredSlot(seed string) int {
 // cachedBytes returns the memory of the objects and programs that the worker keeps for later calls.
 func (w *process) cachedBytes() int64 { return w.objects.memoryBytes() + w.programs.memory }
 
+// maxCachedMemory bounds the memory of the objects and programs that a worker keeps. A worker that keeps
+// more, after a large message, is replaced.
+const maxCachedMemory = 256 << 20
+
 // reservedMemory returns how much memory to allow for what the worker keeps. It is rounded up, because
 // changing the limit takes time and the next message may add to it.
 func reservedMemory(kept int64) int64 {
@@ -47,6 +54,8 @@ func (w *process) retireReason() string {
 		return reasonMemory
 	case w.questions.Load() >= maxQuestions:
 		return reasonAge
+	case reservedMemory(w.cachedBytes()) > maxCachedMemory:
+		return reasonResident
 	case float64(w.memory.grown-w.cachedBytes()) > maxGrowth*float64(w.budget):
 		return reasonResident
 	default:

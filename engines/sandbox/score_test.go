@@ -19,6 +19,8 @@ func TestRetireReason(t *testing.T) {
 		"grown":           {reason: "it keeps memory", kept: 76 << 20, want: reasonResident},
 		"grown a little":  {reason: "the next call has room", kept: 74 << 20},
 		"keeps objects":   {reason: "cached objects have memory of their own", kept: 120 << 20, objects: 50 << 20 / memoryPerByte},
+		"cached at most":  {reason: "what is cached has so much room", objects: 255 << 20 / memoryPerByte},
+		"cached too much": {reason: "the hard limit has no room for more", objects: 257 << 20 / memoryPerByte, want: reasonResident},
 		"old and grown":   {reason: "one reason is enough", questions: maxQuestions, kept: 76 << 20, want: reasonAge},
 		"objects, and it": {reason: "but no more than that", kept: 130 << 20, objects: 50 << 20 / memoryPerByte, want: reasonResident},
 	}
@@ -38,7 +40,7 @@ func TestRetireReason(t *testing.T) {
 func TestScore(t *testing.T) {
 	prog := &program{name: "p", memory: 64 << 20}
 	with := func(slot int, mapped int64, programs ...string) *process {
-		w := &process{slot: slot, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
+		w := &process{slot: slot, maxMemory: 64 << 20, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
 		for _, name := range programs {
 			w.programs.add(name, 1)
 		}
@@ -60,5 +62,8 @@ func TestScore(t *testing.T) {
 	}
 	if got := ranked[0].score(prog, home); got != unusable {
 		t.Errorf("a worker with too much memory fits with %d", got)
+	}
+	if got := with(home, 0, "p").score(&program{name: "p", memory: 65 << 20}, home); got != unusable {
+		t.Errorf("a worker that can't have the program's memory fits with %d", got)
 	}
 }

@@ -5,6 +5,8 @@
 // container and the platform. Time limits do not depend on this package.
 package confine
 
+import "strings"
+
 // Names of the measures, for logs and metrics.
 const (
 	Descriptors     = "descriptors"
@@ -22,17 +24,51 @@ func Measures() []string {
 	return []string{Descriptors, NoNewPrivileges, Undumpable, MemoryLimit, Rlimits, OOMScore, Landlock, Seccomp}
 }
 
-// MaxBudget is the largest argument of Budget, in bytes: the limit of one call, and room for cached
-// programs and objects.
-const MaxBudget = 1<<30 + 256<<20
+// Options are what the host, and nobody else, decides about the confinement.
+type Options struct {
+	// WithoutSeccomp turns the filter of system calls off.
+	WithoutSeccomp bool
+	// MaxBudget is the largest argument of Budget, in bytes. It is a hard limit: the process can't raise
+	// it again.
+	MaxBudget int64
+	// LandlockABI is the newest version of Landlock to use, for tests of what older kernels lack. Zero is
+	// the kernel's own.
+	LandlockABI int
+}
 
 // Report maps each measure to the reason why it is not in force, or to "" if it is.
 type Report map[string]string
 
+// partial begins the reason for a measure of which only a part is in force.
+const partial = "partial: "
+
+// State is how far a measure is in force.
+type State string
+
+// The states of a measure.
+const (
+	Full     State = "full"
+	OnlyPart State = "partial"
+	None     State = "none"
+)
+
+// StateOf returns the state of a measure by its reason in a Report, and why it is not in full force.
+func StateOf(reason string) (state State, why string) {
+	if reason == "" {
+		return Full, ""
+	}
+	if why, ok := strings.CutPrefix(reason, partial); ok {
+		return OnlyPart, why
+	}
+	return None, reason
+}
+
 // Confined is the confined process.
 type Confined struct {
 	Report Report
-	memory memory
+
+	memory    memory
+	maxBudget uint64
 }
 
 func (r Report) set(measure string, err error) {

@@ -2,32 +2,34 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	landlockcalls "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
 // Apply confines this process for the rest of its life. It must be called once, before any script is
-// read. If seccomp is false, system calls are not filtered.
-func Apply(seccomp bool) *Confined {
-	c := &Confined{Report: Report{}}
+// read.
+func Apply(options Options) *Confined {
+	c := &Confined{Report: Report{}, maxBudget: uint64(max(options.MaxBudget, 0))}
 	// These two come first: later no file can be opened.
 	c.Report.set(Descriptors, closeInherited())
 	c.Report.set(OOMScore, os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
 	var err error
 	c.memory, err = readMemory()
 	if err == nil {
-		err = c.memory.limit(MaxBudget)
+		err = c.memory.limit(c.maxBudget)
 	}
 	c.Report.set(MemoryLimit, err)
 	c.Report.set(Rlimits, setRlimits())
 	c.Report.set(Undumpable, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
-	c.Report.set(Landlock, restrictPaths())
+	c.Report.set(Landlock, restrictAccess(options.LandlockABI))
 	c.Report.set(Seccomp, errors.New("turned off"))
-	if seccomp {
+	if !options.WithoutSeccomp {
 		c.Report.set(Seccomp, installFilter())
 	}
 	c.Report.set(NoNewPrivileges, nil)
@@ -72,16 +74,34 @@ func setRlimits() error {
 	return nil
 }
 
-// restrictPaths applies a Landlock ruleset without rules. BestEffort succeeds on a kernel without
-// Landlock, so the result is tested.
-func restrictPaths() error {
-	if err := landlock.V11.BestEffort().Restrict(); err != nil {
+// rulesets are the restrictions of each version of Landlock, from the first on. A later version restricts
+// more.
+var rulesets = []landlock.Config{
+	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6, landlock.V7, landlock.V8, landlock.V9,
+	landlock.V10, landlock.V11,
+}
+
+// signalScopeABI is the first version of Landlock that keeps signals to the process. Linux 6.12 has it.
+const signalScopeABI = 6
+
+// restrictAccess applies a Landlock ruleset without rules, of at most that version unless it is zero.
+// BestEffort succeeds on a kernel without Landlock, so the result is tested.
+func restrictAccess(maxABI int) error {
+	abi, _ := landlockcalls.LandlockGetABIVersion() // Zero if there is no Landlock.
+	if maxABI > 0 {
+		abi = min(abi, maxABI)
+	}
+	newest := min(max(abi, 1), len(rulesets))
+	if err := rulesets[newest-1].BestEffort().Restrict(); err != nil {
 		return err
 	}
 	root, err := os.Open("/")
 	if err == nil {
 		root.Close()
 		return errors.New("this kernel has none")
+	}
+	if abi < signalScopeABI {
+		return fmt.Errorf(partial+"its version here is %d, and signals are kept to the worker from version %d on, which Linux 6.12 has", abi, signalScopeABI)
 	}
 	return nil
 }

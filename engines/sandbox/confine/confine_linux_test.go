@@ -11,18 +11,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
 )
 
-const (
-	withSeccomp    = "confine"
-	withoutSeccomp = "confine without seccomp"
-)
+// confineArgument is the first argument of a process that confines itself. The next one is its options.
+const confineArgument = "confine"
+
+const budget = 256 << 20
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == withSeccomp || os.Args[1] == withoutSeccomp) {
-		report(os.Args[2:])
+	if len(os.Args) > 2 && os.Args[1] == confineArgument {
+		report(os.Args[2], os.Args[3:])
 	}
 	os.Exit(m.Run())
 }
@@ -33,9 +34,14 @@ type found struct {
 	Tried  map[string]string
 }
 
-// report confines this process, tries what it is asked to try, and exits.
-func report(addresses []string) {
-	c := confine.Apply(os.Args[1] == withSeccomp)
+// report confines this process, tries what must fail at these addresses, and exits.
+func report(encoded string, addresses []string) {
+	var options confine.Options
+	if err := json.Unmarshal([]byte(encoded), &options); err != nil {
+		panic(err)
+	}
+	parent := os.Getppid() // Later that is not permitted.
+	c := confine.Apply(options)
 	f := found{Report: c.Report, Tried: map[string]string{}}
 	for name, err := range map[string]error{
 		"read":    reads("/etc/hostname"),
@@ -44,7 +50,15 @@ func report(addresses []string) {
 		"exec":    exec.Command("/proc/self/exe").Run(),
 		"connect": dials("tcp", addresses[0]),
 		"send":    dials("udp", addresses[1]),
-		"signal":  syscall.Kill(os.Getppid(), 0),
+		"signal":  syscall.Kill(parent, 0),
+		"owner":   second(unix.FcntlInt(2, unix.F_SETOWN, parent)),
+		"SIGKILL": second(unix.FcntlInt(2, unix.F_SETSIG, int(unix.SIGKILL))),
+		"O_ASYNC": second(unix.FcntlInt(2, unix.F_SETFL, unix.O_ASYNC)),
+		"share":   maps(unix.MAP_SHARED),
+		"stack":   maps(unix.MAP_PRIVATE | unix.MAP_GROWSDOWN),
+		"freeze":  freezes(),
+		"raise":   unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: 1 << 40, Max: 1 << 40}),
+		"exceed":  exceeds(),
 		"budget":  c.Budget(64 << 20),
 	} {
 		if err != nil {
@@ -65,6 +79,29 @@ func lists(path string) error {
 	return err
 }
 
+func second[T any](_ T, err error) error { return err }
+
+// maps maps a page of memory.
+func maps(flags int) error {
+	_, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, flags|unix.MAP_ANON)
+	return err
+}
+
+// freezes makes memory read-only, which the memory limit would not count any more.
+func freezes() error {
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil // Not what is asked.
+	}
+	return unix.Mprotect(page, unix.PROT_READ)
+}
+
+// exceeds maps more memory than the largest budget allows.
+func exceeds() error {
+	_, err := unix.Mmap(-1, 0, budget+1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	return err
+}
+
 func dials(network, address string) error {
 	connection, err := net.Dial(network, address)
 	if err == nil {
@@ -74,8 +111,13 @@ func dials(network, address string) error {
 }
 
 // confined runs this binary confined, as that user, and returns what it found.
-func confined(t *testing.T, how string, as *syscall.Credential) found {
+func confined(t *testing.T, options confine.Options, as *syscall.Credential) found {
 	t.Helper()
+	options.MaxBudget = budget
+	encoded, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +128,7 @@ func confined(t *testing.T, how string, as *syscall.Credential) found {
 		t.Fatal(err)
 	}
 	defer udp.Close()
-	c := exec.Command("/proc/self/exe", how, tcp.Addr().String(), udp.LocalAddr().String())
+	c := exec.Command("/proc/self/exe", confineArgument, string(encoded), tcp.Addr().String(), udp.LocalAddr().String())
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	c.Stderr = os.Stderr
 	out, err := c.Output()
@@ -109,7 +151,7 @@ func TestApply(t *testing.T) {
 	}
 	for name, user := range users {
 		t.Run(name, func(t *testing.T) {
-			f := confined(t, withSeccomp, user)
+			f := confined(t, confine.Options{}, user)
 			for _, measure := range confine.Measures() {
 				if why, tried := f.Report[measure]; !tried {
 					t.Errorf("%s was not tried", measure)
@@ -120,7 +162,12 @@ func TestApply(t *testing.T) {
 			if f.Report[confine.Seccomp] != "" {
 				t.Skip("there is nothing to try without seccomp here")
 			}
-			for _, what := range []string{"read", "list", "write", "exec", "connect", "send", "signal"} {
+			for _, what := range []string{
+				"read", "list", "write", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC", "share", "stack", "freeze", "raise", "exceed",
+			} {
+				if what == "raise" && user == nil && os.Getuid() == 0 {
+					continue // With CAP_SYS_RESOURCE that is permitted.
+				}
 				if f.Tried[what] == "" {
 					t.Errorf("it can still %s", what)
 				}
@@ -134,7 +181,7 @@ func TestApply(t *testing.T) {
 
 // TestLandlockAlone turns seccomp off. What is possible then depends on the kernel.
 func TestLandlockAlone(t *testing.T) {
-	f := confined(t, withoutSeccomp, nil)
+	f := confined(t, confine.Options{WithoutSeccomp: true}, nil)
 	if diff := cmp.Diff("turned off", f.Report[confine.Seccomp]); diff != "" {
 		t.Errorf("seccomp (-want +got):\n%s", diff)
 	}
@@ -144,6 +191,30 @@ func TestLandlockAlone(t *testing.T) {
 	for _, what := range []string{"read", "write", "exec"} {
 		if !strings.Contains(f.Tried[what], "permission denied") {
 			t.Errorf("%s: %q, want permission denied", what, f.Tried[what])
+		}
+	}
+}
+
+// TestLandlockOfOlderKernels caps the version of Landlock. Without seccomp the parent can be signaled
+// exactly if the report says that signals are not kept to the process.
+func TestLandlockOfOlderKernels(t *testing.T) {
+	if why := confined(t, confine.Options{WithoutSeccomp: true}, nil).Report[confine.Landlock]; why != "" {
+		t.Skipf("Landlock here: %s", why)
+	}
+	for _, abi := range []int{1, 3, 4, 5, 6, 7, 100} {
+		f := confined(t, confine.Options{WithoutSeccomp: true, LandlockABI: abi}, nil)
+		want := confine.Full
+		if abi < 6 {
+			want = confine.OnlyPart
+		}
+		if state, why := confine.StateOf(f.Report[confine.Landlock]); state != want {
+			t.Errorf("version %d: it is in force: %s %s, want %s", abi, state, why, want)
+		}
+		if signaled := f.Tried["signal"] == ""; signaled != (want == confine.OnlyPart) {
+			t.Errorf("version %d: signaling the parent: %q, and it reports %q", abi, f.Tried["signal"], f.Report[confine.Landlock])
+		}
+		if f.Tried["read"] == "" {
+			t.Errorf("version %d: it can still read", abi)
 		}
 	}
 }

@@ -5,7 +5,7 @@ package confine
 type memory struct{}
 
 // Apply reports that no measure is in force.
-func Apply(bool) *Confined {
+func Apply(Options) *Confined {
 	c := &Confined{Report: Report{}}
 	for _, measure := range Measures() {
 		c.Report[measure] = "only on Linux"

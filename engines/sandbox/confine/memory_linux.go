@@ -61,8 +61,7 @@ func (c *Confined) Budget(budget int64) error {
 	if c.Report[MemoryLimit] != "" {
 		return nil // In the report already.
 	}
-	budget = min(max(budget, 0), MaxBudget)
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{
-		Cur: c.memory.data + uint64(budget), Max: c.memory.data + MaxBudget,
+		Cur: c.memory.data + min(uint64(max(budget, 0)), c.maxBudget), Max: c.memory.data + c.maxBudget,
 	})
 }

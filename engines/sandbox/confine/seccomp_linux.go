@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets of the fields of seccomp_data on little-endian machines.
+// Offsets of the fields of seccomp_data on little-endian machines. Each argument has argumentBytes, of
+// which the lower half is looked at: the checked arguments have 32 bits, or no meaning beyond them.
 const (
 	offsetNumber   = 0
 	offsetArch     = 4
 	offsetArgument = 16
+	argumentBytes  = 8
 )
 
 const (
@@ -29,8 +31,8 @@ const (
 // allowedCalls are the calls that the Go runtime and the worker need and that all architectures have.
 // Other calls get EPERM instead of a kill: a later runtime may work without them.
 var allowedCalls = []uint32{
-	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_FCNTL, unix.SYS_FSTAT,
-	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MINCORE,
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_FSTAT,
+	unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MINCORE,
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY,
 	unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
@@ -53,7 +55,19 @@ func skipUnlessEqual(k uint32, skip uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jf: skip}
 }
 
-// filterProgram returns the filter: an allow-list, and three calls whose arguments are checked.
+func loadArgument(n uint32) unix.SockFilter { return loadField(offsetArgument + n*argumentBytes) }
+
+// skipUnlessAny skips that many instructions unless the loaded value has one of these bits.
+func skipUnlessAny(bits uint32, skip uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: bits, Jf: skip}
+}
+
+// rule decides about one call with these instructions, all of whose ends return.
+func rule(number uint32, decide ...unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{skipUnlessEqual(number, uint8(len(decide)))}, decide...)
+}
+
+// filterProgram returns the filter: an allow-list, and calls whose arguments are checked.
 func filterProgram() []unix.SockFilter {
 	p := []unix.SockFilter{
 		loadField(offsetArch),
@@ -62,46 +76,66 @@ func filterProgram() []unix.SockFilter {
 		loadField(offsetNumber),
 	}
 	for _, number := range slices.Concat(allowedCalls, archCalls) {
-		p = append(p, skipUnlessEqual(number, 1), ret(retAllow))
+		p = append(p, rule(number, ret(retAllow))...)
 	}
-	p = append(p, skipUnlessEqual(unix.SYS_CLONE3, 1), ret(retENOSYS))
-	p = append(p, allowThreads()...)
-	p = append(p, allowSelf(unix.SYS_PRLIMIT64)...)
-	p = append(p, allowOwnSignals()...)
+	p = append(p, rule(unix.SYS_CLONE3, ret(retENOSYS))...)
+	for _, r := range [][]unix.SockFilter{
+		allowThreads(), allowEqual(unix.SYS_PRLIMIT64, 0, 0), allowEqual(unix.SYS_TGKILL, 0, uint32(unix.Getpid())),
+		allowEqual(unix.SYS_FCNTL, 1, descriptorCommands...), allowPrivateMemory(), allowWritable(),
+	} {
+		p = append(p, r...)
+	}
 	return append(p, ret(retEPERM))
 }
 
-// allowThreads allows clone for threads of this process.
+// descriptorCommands are the commands of fcntl that package os needs for the standard streams. Others
+// could have the kernel send a signal, SIGKILL too, to a process of the same user: F_SETOWN, F_SETSIG and
+// F_SETFL with O_ASYNC.
+var descriptorCommands = []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL}
+
+// allowEqual allows a call whose argument with that index is one of these values. The first argument of
+// prlimit64 and tgkill is a process, for which zero and its own ID mean the caller. The Go runtime sends
+// signals to itself for preemption.
+func allowEqual(number, argument uint32, values ...uint32) []unix.SockFilter {
+	decide := []unix.SockFilter{loadArgument(argument)}
+	for _, value := range values {
+		decide = append(decide, skipUnlessEqual(value, 1), ret(retAllow))
+	}
+	return rule(number, append(decide, ret(retEPERM))...)
+}
+
+// allowThreads allows clone for threads of this process in its own namespaces.
 func allowThreads() []unix.SockFilter {
-	return []unix.SockFilter{
-		skipUnlessEqual(unix.SYS_CLONE, 4),
-		loadField(offsetArgument),
-		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.CLONE_THREAD, Jf: 1},
-		ret(retAllow),
+	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+		unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+	return rule(unix.SYS_CLONE,
+		loadArgument(0),
+		skipUnlessAny(namespaces, 1), ret(retEPERM),
+		skipUnlessAny(unix.CLONE_THREAD, 1), ret(retAllow),
 		ret(retEPERM),
-	}
+	)
 }
 
-// allowSelf allows a call whose first argument, a process, is zero: the caller.
-func allowSelf(number uint32) []unix.SockFilter {
-	return []unix.SockFilter{
-		skipUnlessEqual(number, 4),
-		loadField(offsetArgument),
-		skipUnlessEqual(0, 1),
-		ret(retAllow),
+// allowPrivateMemory allows mmap of private memory. The memory limit does not count what is shared, nor
+// what grows downwards, nor huge pages.
+func allowPrivateMemory() []unix.SockFilter {
+	return rule(unix.SYS_MMAP,
+		loadArgument(3),
+		skipUnlessAny(unix.MAP_GROWSDOWN|unix.MAP_HUGETLB, 1), ret(retEPERM),
+		statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, unix.MAP_TYPE),
+		skipUnlessEqual(unix.MAP_PRIVATE, 1), ret(retAllow),
 		ret(retEPERM),
-	}
+	)
 }
 
-// allowOwnSignals allows signals to this process. The Go runtime sends them for preemption.
-func allowOwnSignals() []unix.SockFilter {
-	return []unix.SockFilter{
-		skipUnlessEqual(unix.SYS_TGKILL, 4),
-		loadField(offsetArgument),
-		skipUnlessEqual(uint32(unix.Getpid()), 1),
-		ret(retAllow),
+// allowWritable allows mprotect to make memory writable. The memory limit counts writable memory: what
+// was filled and then made read-only would not count any more.
+func allowWritable() []unix.SockFilter {
+	return rule(unix.SYS_MPROTECT,
+		loadArgument(2),
+		skipUnlessAny(unix.PROT_WRITE, 1), ret(retAllow),
 		ret(retEPERM),
-	}
+	)
 }
 
 // installFilter installs the filter on all threads.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,12 +21,8 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
-const (
-	// Argument is the first argument of a worker process.
-	Argument = "__worker"
-	// WithoutSeccomp is an argument that turns the system call filter off.
-	WithoutSeccomp = "without-seccomp"
-)
+// Argument is the first argument of a worker process. The last ones are those of Arguments.
+const Argument = "__worker"
 
 const (
 	// maxStack bounds the stack of a goroutine. The process exits if it is exceeded.
@@ -56,8 +51,11 @@ func Main(definitions func() []engines.Definition) {
 	debug.SetGCPercent(initialGCPercent) // The process may have been started without Environment.
 	runtime.GOMAXPROCS(maxProcs)
 	runtime.MemProfileRate = 0 // Profiling is not used, and takes a thirtieth of a call.
-	confined := confine.Apply(!slices.Contains(os.Args, WithoutSeccomp))
-	if err := serve(in, out, confined, definitions); err != nil {
+	options, err := readArguments(os.Args[2:])
+	if err == nil {
+		err = serve(in, out, confine.Apply(options), definitions)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "script worker:", err)
 		os.Exit(1)
 	}

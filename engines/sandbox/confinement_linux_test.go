@@ -1,0 +1,125 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+	"github.com/libretto-k8s/libretto/engines/sandbox/confine"
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+)
+
+// lines is a log. It is safe for concurrent use.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(_, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+// with returns the lines that contain text.
+func (l *lines) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestConfinementOfOlderKernel caps the version of Landlock that workers use. The metric and the log say
+// that a part of it is missing.
+func TestConfinementOfOlderKernel(t *testing.T) {
+	states := func(abi int) (map[string]float64, *lines) {
+		registry, log := prometheus.NewRegistry(), &lines{}
+		pool := newPool(t, sandbox.Config{
+			Workers: 1, Metrics: sandbox.NewMetrics(registry), Log: funcr.New(log.add, funcr.Options{}),
+			Command: append([]string{os.Args[0], worker.Argument}, worker.Arguments(confine.Options{MaxBudget: 1, LandlockABI: abi})...),
+		})
+		compiled(t, pool, alive)
+		return figures(t, registry, "libretto_script_worker_confinement", "state"), log
+	}
+	full, _ := states(0)
+	if full["full"] != float64(len(confine.Measures())) {
+		t.Skipf("not all measures are in force here: %v", full)
+	}
+	want := maps.Clone(full)
+	want["full"]--
+	want["partial"] = 0.5
+	older, log := states(5)
+	if diff := cmp.Diff(want, older); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	said := log.with("but not by all measures")
+	if len(said) != 1 || !strings.Contains(said[0], `"measures"=7`) || !strings.Contains(said[0], `"partial"={"landlock"="its version here is 5`) {
+		t.Errorf("the log says %q, want that landlock is in force partially", said)
+	}
+}
+
+// TestHardMemoryLimit checks that workers can never get more memory than what the largest limit of a
+// script needs, and that a script with a larger limit gets workers that can.
+func TestHardMemoryLimit(t *testing.T) {
+	const (
+		mib    = 1 << 20
+		cached = 256 * mib // What a worker may keep for later calls.
+		atMost = 200 * mib // What the process has at its start.
+	)
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 1})
+	for _, limit := range []int64{64 * mib, 256 * mib, 1024 * mib, 64 * mib} {
+		source := script(fmt.Sprintf("export const sync = ({value}) => value // %d", limit))
+		source.Script.MemoryBytes = limit
+		program, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := program.Run(t.Context(), request("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	small, large := newPool(t, sandbox.Config{Workers: 1}), workers()
+	compiled(t, small, alive)
+	for _, pid := range workers() {
+		most := int64(256 * mib) // The default.
+		if slices.Contains(large, pid) {
+			most = 1024 * mib
+		}
+		got := int64(0)
+		eventually(t, "the worker has confined itself", func() bool { got = hardDataLimit(t, pid); return got > 0 })
+		if got < most+cached || got > most+cached+atMost {
+			t.Errorf("a worker for scripts of %d MiB at most can have %d MiB, want up to %d", most/mib, got/mib, (most+cached+atMost)/mib)
+		}
+	}
+}
+
+// hardDataLimit returns the hard limit on the data of a process, or zero if there is none.
+func hardDataLimit(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "Max data size") {
+			limit, _ := strconv.ParseInt(fields[4], 10, 64)
+			return limit
+		}
+	}
+	t.Fatalf("no limit in %s", text)
+	return 0
+}
