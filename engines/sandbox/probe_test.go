@@ -58,12 +58,12 @@ func (p probeProgram) Run(ctx context.Context, call engines.Call) (engines.Respo
 
 var probes = map[string]func(engines.Call) (any, error){
 	"read file":   func(engines.Call) (any, error) { return read("/etc/passwd") },
-	"read memory": func(engines.Call) (any, error) { return read(fmt.Sprintf("/proc/%d/environ", os.Getppid())) },
+	"read memory": func(call engines.Call) (any, error) { return read(fmt.Sprintf("/proc/%d/environ", host(call))) },
 	"write file":  func(engines.Call) (any, error) { return nil, os.WriteFile(os.TempDir()+"/probe", []byte("x"), 0o600) },
 	"run program": func(engines.Call) (any, error) { return nil, exec.Command("/bin/true").Run() },
 	"connect":     func(call engines.Call) (any, error) { return dial("tcp", call) },
 	"send":        func(call engines.Call) (any, error) { return dial("udp", call) },
-	"signal host": func(engines.Call) (any, error) { return nil, syscall.Kill(os.Getppid(), 0) },
+	"signal host": func(call engines.Call) (any, error) { return nil, syscall.Kill(host(call), 0) },
 	"environment": func(engines.Call) (any, error) { return strings.Join(os.Environ(), " "), nil },
 	"time zone": func(engines.Call) (any, error) {
 		zone, err := time.LoadLocation("Europe/Paris")
@@ -98,6 +98,12 @@ var probes = map[string]func(engines.Call) (any, error){
 
 // leaked is never freed.
 var leaked [][]byte
+
+// host returns the process of the host, which a worker can't ask the system for.
+func host(call engines.Call) int {
+	pid, _ := call.Request["value"].(int64)
+	return int(pid)
+}
 
 func read(path string) (any, error) {
 	text, err := os.ReadFile(path)

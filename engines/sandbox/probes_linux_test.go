@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"net"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,25 +33,28 @@ func TestConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udp.Close()
-	cases := map[string]struct{ reason, address string }{
+	cases := map[string]struct {
+		reason string
+		target any
+	}{
 		"read file":   {"no access to files", ""},
-		"read memory": {"no access to the host's memory", ""},
+		"read memory": {"no access to the host's memory", int64(os.Getpid())},
 		"write file":  {"no writes to files", ""},
 		"run program": {"no new processes", ""},
 		"connect":     {"no TCP", tcp.Addr().String()},
 		"send":        {"no UDP", udp.LocalAddr().String()},
-		"signal host": {"no signals to other processes", ""},
+		"signal host": {"no signals to other processes", int64(os.Getpid())},
 	}
 	confined := newPool(t, sandbox.Config{})
 	open := newPool(t, sandbox.Config{WithoutSeccomp: true})
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			_, err := probed(t, confined, name).Run(t.Context(), request(c.address))
+			_, err := probed(t, confined, name).Run(t.Context(), request(c.target))
 			if err == nil || !strings.Contains(err.Error(), "not permitted") && !strings.Contains(err.Error(), "denied") {
 				t.Errorf("error %v, want one that says that it is not permitted", err)
 			}
-			_, err = probed(t, open, name).Run(t.Context(), request(c.address))
+			_, err = probed(t, open, name).Run(t.Context(), request(c.target))
 			t.Logf("without seccomp: %v", err)
 		})
 	}

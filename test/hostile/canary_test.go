@@ -18,16 +18,17 @@ const (
 )
 
 // canary is what the host has and no script may get at: a file, an environment
-// variable and sockets that notice who talks to them.
+// variable, sockets that notice who talks to them, and its process.
 type canary struct {
 	file, tcp, udp string
+	host           int
 	touched        *atomic.Int64
 }
 
 // newCanary makes one that ends with the test.
 func newCanary(t *testing.T) canary {
 	t.Helper()
-	c := canary{file: os.Getenv(canaryVariable), touched: &atomic.Int64{}}
+	c := canary{file: os.Getenv(canaryVariable), host: os.Getpid(), touched: &atomic.Int64{}}
 	if c.file == "" {
 		c.file = filepath.Join(t.TempDir(), "canary")
 		if err := os.WriteFile(c.file, []byte(fileSecret), 0o644); err != nil {

@@ -15,6 +15,7 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Main(definitions)
+	probeUnconfined()
 	enterContainer()
 	os.Exit(m.Run())
 }

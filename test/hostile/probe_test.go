@@ -40,7 +40,8 @@ func (p probeProgram) Run(_ context.Context, call engines.Call) (engines.Respons
 		s, _ := call.Request[key].(string)
 		return s
 	}
-	if err := probes[p.probe](canary{file: text("file"), tcp: text("tcp"), udp: text("udp")}); err != nil {
+	host, _ := call.Request["host"].(int64)
+	if err := allProbes()[p.probe](canary{file: text("file"), tcp: text("tcp"), udp: text("udp"), host: int(host)}); err != nil {
 		return engines.Response{}, &engines.Error{Message: err.Error()}
 	}
 	return engines.Response{Body: "done"}, nil
@@ -74,8 +75,8 @@ func TestProbes(t *testing.T) {
 		t.Skip("no filter of system calls can be had here, so that probes would be let through")
 	}
 	asked := request("probe")
-	asked.Request = map[string]any{"file": c.file, "tcp": c.tcp, "udp": c.udp}
-	for name := range probes {
+	asked.Request = map[string]any{"file": c.file, "tcp": c.tcp, "udp": c.udp, "host": int64(c.host)}
+	for name := range allProbes() {
 		t.Run(name, func(t *testing.T) {
 			program, err := l.compile(t.Context(), one("Probe", "sync.probe", name))
 			if err != nil {
@@ -83,6 +84,8 @@ func TestProbes(t *testing.T) {
 			}
 			if _, err := program.Run(t.Context(), asked); !refused(err) {
 				t.Errorf("error %v, want one that says that it is not permitted", err)
+			} else {
+				t.Log(err)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // errNothing is what a probe gives that found nothing, and was not refused it.
 var errNothing = errors.New("there is nothing")
 
-// probes must all fail, because they are not permitted.
+// probes must all fail, because they are not permitted. So must hostProbes.
 var probes = map[string]func(canary) error{
 	"read a file":              func(c canary) error { return reads(c.file) },
 	"list the root":            func(canary) error { return second(os.ReadDir("/")) },
@@ -27,17 +27,8 @@ var probes = map[string]func(canary) error{
 	"make a folder":            func(canary) error { return os.Mkdir(filepath.Join(os.TempDir(), "hostile"), 0o700) },
 	"link":                     func(c canary) error { return os.Symlink(c.file, filepath.Join(os.TempDir(), "hostile")) },
 	"remove":                   func(c canary) error { return os.Remove(c.file) },
-	"the host's environment":   func(canary) error { return reads(fmt.Sprintf("/proc/%d/environ", os.Getppid())) },
-	"the host's memory":        func(canary) error { return reads(fmt.Sprintf("/proc/%d/mem", os.Getppid())) },
-	"the host's memory (call)": func(canary) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(os.Getppid()), 0, 0) },
 	"own environment":          func(canary) error { return found(os.Getenv(variableName) != "") },
 	"inherited descriptors":    inherited,
-	"trace the host":           func(canary) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid()), 0) },
-	"signal the host":          func(canary) error { return syscall.Kill(os.Getppid(), 0) },
-	"signal a thread":          func(canary) error { return unix.Tgkill(os.Getppid(), os.Getppid(), 0) },
-	"the host's limits":        func(canary) error { return unix.Prlimit(os.Getppid(), unix.RLIMIT_NOFILE, nil, &unix.Rlimit{}) },
-	"the host's priority":      func(canary) error { return unix.Setpriority(unix.PRIO_PROCESS, os.Getppid(), 1) },
-	"a handle of the host":     func(canary) error { return second(unix.PidfdOpen(os.Getppid(), 0)) },
 	"run a program":            func(canary) error { return exec.Command("/proc/self/exe").Run() },
 	"become a program":         func(canary) error { return syscall.Exec("/proc/self/exe", []string{"x"}, nil) },
 	"a program in memory":      func(canary) error { return second(unix.MemfdCreate("x", 0)) },
@@ -71,10 +62,22 @@ var probes = map[string]func(canary) error{
 	"message queues":           func(canary) error { return call(unix.SYS_MSGGET, 0, 0o600, 0) },
 	"other processors":         func(canary) error { return call(unix.SYS_SCHED_SETAFFINITY, 0, 0, 0) },
 	"real time":                func(canary) error { return call(unix.SYS_SCHED_SETSCHEDULER, 0, 0, 0) },
-	"terminals":                func(canary) error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI, 0) },
-	"leave the group":          func(canary) error { return call(unix.SYS_SETSID, 0, 0, 0) },
-	"a call of another kind":   func(canary) error { return call(unix.SYS_SOCKET|1<<30, unix.AF_INET, unix.SOCK_STREAM, 0) },
-	"a call from the future":   func(canary) error { return call(5000, 0, 0, 0) },
+	"a namespace for a thread": func(canary) error { return call(unix.SYS_CLONE, unix.CLONE_THREAD|unix.CLONE_NEWUTS, 0, 0) },
+	"shared pages":             func(canary) error { return mapsPage(unix.MAP_SHARED) },
+	"validated shared pages":   func(canary) error { return mapsPage(unix.MAP_SHARED_VALIDATE) },
+	"a stack of one's own":     func(canary) error { return mapsPage(unix.MAP_PRIVATE | unix.MAP_GROWSDOWN) },
+	"huge pages":               func(canary) error { return mapsPage(unix.MAP_PRIVATE | unix.MAP_HUGETLB) },
+	"memory that doesn't count": func(canary) error {
+		return freezes()
+	},
+	"a larger pipe":          func(canary) error { return second(unix.FcntlInt(1, unix.F_SETPIPE_SZ, 1<<20)) },
+	"another descriptor":     func(canary) error { return second(unix.FcntlInt(1, unix.F_DUPFD, 0)) },
+	"a lease":                func(canary) error { return second(unix.FcntlInt(0, unix.F_SETLEASE, unix.F_RDLCK)) },
+	"notes of a folder":      func(canary) error { return second(unix.FcntlInt(0, unix.F_NOTIFY, 4)) },
+	"terminals":              func(canary) error { return call(unix.SYS_IOCTL, 0, unix.TIOCSTI, 0) },
+	"leave the group":        func(canary) error { return call(unix.SYS_SETSID, 0, 0, 0) },
+	"a call of another kind": func(canary) error { return call(unix.SYS_SOCKET|1<<30, unix.AF_INET, unix.SOCK_STREAM, 0) },
+	"a call from the future": func(canary) error { return call(5000, 0, 0, 0) },
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -126,6 +129,20 @@ func forks() error {
 		_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	return nil
+}
+
+// mapsPage maps a page of memory.
+func mapsPage(flags int) error {
+	return second(unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, flags|unix.MAP_ANON))
+}
+
+// freezes makes memory that was filled read-only, so that the limit on memory does not count it.
+func freezes() error {
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return fmt.Errorf("private memory: %s", err.Error()[:1]) // No refusal of what is probed.
+	}
+	return unix.Mprotect(page, unix.PROT_READ)
 }
 
 // inherited looks for the canary in what the host has open and did not close on exec.
