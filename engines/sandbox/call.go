@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -49,10 +50,11 @@ func (w *process) call(ctx context.Context, prog *program, call engines.Call, re
 func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func(*wire.Encoder)) (protocol.Answer, outcome, error) {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
-	number := w.questions.Add(1)
+	w.questions.Add(1)
+	w.number = rand.Uint64() // A worker can't know it, and answer, before it is asked.
 	w.budget = prog.memory
 	e := wire.NewEncoder(wire.Begin(w.buffer))
-	protocol.Question{Kind: kind, Number: number, Timeout: time.Until(deadline), Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
+	protocol.Question{Kind: kind, Number: w.number, Timeout: time.Until(deadline), Memory: prog.memory, CachedBytes: reservedMemory(w.cachedBytes()), Program: prog.name}.Append(e)
 	if rest(e); e.Err() != nil {
 		w.objects.rollback()
 		return protocol.Answer{}, inconclusive, encodeError(e.Err())
@@ -64,7 +66,7 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 	w.stderr.reset()
 	stop := w.killAfter(time.Until(deadline)+w.grace, reasonDeadline)
 	defer stop()
-	if _, err := w.stdin.Write(frame); err != nil {
+	if !w.send(frame) {
 		w.kill(reasonCrash)
 		return protocol.Answer{}, inconclusive, errNotSent
 	}
@@ -76,6 +78,15 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 		return protocol.Answer{}, w.exit.outcome(), w.exit.err(time.Since(began), prog.memory)
 	}
 	return w.decodeAnswer(payload)
+}
+
+// send sends a question. It reports whether the worker was waiting for one and could be sent all of it.
+func (w *process) send(frame []byte) bool {
+	if !w.turn.CompareAndSwap(hostsTurn, workersTurn) {
+		return false
+	}
+	_, err := w.stdin.Write(frame)
+	return err == nil
 }
 
 // receive returns the next answer, or nil once the worker has exited.
@@ -106,15 +117,15 @@ func (w *process) receive(ctx context.Context, stop func()) []byte {
 // sendCancel tells the worker to stop. A worker that does not is killed after the grace period.
 func (w *process) sendCancel() {
 	e := wire.NewEncoder(wire.Begin(nil))
-	protocol.AppendCancel(e, w.questions.Load())
+	protocol.AppendCancel(e, w.number)
 	_, _ = w.stdin.Write(wire.Finish(e.Bytes()))
 }
 
 // decodeAnswer decodes an answer. A worker that sends anything else is killed.
 func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error) {
 	answer, err := protocol.ReadAnswer(payload, w.objects.get)
-	if err == nil && answer.Number != w.questions.Load() {
-		err = fmt.Errorf("it answered question %d, not %d", answer.Number, w.questions.Load())
+	if err == nil && answer.Number != w.number {
+		err = errors.New("it answered another question than the one it was asked")
 	}
 	if err != nil {
 		w.kill(reasonProtocol)

@@ -30,9 +30,14 @@ type workerExit struct {
 	killReason string
 	// status is the system's description, such as "exit status 2".
 	status string
-	// stderr is the beginning of its standard error.
-	stderr string
+	// stderr is the beginning of its standard error, and dropped how many bytes of it were not kept.
+	stderr  string
+	dropped int64
 }
+
+// unexpected reports whether the worker exited by itself, or said what it was not asked. A host that
+// kills a worker for another reason tells the caller why.
+func (d workerExit) unexpected() bool { return d.killReason == "" || d.killReason == reasonProtocol }
 
 // reason returns why the worker exited. Without a kill by the host, it is derived from what the Go
 // runtime printed.
@@ -81,11 +86,14 @@ func (d workerExit) outcome() outcome {
 	}
 }
 
-// summary returns the first line of stderr, or the status if stderr is empty.
+// summary returns the first line of stderr, or the status if stderr is empty, or what the worker broke.
 func (d workerExit) summary() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(d.stderr), "\n")
 	const shown = 200
-	if line == "" {
+	switch {
+	case d.killReason == reasonProtocol:
+		return "it was killed, because it sent what it was not asked, or too much"
+	case line == "":
 		return d.status
 	}
 	return strings.ToValidUTF8(line[:min(len(line), shown)], "")

@@ -14,6 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Main(definitions)
+	fakeWorker()
 	hostOfTest()
 	os.Exit(m.Run())
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -33,6 +32,7 @@ type process struct {
 	stdin   *os.File
 	stderr  *stderrBuffer
 	usage   *usage
+	turn    atomic.Int32 // Whose turn it is to send.
 	answers chan []byte
 	exited  chan struct{} // Closed once exit is set.
 	exit    workerExit
@@ -40,11 +40,12 @@ type process struct {
 	mu         sync.Mutex
 	killReason string
 
-	// questions counts the questions sent. It is also the number of the last one.
+	// questions counts the questions sent.
 	questions atomic.Uint64
 
 	// The fields below belong to the goroutine that has acquired the worker, and to the pool while it is
 	// idle.
+	number    uint64 // Of the last question.
 	nearLimit bool
 	budget    int64 // The memory limit of the last question.
 	memory    memoryUse
@@ -52,6 +53,13 @@ type process struct {
 	programs  lru
 	objects   objectCache
 }
+
+// Values of process.turn. A worker sends nothing but one message in its turn, or it is killed.
+const (
+	workersTurn int32 = iota // A new worker sends Ready.
+	hostsTurn
+	nobodysTurn // The worker sent something in the host's turn.
+)
 
 // memoryUse is the memory of a worker in bytes.
 type memoryUse struct {
@@ -68,7 +76,7 @@ func defaultCommand() []string { return []string{executable(), worker.Argument} 
 func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
 		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newLRU(), objects: newObjectCache(),
-		answers: make(chan []byte, 1), stderr: &stderrBuffer{done: make(chan struct{})}, exited: make(chan struct{}),
+		answers: make(chan []byte, 1), stderr: newStderrBuffer(), exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)
 	if err != nil {
@@ -131,34 +139,46 @@ func closeAll(pipes [][2]*os.File) {
 }
 
 // monitor passes on the worker's messages until it exits, then sets exit.
-func (p *process) monitor(out io.Reader, stderr *os.File) {
+func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
 	go p.stderr.readFrom(stderr)
 	p.readAnswers(out)
 	_ = p.command.Process.Kill() // It may have closed its output without exiting.
 	_ = p.command.Wait()         // The status is in ProcessState.
 	// A child process of the worker may hold stderr open. It must not block this.
 	_ = stderr.SetReadDeadline(time.Now().Add(time.Second))
-	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String(), stderr: p.stderr.wait()}
+	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String()}
+	p.exit.stderr, p.exit.dropped = p.stderr.wait()
 	p.stdin.Close()
 	close(p.exited)
 }
 
-func (p *process) readAnswers(out io.Reader) {
+// readAnswers passes on a message for each turn of the worker. A worker that sends anything else could
+// answer a question before it is asked, and is killed.
+func (p *process) readAnswers(out *bufio.Reader) {
 	for {
+		if _, err := out.Peek(1); err != nil {
+			return
+		}
+		if !p.turn.CompareAndSwap(workersTurn, hostsTurn) {
+			p.breakOff()
+			return
+		}
 		answer, err := wire.ReadFrame(out, protocol.MaxAnswer)
-		if errors.Is(err, wire.ErrTooLarge) {
-			p.kill(reasonProtocol)
+		if errors.Is(err, wire.ErrTooLarge) || err == nil && out.Buffered() > 0 {
+			p.breakOff()
+			return
 		}
 		if err != nil {
 			return
 		}
-		select {
-		case p.answers <- answer:
-		default:
-			p.kill(reasonProtocol) // An answer without a question.
-			return
-		}
+		p.answers <- answer // Has room, as nothing is read before the next question.
 	}
+}
+
+// breakOff kills a worker that does not keep to the protocol. It is not asked again.
+func (p *process) breakOff() {
+	p.turn.Store(nobodysTurn)
+	p.kill(reasonProtocol)
 }
 
 // kill ends the worker at once. The first reason counts.
