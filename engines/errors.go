@@ -115,12 +115,3 @@ func KindOf(err error) Kind {
 	}
 	return Failed
 }
-
-// Truncate returns text as valid UTF-8, or its start and an ellipsis if it has more than limit
-// bytes.
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return strings.ToValidUTF8(text, "")
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "..."
-}

@@ -93,7 +93,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 	})
-	err = p.withTimeout(call.Hook, timeout, err)
+	err = p.withTimeout(call.Hook, timeout, bounded(err))
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
@@ -101,9 +101,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	if response.TimeDependent && call.Hook != customizeHook { // Its answer has an expiry instead.
 		p.nondeterministic.Store(true)
 	}
-	for _, line := range response.Logs {
-		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook, "parent", p.key.String())
-	}
+	p.holdConsole(call.Hook, response.Logs, err != nil)
 	return response, err
 }
 

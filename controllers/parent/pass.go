@@ -52,6 +52,9 @@ type pass struct {
 	failed []error
 	// unownedOutputs are outputs of an unknown map.
 	unownedOutputs []apply.Key
+	// console is what the hooks wrote, and consoleBytes its size.
+	console      []consoleOutput
+	consoleBytes int
 	// missingNamespaces are those in which children could not be created.
 	missingNamespaces map[string]bool
 	// otherManagers are the last other writers of children that are rewritten again and again.

@@ -168,10 +168,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 			result = p.awaitFinalized(result)
 		}
 		p.awaitNamespaces(ctx)
+		p.logConsole(err != nil)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
 	}
+	err = shorten(err)
 	if ctx.Err() == nil {
 		r.report(parent, err)
 	}

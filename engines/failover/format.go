@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -22,7 +23,7 @@ type SecretFunc func(kind schema.GroupVersionKind, path jsonvalue.Path) bool
 func (secret SecretFunc) format(found []difference) string {
 	var lines []string
 	for _, d := range found[:min(len(found), maxDifferences)] {
-		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", d.path, secret.excerpt(d.path, d.served), secret.excerpt(d.path, d.shadow)))
+		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", engines.Truncate(d.path.String(), maxPathBytes), secret.excerpt(d.path, d.served), secret.excerpt(d.path, d.shadow)))
 	}
 	if more := len(found) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))

@@ -16,6 +16,12 @@ const (
 	dropped   = "dropped"
 )
 
+// Limits on what the log has of a shadow's answer, in bytes.
+const (
+	maxErrorBytes = 2 << 10
+	maxPathBytes  = 1 << 10
+)
+
 // shadowed answers as its program does, and sends the same calls to the shadow.
 type shadowed struct {
 	engines.Program
@@ -60,7 +66,7 @@ func (s *shadowed) compare(call engines.Call, served any) {
 	body, err := s.ask(call)
 	if err != nil {
 		s.counts.incShadow(failed)
-		log.V(1).Info("the shadow has no answer", "error", err.Error())
+		log.V(1).Info("the shadow has no answer", "error", engines.Truncate(err.Error(), maxErrorBytes))
 		return
 	}
 	found := differences(served, body)
@@ -69,7 +75,7 @@ func (s *shadowed) compare(call engines.Call, served any) {
 		return
 	}
 	s.counts.incShadow(different)
-	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", found[0].path.String())
+	log.V(1).Info("the shadow answers differently", "differences", len(found), "first", engines.Truncate(found[0].path.String(), maxPathBytes))
 	if values := log.V(diffLevel); values.Enabled() {
 		values.Info("the shadow answers differently", "diff", s.combiner.Secret.format(found))
 	}

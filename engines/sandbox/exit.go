@@ -96,5 +96,5 @@ func (d workerExit) summary() string {
 	case line == "":
 		return d.status
 	}
-	return strings.ToValidUTF8(line[:min(len(line), shown)], "")
+	return engines.Truncate(line, shown)
 }

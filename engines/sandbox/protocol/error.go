@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -18,23 +17,21 @@ const (
 	causeCanceled
 )
 
-// maxTextBytes bounds each text of an error, maxFrames its stack.
-const (
-	maxTextBytes = 8 << 10
-	maxFrames    = 64
-)
+// maxFrames bounds the stack of an error.
+const maxFrames = 64
 
 func appendError(e *wire.Encoder, err *engines.Error) {
 	e.Bool(err != nil)
 	if err == nil {
 		return
 	}
+	err = err.Bounded()
 	e.Int(int64(err.Kind))
 	e.String(err.Location.File)
 	e.Int(int64(err.Location.Line))
 	e.Int(int64(err.Location.Column))
-	e.String(truncate(err.Message))
-	e.Strings(err.Stack[:min(len(err.Stack), maxFrames)])
+	e.String(err.Message)
+	e.Strings(err.Stack)
 	e.Int(int64(err.RetryAfter))
 	switch {
 	case errors.Is(err.Err, context.DeadlineExceeded):
@@ -73,13 +70,6 @@ func readErrors(d *wire.Decoder) ([]*engines.Error, error) {
 	return list, nil
 }
 
-func truncate(text string) string {
-	if len(text) <= maxTextBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxTextBytes], "") + "..."
-}
-
 func readError(d *wire.Decoder) (*engines.Error, error) {
 	present, err := d.Bool()
 	if err != nil || !present {
@@ -95,7 +85,6 @@ func readError(d *wire.Decoder) (*engines.Error, error) {
 	text := func(s *string) {
 		if err == nil {
 			*s, err = d.String()
-			*s = truncate(*s)
 		}
 	}
 	read(0)
@@ -112,6 +101,7 @@ func readError(d *wire.Decoder) (*engines.Error, error) {
 	}
 	e.Kind, e.Location.Line, e.Location.Column = engines.Kind(numbers[0]), int(numbers[1]), int(numbers[2])
 	e.RetryAfter = time.Duration(numbers[3])
+	e = e.Bounded() // The worker may send anything.
 	return e, readCause(d, e)
 }
 
@@ -120,11 +110,7 @@ func readStack(d *wire.Decoder) ([]string, error) {
 	if err != nil || len(stack) == 0 {
 		return nil, err
 	}
-	stack = stack[:min(len(stack), maxFrames)]
-	for i := range stack {
-		stack[i] = truncate(stack[i])
-	}
-	return stack, nil
+	return stack[:min(len(stack), maxFrames)], nil
 }
 
 func readCause(d *wire.Decoder, e *engines.Error) error {

@@ -1,0 +1,112 @@
+package parent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Limits on the texts of a failed pass, in bytes of JSON. A call that fails is told of by its error, in
+// the log and in an event, by its stack, and by what it wrote to the console; if its script is not called
+// any more for a while, also in a condition of the definition and in another event. With the limits of
+// package engines, all of it together stays below 16 KiB.
+const (
+	maxErrorBytes         = 2 << 10
+	maxFailedConsoleBytes = 4 << 10
+	// maxHeldConsole bounds what is held of all calls of a pass until it ends.
+	maxHeldConsole = 1 << 20
+)
+
+// bounded bounds the texts of an engine's error.
+func bounded(err error) error {
+	var e *engines.Error
+	if errors.As(err, &e) {
+		return e.Bounded()
+	}
+	return err
+}
+
+// shortError is an error with a long text, of which it has the beginning.
+type shortError struct {
+	error
+	text string
+}
+
+// Error returns the beginning.
+func (e shortError) Error() string { return e.text }
+
+// Unwrap returns the error itself.
+func (e shortError) Unwrap() error { return e.error }
+
+// shorten returns the error of a pass for logs and events. Hooks, and answers of the API server that quote
+// what it was sent, make a part of its text.
+func shorten(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); engines.JSONBytes(text) > maxErrorBytes {
+		return shortError{err, engines.Truncate(text, maxErrorBytes)}
+	}
+	return err
+}
+
+// consoleOutput is what one call of a hook wrote to the console.
+type consoleOutput struct {
+	hook  string
+	lines []string
+	cut   bool
+}
+
+// holdConsole keeps what a call wrote until the pass has ended, as an answer may turn out to be invalid.
+func (p *pass) holdConsole(hook string, lines []string, failed bool) {
+	if len(lines) == 0 || !p.env.Log.V(1).Enabled() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	output := consoleOutput{hook, lines, failed || p.consoleBytes > maxHeldConsole}
+	if output.cut {
+		output.lines = p.cutConsole(hook, lines)
+	}
+	for _, line := range output.lines {
+		p.consoleBytes += len(line)
+	}
+	p.console = append(p.console, output)
+}
+
+// logConsole logs what the calls of the pass wrote, and little of it if the pass has failed: a pass that
+// fails is repeated.
+func (p *pass) logConsole(failed bool) {
+	for _, output := range p.console {
+		lines := output.lines
+		if failed && !output.cut {
+			lines = p.cutConsole(output.hook, lines)
+		}
+		for _, line := range lines {
+			p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", output.hook, "parent", p.key.String())
+		}
+	}
+	p.console = nil
+}
+
+// cutConsole returns the first lines that fit into maxFailedConsoleBytes with what the log adds to each.
+func (p *pass) cutConsole(hook string, lines []string) []string {
+	const entry = len(`{"level":"debug","ts":"2006-01-02T15:04:05.999999999Z07:00","msg":"","definition":"","hook":"","parent":""}` + "\n")
+	added := entry + len(p.config.Definition) + len(hook) + len(p.key.String())
+	left := maxFailedConsoleBytes
+	for i, line := range lines {
+		left -= added
+		if engines.JSONBytes(line) <= left {
+			left -= engines.JSONBytes(line)
+			continue
+		}
+		kept := slices.Clone(lines[:i])
+		if left > 0 {
+			kept = append(kept, engines.Truncate(line, left))
+		}
+		return append(kept, fmt.Sprintf("(cut at %d KiB, as the call or its pass failed)", maxFailedConsoleBytes>>10))
+	}
+	return lines
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package hostile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox"
+)
+
+// maxTexts is how much text a call that fails may put into the log at -v=1, events and the parent
+// together.
+const maxTexts = 16 << 10
+
+// talkative are scripts that make as much text as they can of a call that fails.
+var talkative = map[string]string{
+	"lines and a long error": `export function sync() { for (let i = 0; i < 5000; i++) console.log("line " + i); throw new Error("x".repeat(1e6)) }`,
+	"empty lines":            `export function sync() { console.log("\n".repeat(60000)); throw new Error("\n".repeat(60000)) }`,
+	"one long line":          `export function sync() { console.log("x".repeat(1e6)); throw "x".repeat(1e6) }`,
+	"control characters":     `export function sync() { for (let i = 0; i < 100; i++) console.log("\x01".repeat(600)); throw new Error("\x01".repeat(1e5)) }`,
+	"quotation marks":        `export function sync() { console.log('"'.repeat(6e4)); throw new Error('"\\'.repeat(1e5)) }`,
+	"line separators":        `export function sync() { console.log("\u2028".repeat(2e4)); throw new Error("\u2028".repeat(1e5)) }`,
+	"a deep stack": `const name = "f".repeat(5000), o = {[name](n) { if (n == 0) throw new Error("x".repeat(5000)); o[name](n - 1) }}
+		export function sync() { console.log("x".repeat(6e4)); o[name](60) }`,
+	"a name of an error": `export function sync() { console.log("x".repeat(6e4)); const e = new Error("x".repeat(5e4)); e.name = "\x01".repeat(5e4); throw e }`,
+	"causes":             `export function sync() { let e; for (let i = 0; i < 100; i++) e = new Error("x".repeat(5e4), {cause: e}); throw e }`,
+	"several errors":     `export function sync() { throw new AggregateError(Array.from({length: 100}, (_, i) => new Error(i + "x".repeat(5e4))), "all") }`,
+	"an object":          `export function sync() { throw {status: 500, body: "x".repeat(1e6)} }`,
+	"no response":        `export function sync() { for (let i = 0; i < 5000; i++) console.log("line " + i); return 1 }`,
+	"an unknown field":   `export function sync() { console.log("\x01".repeat(6e4)); return {["\x01".repeat(1e5)]: 1} }`,
+	"a child of no kind": `export function sync() { console.log("x\n".repeat(3e4)); return {children: [{apiVersion: "x".repeat(1e6), kind: "y".repeat(1e6), metadata: {name: "a"}}]} }`,
+	"a child of another name": `export function sync() { console.log("x\n".repeat(3e4));
+		return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "\x01".repeat(1e6), labels: {app: "b"}}}]} }`,
+	"children that are not written": `export function sync() { console.log("x\n".repeat(3e4)); return {status: {a: 1}, children: Array.from({length: 50}, (_, i) =>
+		({apiVersion: "v1", kind: "ConfigMap", metadata: {name: "a".repeat(1e5) + i, labels: {app: "a"}}}))} }`,
+	"a worker's end": `export function sync() { console.log("x".repeat(6e4)); const all = []; for (;;) all.push(new Uint8Array(1 << 24)) }`,
+}
+
+const definitionOfBoxes = `{"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController", "metadata": {"name": "boxes"}, "spec": {
+	"parentResource": {"apiVersion": "example.com/v1", "resource": "boxes"},
+	"childResources": [{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}],
+	"hooks": {"sync": {"webhook": {"url": "http://hooks.invalid/sync"}}}}}`
+
+const box = `{"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a", "namespace": "default"},
+	"spec": {"selector": {"matchLabels": {"app": "a"}}}}`
+
+func objectOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// writtenLog is a log that is safe for concurrent use.
+type writtenLog struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write appends to the log.
+func (l *writtenLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+// take returns the log and empties it.
+func (l *writtenLog) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.all.Reset()
+	return l.all.String()
+}
+
+// logger returns a logger like that of the program, at -v=1.
+func (l *writtenLog) logger() logr.Logger {
+	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	return zapr.NewLogger(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(l), zapcore.Level(-1))))
+}
+
+// TestTextsOfFailingCalls has the real reconciler call scripts that fail with much to say, and counts what
+// comes of it.
+func TestTextsOfFailingCalls(t *testing.T) {
+	written := &writtenLog{}
+	l := newLane(t, terms{deadline: 10 * time.Second, loading: 10 * time.Second, grace: time.Second, memory: 64 << 20}, sandbox.Config{Log: written.logger()})
+	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range talkative {
+		t.Run(name, func(t *testing.T) {
+			program, err := l.compile(t.Context(), one("JavaScript", "sync.js", script))
+			if err != nil {
+				t.Fatal(err)
+			}
+			session, err := render.Run(t.Context(), render.Input{
+				Definition: objectOf(t, definitionOfBoxes), Objects: []*unstructured.Unstructured{objectOf(t, box)}, Resources: []memcluster.Resource{boxes},
+				Programs: map[string]engines.Program{"sync": program}, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: written.logger(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			if strings.HasPrefix(name, "children") {
+				session.Refuse(memcluster.Refusal{Verb: memcluster.Create, Resource: "configmaps", Reason: metav1.StatusReasonForbidden, Times: 50})
+			}
+			written.take()
+			result, err := session.Reconcile(t.Context(), objectOf(t, box))
+			if err != nil || result.Err == nil {
+				t.Fatalf("the pass fails with %.300v, want an error (%v)", result.Err, err)
+			}
+			written.logger().Error(result.Err, "reconcile failed", "key", "default/a", "failures", 1) // As package runtime/controller does.
+			size := len(written.take())
+			for _, event := range result.Events {
+				size += len(event.Reason) + engines.JSONBytes(event.Message)
+			}
+			status, err := json.Marshal(result.Parent.Object["status"])
+			if size += len(status); err != nil || size > maxTexts || size < 100 {
+				t.Errorf("%d bytes of text, want %d at most (%v)", size, maxTexts, err)
+			}
+			t.Logf("%d bytes: %.100s", size, result.Err)
+		})
+	}
+}
