@@ -38,7 +38,10 @@ export interface CompositeResponse<Status = any> {
    * deleted.
    */
   children: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
@@ -152,7 +155,10 @@ export interface DecoratorResponse<Status = any> {
    * listed is deleted.
    */
   attachments: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
@@ -256,7 +262,10 @@ export interface MapResponse {
    * listed is deleted.
    */
   outputs: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
 }
 
@@ -264,7 +273,10 @@ export interface MapResponse {
 export interface TombstoneResponse {
   /** outputs are the outputs of the request to keep. They can't be changed. */
   outputs: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
 }
 
@@ -303,7 +315,10 @@ export interface MapFinalizeResponse<Status = any> {
   outputs: DesiredObject[];
   /** status is merged into the parent's status, to which the host adds its counters. */
   status?: Status | null;
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
