@@ -64,7 +64,8 @@ export interface CustomizeRequest<Parent extends KubernetesObject = KubernetesOb
 export interface CustomizeResponse {
   /**
    * relatedResources select the related objects in the requests of the other hooks. An
-   * object is included if any of the rules selects it.
+   * object is included if any of the rules selects it. A parent may have 100 different
+   * rules, for what spec.relatedResources of the definition declares, if it has that.
    */
   relatedResources?: RelatedResourceRule[];
 }
