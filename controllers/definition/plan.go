@@ -81,12 +81,14 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	p.complete(plan, object)
+	if err := p.complete(plan, object); err != nil {
+		return nil, refusalOf(err)
+	}
 	return plan, nil
 }
 
 // complete sets what is the same for all kinds of definition.
-func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) {
+func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	plan.uid, plan.generation = object.GetUID(), object.GetGeneration()
 	plan.kind, plan.name = object.GetKind(), object.GetName()
 	config := &plan.Config
@@ -95,14 +97,17 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) {
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
 	config.Finalizing.Enabled = hookNamed(plan.Hooks, v1alpha1.FinalizeHook) != nil
-	if hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook); hook != nil {
+	hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook)
+	limits, err := p.relatedLimits(plan.Settings.RelatedResources, hook)
+	if hook != nil && err == nil {
 		config.Customize = &parent.Customize{
-			Definition: object.Object, Find: p.Find,
+			Definition: object.Object, Find: p.Find, Limits: limits,
 			OwnNamespace:  hook.WireVersion() == v1alpha1.HookV1,
 			RefuseUnknown: hook.ResponseMode() == v1alpha1.ResponseStrict,
 			Unwrap:        variant.UnwrapFor(hook),
 		}
 	}
+	return err
 }
 
 // hookNamed returns the hook of a name, or nil.

@@ -50,7 +50,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView
 	}
 	if s.running != nil {
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
-		v.warnings = s.warnings()
+		v.warnings = append(s.warnings(), r.planner.relatedWarnings(s.running.plan)...)
 		if s.running.synced.Load() {
 			count := int32(s.running.reconciler.Parents())
 			v.parents = &count

@@ -20,6 +20,8 @@ const (
 	reasonParentResourceRemoved = "ParentResourceRemoved"
 	reasonNoStatusSubresource   = "NoStatusSubresource"
 	reasonNoStatusChecks        = "NoStatusChecks"
+	reasonRelatedNotDeclared    = "RelatedResourcesNotDeclared"
+	reasonRelatedNotServed      = "RelatedResourceNotServed"
 )
 
 // warning is what a user should know about a running definition. It contains no times, so that

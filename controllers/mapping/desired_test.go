@@ -262,8 +262,8 @@ func TestDesired(t *testing.T) {
 			want:    outcome{Resync: 2.5},
 		},
 		"ResyncNegative": {
-			reason: "A time that is over is no time.", inputs: []string{a, b}, answers: []string{`{outputs: [], resyncAfterSeconds: -1}`, `{outputs: [], resyncAfterSeconds: 7}`},
-			want: outcome{Resync: 7},
+			reason: "A time that is over fails its input.", inputs: []string{a, b}, answers: []string{`{outputs: [], resyncAfterSeconds: -1}`, `{outputs: [], resyncAfterSeconds: 7}`},
+			want: outcome{Resync: 7, Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: resyncAfterSeconds: must be at least 0 and at most 3153600000, which is 100 years, but is -1: leave it out to be called after changes only"}},
 		},
 		"ResyncBesideFailure": {
 			reason: "A failure beside it changes nothing about it.", inputs: []string{a, b}, answers: []string{`{outputs: [], resyncAfterSeconds: 7}`, `boom`},

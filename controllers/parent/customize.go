@@ -29,38 +29,13 @@ type Customize struct {
 	RefuseUnknown bool
 	// Unwrap is that of variant.ResponseRules.
 	Unwrap string
+	// Limits is what the hook may ask for.
+	Limits RelatedLimits
 	// Find returns the resource of an apiVersion and plural.
 	Find findFunc
 }
 
 type findFunc func(apiVersion, resource string) (discovery.Resource, error)
-
-// relatedRule is one rule of a customize answer: it selects objects of a resource by name or
-// label, in one namespace, in selected namespaces, or in all.
-type relatedRule struct {
-	resource   discovery.Resource
-	namespace  string // "" means any
-	names      map[string]bool
-	selector   labels.Selector
-	namespaces labels.Selector // nil means by namespace alone
-}
-
-// matches reports whether the rule selects an object. labelsOf returns the labels of a
-// namespace.
-func (r *relatedRule) matches(object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
-	switch {
-	case r.resource.Kind != object.GroupVersionKind():
-		return false
-	case r.namespace != "" && r.namespace != object.GetNamespace():
-		return false
-	case r.names != nil && !r.names[object.GetName()]:
-		return false
-	case !r.selector.Matches(labels.Set(object.GetLabels())):
-		return false
-	default:
-		return r.namespaces == nil || r.namespaces.Matches(labelsOf(object.GetNamespace()))
-	}
-}
 
 // customize calls the hook for the related objects of a parent.
 func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
@@ -76,15 +51,65 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	response := variant.ReadResponse(answer, variant.ResponseRules{
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
+	rules := newRuleList(&c.Limits)
 	for i, fields := range response.Maps("relatedResources") {
 		rule, problem := c.parseRule(fields, p.parent, p.findRelated)
+		if problem == "" {
+			problem = rules.add(&rule)
+		}
 		if problem != "" {
 			response.Fail("relatedResources[%d]: %s", i, problem)
 			break
 		}
-		asked.rules = append(asked.rules, rule)
 	}
+	asked.rules = rules.rules
 	return asked, response.Err()
+}
+
+// maxRelatedRules and maxRelatedTerms bound what one parent asks for: different rules, and the names,
+// labels and values of labels in them.
+const (
+	maxRelatedRules = 100
+	maxRelatedTerms = 10_000
+)
+
+// ruleList collects the rules of one parent, each once, as far as the limits allow.
+type ruleList struct {
+	limits *RelatedLimits
+	rules  []*relatedRule
+	asked  map[ruleID]bool // before limits apply
+	known  map[ruleID]bool
+	terms  int
+}
+
+func newRuleList(limits *RelatedLimits) *ruleList {
+	return &ruleList{limits: limits, asked: map[ruleID]bool{}, known: map[ruleID]bool{}}
+}
+
+// add adds a rule. It returns why it is refused, or "".
+func (l *ruleList) add(rule *relatedRule) string {
+	id := rule.id()
+	if l.asked[id] {
+		return ""
+	}
+	l.asked[id] = true
+	if len(l.asked) > maxRelatedRules {
+		return fmt.Sprintf("a parent may have at most %d different rules: let one rule select several objects, by names or by a label",
+			maxRelatedRules)
+	}
+	restricted, problem := l.limits.restrict(rule)
+	for _, rule := range restricted {
+		if id := rule.id(); !l.known[id] {
+			l.known[id] = true
+			l.rules = append(l.rules, rule)
+			l.terms += rule.terms()
+		}
+	}
+	if l.terms > maxRelatedTerms {
+		return fmt.Sprintf("the rules of a parent may have at most %d names, labels and values of labels: "+
+			"give the objects a label in common, and select them by that", maxRelatedTerms)
+	}
+	return problem
 }
 
 // relatedRuleFields is a rule as hooks write it.

@@ -126,12 +126,8 @@ func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error 
 func (p *pass) expiry(response engines.Response, now time.Time) time.Time {
 	lifetime := p.lifetime(response)
 	if fields, ok := response.Body.(map[string]any); ok {
-		switch after := fields["resyncAfterSeconds"].(type) {
-		case int64:
-			lifetime = variant.Earlier(lifetime, time.Duration(after)*time.Second)
-		case float64:
-			lifetime = variant.Earlier(lifetime, time.Duration(after*float64(time.Second)))
-		}
+		after, _ := variant.ResyncAfter(fields["resyncAfterSeconds"])
+		lifetime = variant.Earlier(lifetime, time.Duration(after*float64(time.Second)))
 	}
 	if lifetime <= 0 {
 		return time.Time{}

@@ -194,12 +194,20 @@ func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
 	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
 }
 
-// retryAfter returns the shortest delay that a failed server asked for, or zero.
+// minRetryAfter and maxRetryAfter bound the delay that a failed server or script asked for. Scripts
+// run in workers, whose word is not trusted: less would be a hot loop without backoff, and more a
+// parent that is given up.
+const (
+	minRetryAfter = time.Second
+	maxRetryAfter = 15 * time.Minute
+)
+
+// retryAfter returns the shortest delay that a failed hook asked for, within the bounds, or zero.
 func retryAfter(err error) (after time.Duration) {
 	eachError(err, func(err error) {
 		var e *engines.Error
-		if errors.As(err, &e) {
-			after = variant.Earlier(after, e.RetryAfter)
+		if errors.As(err, &e) && e.RetryAfter > 0 {
+			after = variant.Earlier(after, min(max(e.RetryAfter, minRetryAfter), maxRetryAfter))
 		}
 	})
 	return after

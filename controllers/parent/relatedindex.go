@@ -2,14 +2,11 @@ package parent
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -18,22 +15,30 @@ import (
 )
 
 // relatedIndex holds the related objects of a definition's parents: the rules of each parent's
-// customize answer, the caches for them, and an index from objects to the parents that select
-// them. Events only look up the index; they call no hook.
+// customize answer, the caches for them, and an index from objects to the rules that may select
+// them. Equal rules of several parents are one. Events only look up the index; they call no hook.
 type relatedIndex struct {
 	pool  *informer.Pool
 	queue func(controller.Key) // set by Watch; until then it drops keys
 
+	// mu is held for look-ups and changes only, not while rules are matched or objects selected.
 	mu         sync.Mutex
 	caches     map[schema.GroupVersionResource]*relatedCache
 	parents    map[controller.Key]*relatedRequest
-	index      parentSets[indexKey]
-	namespaces *informer.Handle // once a rule selects namespaces
-	unserved   parentSets[resourceName]
+	rules      map[ruleID]*sharedRule
+	index      map[indexKey]map[*sharedRule]bool
+	namespaces *informer.Handle                // once a rule selects namespaces
+	unserved   map[controller.Key]resourceName // the resource that a parent waits for
 	unsynced   parentSets[schema.GroupVersionResource]
 
 	ctx    context.Context // ends on close
 	cancel context.CancelFunc
+}
+
+// sharedRule is a rule and the parents that asked for it. The lock guards the latter.
+type sharedRule struct {
+	*relatedRule
+	parents map[controller.Key]bool
 }
 
 // relatedCache is a cache and the number of rules that use it.
@@ -57,15 +62,8 @@ type relatedRequest struct {
 	version  string // resourceVersion
 	content  uint64
 	revision string
-	rules    []relatedRule
+	rules    []*relatedRule
 	expires  time.Time // zero means never
-}
-
-// indexKey identifies an entry of the index: a name or a label, in one namespace or in any.
-type indexKey struct {
-	resource  schema.GroupVersionResource
-	namespace string
-	token     string
 }
 
 // namespaceResource is also the resource in the index keys of namespace selectors.
@@ -74,11 +72,10 @@ var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &relatedIndex{
-		ctx: ctx, cancel: cancel, unserved: parentSets[resourceName]{}, unsynced: parentSets[schema.GroupVersionResource]{},
-		pool: pool, queue: func(controller.Key) {},
+		ctx: ctx, cancel: cancel, pool: pool, queue: func(controller.Key) {},
 		caches:  map[schema.GroupVersionResource]*relatedCache{},
-		parents: map[controller.Key]*relatedRequest{},
-		index:   parentSets[indexKey]{},
+		parents: map[controller.Key]*relatedRequest{}, rules: map[ruleID]*sharedRule{}, index: map[indexKey]map[*sharedRule]bool{},
+		unserved: map[controller.Key]resourceName{}, unsynced: parentSets[schema.GroupVersionResource]{},
 	}
 }
 
@@ -89,37 +86,116 @@ func (r *relatedIndex) lookup(
 	key controller.Key, parent *unstructured.Unstructured, revision string, now time.Time,
 ) (asked relatedRequest, ok bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	known := r.parents[key]
-	if known == nil || known.revision != revision || !known.expires.IsZero() && !now.Before(known.expires) {
+	if known != nil {
+		asked = *known
+	}
+	r.mu.Unlock()
+	if known == nil || asked.revision != revision || !asked.expires.IsZero() && !now.Before(asked.expires) {
 		return relatedRequest{}, false
 	}
-	if known.version != parent.GetResourceVersion() && known.content != hashContent(parent) {
+	if asked.version == parent.GetResourceVersion() {
+		return asked, true
+	}
+	if asked.content != hashContent(parent) {
 		return relatedRequest{}, false
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	known.version = parent.GetResourceVersion()
 	return *known, true
 }
 
 // set replaces a parent's rules, and opens and closes caches as needed.
 func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
+	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent)
+	ids := make([]ruleID, len(asked.rules))
+	for i, rule := range asked.rules {
+		ids[i] = rule.id()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range asked.rules {
-		if err := r.openCache(&asked.rules[i]); err != nil {
+	for _, rule := range asked.rules {
+		if err := r.openCaches(rule); err != nil {
+			r.closeUnused()
 			return err
 		}
 	}
-	r.drop(key)
-	r.unserved.drop(key)
-	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent)
+	kept := make(map[*relatedRule]bool, len(ids))
+	for i, id := range ids {
+		shared := r.share(id, asked.rules[i])
+		shared.parents[key], kept[shared.relatedRule] = true, true
+		asked.rules[i] = shared.relatedRule
+	}
+	r.dropRules(key, kept)
+	delete(r.unserved, key)
 	r.parents[key] = &asked
-	for i := range asked.rules {
-		for _, indexKey := range asked.rules[i].indexKeys() {
-			r.index.add(indexKey, key)
+	return nil
+}
+
+// share returns the shared rule that equals a rule, which it adds if there is none.
+func (r *relatedIndex) share(id ruleID, rule *relatedRule) *sharedRule {
+	shared := r.rules[id]
+	if shared != nil {
+		return shared
+	}
+	shared = &sharedRule{relatedRule: rule, parents: map[controller.Key]bool{}}
+	r.rules[id] = shared
+	r.caches[rule.resource.GroupVersionResource].rules++
+	for _, indexKey := range rule.indexKeys() {
+		if r.index[indexKey] == nil {
+			r.index[indexKey] = map[*sharedRule]bool{}
+		}
+		r.index[indexKey][shared] = true
+	}
+	return shared
+}
+
+// dropRules removes a parent from its rules, except for those to keep. Rules without a parent are
+// removed, and so are caches without a rule.
+func (r *relatedIndex) dropRules(key controller.Key, keep map[*relatedRule]bool) {
+	known := r.parents[key]
+	if known == nil {
+		return
+	}
+	for _, rule := range known.rules {
+		if keep[rule] {
+			continue
+		}
+		id := rule.id()
+		shared := r.rules[id]
+		delete(shared.parents, key)
+		if len(shared.parents) > 0 {
+			continue
+		}
+		delete(r.rules, id)
+		for _, indexKey := range rule.indexKeys() {
+			delete(r.index[indexKey], shared)
+			if len(r.index[indexKey]) == 0 {
+				delete(r.index, indexKey)
+			}
+		}
+		if cache := r.caches[rule.resource.GroupVersionResource]; cache != nil {
+			cache.rules--
 		}
 	}
-	return nil
+	r.closeUnused()
+}
+
+// closeUnused closes the caches without a rule.
+func (r *relatedIndex) closeUnused() {
+	for gvr, cache := range r.caches {
+		if cache.rules == 0 {
+			delete(r.caches, gvr)
+			cache.close()
+		}
+	}
+}
+
+// drop removes a parent and its rules. The lock must be held.
+func (r *relatedIndex) drop(key controller.Key) {
+	r.dropRules(key, nil)
+	delete(r.parents, key)
 }
 
 // forget drops a deleted parent.
@@ -127,7 +203,7 @@ func (r *relatedIndex) forget(key controller.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(key)
-	r.unserved.drop(key)
+	delete(r.unserved, key)
 	r.unsynced.drop(key)
 }
 
@@ -159,148 +235,22 @@ func (r *relatedIndex) close() {
 	}
 }
 
-func (r *relatedIndex) openCache(rule *relatedRule) error {
+// openCaches opens the caches that a rule needs, unless they are open.
+func (r *relatedIndex) openCaches(rule *relatedRule) error {
 	gvr := rule.resource.GroupVersionResource
-	cache := r.caches[gvr]
-	if cache == nil {
+	if r.caches[gvr] == nil {
 		ctx, cancel := context.WithCancel(r.ctx)
-		cache = &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
+		cache := &relatedCache{Handle: r.pool.Open(gvr), resource: rule.resource, cancel: cancel}
 		r.caches[gvr] = cache
 		go r.wakeWhenSynced(ctx, gvr, cache.Handle)
 		if err := cache.Watch(func(e informer.Event) { r.event(gvr, e) }); err != nil {
 			return err
 		}
 	}
-	cache.rules++
 	if rule.namespaces == nil || r.namespaces != nil {
 		return nil
 	}
 	r.namespaces = r.pool.Open(namespaceResource)
 	go r.wakeWhenSynced(r.ctx, namespaceResource, r.namespaces)
 	return r.namespaces.Watch(r.namespaceEvent)
-}
-
-func (r *relatedIndex) drop(key controller.Key) {
-	known := r.parents[key]
-	if known == nil {
-		return
-	}
-	delete(r.parents, key)
-	for i := range known.rules {
-		for _, indexKey := range known.rules[i].indexKeys() {
-			r.index.remove(indexKey, key)
-		}
-		gvr := known.rules[i].resource.GroupVersionResource
-		if cache := r.caches[gvr]; cache != nil {
-			if cache.rules--; cache.rules == 0 {
-				delete(r.caches, gvr)
-				cache.close()
-			}
-		}
-	}
-}
-
-// indexKeys returns the keys under which objects find the rule: names, labels, or labels of the
-// namespace if the rule has nothing more selective.
-func (r *relatedRule) indexKeys() []indexKey {
-	gvr := r.resource.GroupVersionResource
-	var keys []indexKey
-	if r.names != nil {
-		for name := range r.names {
-			keys = append(keys, indexKey{gvr, r.namespace, "/" + name})
-		}
-		return keys
-	}
-	pairs := informer.Pairs(r.selector)
-	byNamespace := r.namespaces != nil && slices.Contains(pairs, "*")
-	if !byNamespace {
-		for _, pair := range pairs {
-			keys = append(keys, indexKey{gvr, r.namespace, pair})
-		}
-	}
-	if r.namespaces != nil {
-		for _, pair := range informer.Pairs(r.namespaces) {
-			keys = append(keys, indexKey{namespaceResource, "selected", pair})
-			if byNamespace {
-				keys = append(keys, indexKey{gvr, "", ofNamespace + pair})
-			}
-		}
-	}
-	return keys
-}
-
-// ofNamespace is the prefix of a token for a label of an object's namespace.
-const ofNamespace = "namespace "
-
-// tokens returns the tokens of the rules that may select an object.
-func (r *relatedIndex) tokens(object *unstructured.Unstructured) []string {
-	tokens := append(informer.PairsOf(object.GetLabels()), "/"+object.GetName())
-	if r.namespaces != nil && object.GetNamespace() != "" {
-		for _, pair := range informer.PairsOf(r.labelsOf(object.GetNamespace())) {
-			tokens = append(tokens, ofNamespace+pair)
-		}
-	}
-	return tokens
-}
-
-// event enqueues the parents that selected the old or the new state of an object.
-func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) {
-	if e.Replay {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
-		r.enqueueRequesters(gvr, e.Old)
-	}
-	if e.New != nil {
-		r.enqueueRequesters(gvr, e.New)
-	}
-}
-
-// enqueueRequesters enqueues the parents that select an object. The lock must be held.
-func (r *relatedIndex) enqueueRequesters(gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
-	for _, token := range r.tokens(object) {
-		for _, namespace := range slices.Compact([]string{"", object.GetNamespace()}) {
-			for key := range r.index[indexKey{gvr, namespace, token}] {
-				if slices.ContainsFunc(r.parents[key].rules, func(rule relatedRule) bool { return rule.matches(object, r.labelsOf) }) {
-					r.queue(key)
-				}
-			}
-		}
-	}
-}
-
-// namespaceEvent enqueues the parents whose rules begin or cease to select a namespace.
-func (r *relatedIndex) namespaceEvent(e informer.Event) {
-	if e.Replay {
-		return
-	}
-	before, after := labelsOf(e.Old), labelsOf(e.New)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, pair := range slices.Concat(informer.PairsOf(before), informer.PairsOf(after)) {
-		for key := range r.index[indexKey{namespaceResource, "selected", pair}] {
-			for _, rule := range r.parents[key].rules {
-				if rule.namespaces != nil && rule.namespaces.Matches(before) != rule.namespaces.Matches(after) {
-					r.queue(key)
-				}
-			}
-		}
-	}
-}
-
-func labelsOf(object *unstructured.Unstructured) labels.Set {
-	if object == nil {
-		return nil
-	}
-	return object.GetLabels()
-}
-
-// labelsOf returns the labels of a namespace. The lock must be held.
-func (r *relatedIndex) labelsOf(namespace string) labels.Set {
-	if r.namespaces == nil {
-		return nil
-	}
-	return labelsOf(r.namespaces.Get("", namespace))
 }

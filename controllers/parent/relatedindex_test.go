@@ -64,7 +64,7 @@ func TestRelatedCaches(t *testing.T) {
 
 	key := controller.Key{Name: "parent"}
 	parent := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "parent", "resourceVersion": "1"}}}
-	rules := []relatedRule{{resource: gadgets, selector: labels.Everything()}}
+	rules := []*relatedRule{{resource: gadgets, selector: labels.Everything()}}
 	if err := r.set(key, parent, relatedRequest{revision: "", rules: rules}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,30 +5,34 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
+// relatedReader selects the objects of a rule from its caches, which are synced.
+type relatedReader struct {
+	*relatedRule
+	cache, namespaceCache *informer.Handle
+}
+
 // collect returns the objects that the rules select, each once, and their kinds.
-func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unsynced.drop(key)
+func (r *relatedIndex) collect(key controller.Key, rules []*relatedRule) ([]*unstructured.Unstructured, []schema.GroupVersionKind, error) {
+	readers, err := r.readers(key, rules)
+	if err != nil {
+		return nil, nil, err
+	}
 	var objects []*unstructured.Unstructured
 	var kinds []schema.GroupVersionKind
 	seen := map[types.UID]bool{}
-	for i := range rules {
-		rule := &rules[i]
-		if !slices.Contains(kinds, rule.resource.Kind) {
-			kinds = append(kinds, rule.resource.Kind)
+	for _, reader := range readers {
+		if !slices.Contains(kinds, reader.resource.Kind) {
+			kinds = append(kinds, reader.resource.Kind)
 		}
-		if unfilled, ok := r.unsyncedFor(rule); ok {
-			r.unsynced.add(unfilled, key)
-			return nil, nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
-		}
-		found, err := r.selectByRule(rule)
+		found, err := reader.read()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -41,6 +45,23 @@ func (r *relatedIndex) collect(key controller.Key, rules []relatedRule) ([]*unst
 	}
 	sortByKey(objects)
 	return objects, kinds, nil
+}
+
+// readers returns a reader for each rule. If a cache is not synced, it returns ErrLater, and the
+// parent is enqueued when it is.
+func (r *relatedIndex) readers(key controller.Key, rules []*relatedRule) ([]relatedReader, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unsynced.drop(key)
+	readers := make([]relatedReader, len(rules))
+	for i, rule := range rules {
+		if unfilled, ok := r.unsyncedFor(rule); ok {
+			r.unsynced.add(unfilled, key)
+			return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
+		}
+		readers[i] = relatedReader{rule, r.caches[rule.resource.GroupVersionResource].Handle, r.namespaces}
+	}
+	return readers, nil
 }
 
 // unsyncedFor returns the first resource of a rule whose cache is not synced, and whether there
@@ -57,22 +78,26 @@ func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResour
 	}
 }
 
-// selectByRule returns the objects that one rule selects. Its caches must be synced.
-func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstructured, error) {
-	cache := r.caches[rule.resource.GroupVersionResource]
+// read returns the objects that the rule selects.
+func (r *relatedReader) read() ([]*unstructured.Unstructured, error) {
 	switch {
-	case rule.names != nil:
-		return r.getByName(cache, rule)
-	case rule.namespaces == nil:
-		return cache.Select(rule.namespace, rule.selector)
+	case r.names != nil:
+		return r.readByName()
+	case r.namespaces == nil:
+		return r.cache.Select(r.namespace, r.selector)
+	case r.namespace != "":
+		if !r.namespaces.Matches(labelsIn(r.namespaceCache, r.namespace)) {
+			return nil, nil
+		}
+		return r.cache.Select(r.namespace, r.selector)
 	}
-	selected, err := r.namespaces.Select("", rule.namespaces)
+	selected, err := r.namespaceCache.Select("", r.namespaces)
 	if err != nil {
 		return nil, err
 	}
 	var found []*unstructured.Unstructured
 	for _, namespace := range selected {
-		in, err := cache.Select(namespace.GetName(), rule.selector)
+		in, err := r.cache.Select(namespace.GetName(), r.selector)
 		if err != nil {
 			return nil, err
 		}
@@ -81,19 +106,27 @@ func (r *relatedIndex) selectByRule(rule *relatedRule) ([]*unstructured.Unstruct
 	return found, nil
 }
 
-// getByName returns objects by name.
-func (r *relatedIndex) getByName(cache *relatedCache, rule *relatedRule) ([]*unstructured.Unstructured, error) {
+// readByName returns the objects of the rule's names.
+func (r *relatedReader) readByName() ([]*unstructured.Unstructured, error) {
 	var found []*unstructured.Unstructured
-	for name := range rule.names {
-		if rule.namespace == "" && rule.resource.Namespaced {
-			all, err := cache.Named(name)
+	for name := range r.names {
+		if r.namespace == "" && r.resource.Namespaced {
+			all, err := r.cache.Named(name)
 			if err != nil {
 				return nil, err
 			}
 			found = append(found, all...)
-		} else if object := cache.Get(rule.namespace, name); object != nil {
+		} else if object := r.cache.Get(r.namespace, name); object != nil {
 			found = append(found, object)
 		}
 	}
-	return found, nil
+	return slices.DeleteFunc(found, func(object *unstructured.Unstructured) bool { return !r.matchesLabels(object) }), nil
+}
+
+// matchesLabels reports whether the selectors of the rule select an object.
+func (r *relatedReader) matchesLabels(object *unstructured.Unstructured) bool {
+	if !r.selector.Empty() && !r.selector.Matches(labels.Set(object.GetLabels())) {
+		return false
+	}
+	return r.namespaces == nil || r.namespaces.Matches(labelsIn(r.namespaceCache, object.GetNamespace()))
 }

@@ -3,7 +3,7 @@ package parent
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,11 +27,11 @@ func (p *pass) findRelated(apiVersion, resource string) (discovery.Resource, err
 	return p.config.Customize.Find(apiVersion, resource) // It may have been served just before awaitServed.
 }
 
-// awaitServed records that a parent waits for a resource to be served.
+// awaitServed records the resource that a parent waits for, in place of an earlier one.
 func (r *relatedIndex) awaitServed(key controller.Key, name resourceName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unserved.add(name, key)
+	r.unserved[key] = name
 }
 
 // ResourcesChanged enqueues the parents whose customize answers name resources that the API
@@ -48,26 +48,36 @@ func (r *Reconciler) ResourcesChanged() {
 func (r *relatedIndex) resourcesChanged(find findFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name := range r.unserved {
-		if _, err := find(name.apiVersion, name.resource); err == nil {
-			r.enqueueAll(r.unserved.take(name))
+	served := map[resourceName]bool{}
+	for key, name := range r.unserved {
+		if _, asked := served[name]; !asked {
+			_, err := find(name.apiVersion, name.resource)
+			served[name] = err == nil
+		}
+		if served[name] {
+			delete(r.unserved, key)
+			r.queue(key)
 		}
 	}
+	changed := map[schema.GroupVersionResource]bool{}
 	for gvr, cache := range r.caches {
-		if found, err := find(gvr.GroupVersion().String(), gvr.Resource); err == nil && found == cache.resource {
-			continue
+		if found, err := find(gvr.GroupVersion().String(), gvr.Resource); err != nil || found != cache.resource {
+			changed[gvr] = true
 		}
-		asking := map[controller.Key]bool{}
-		for key, relation := range r.parents {
-			if slices.ContainsFunc(relation.rules, func(rule relatedRule) bool { return rule.resource.GroupVersionResource == gvr }) {
-				asking[key] = true
-			}
-		}
-		for key := range asking {
-			r.drop(key)
-		}
-		r.enqueueAll(asking)
 	}
+	if len(changed) == 0 {
+		return
+	}
+	asking := map[controller.Key]bool{}
+	for _, rule := range r.rules {
+		if changed[rule.resource.GroupVersionResource] {
+			maps.Copy(asking, rule.parents)
+		}
+	}
+	for key := range asking {
+		r.drop(key)
+	}
+	r.enqueueAll(asking)
 }
 
 // wakeWhenSynced enqueues the parents that wait for a cache once it is synced, unless ctx ends
@@ -79,11 +89,4 @@ func (r *relatedIndex) wakeWhenSynced(ctx context.Context, resource schema.Group
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.enqueueAll(r.unsynced.take(resource))
-}
-
-// enqueueAll enqueues parents. The lock must be held.
-func (r *relatedIndex) enqueueAll(keys map[controller.Key]bool) {
-	for key := range keys {
-		r.queue(key)
-	}
 }

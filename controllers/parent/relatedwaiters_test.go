@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +38,19 @@ func TestUnservedResource(t *testing.T) {
 		if diff := cmp.Diff(step.want, enqueued); diff != "" {
 			t.Errorf("after %v, -want +got:\n%s", step.serve, diff)
 		}
+	}
+}
+
+// TestOneUnservedResource checks that a parent waits for the last resource that its hook named, so that
+// a hook which names another one each time leaves nothing behind.
+func TestOneUnservedResource(t *testing.T) {
+	r := newRelatedIndex(nil)
+	defer r.close()
+	for i := range 1000 {
+		r.awaitServed(controller.Key{Name: "a"}, resourceName{"example.com/v1", fmt.Sprint("nonsuches-", i)})
+	}
+	if len(r.unserved) != 1 {
+		t.Errorf("%d resources are waited for, want 1", len(r.unserved))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"testing"
 	"time"
@@ -99,5 +100,31 @@ func TestRetryAfter(t *testing.T) {
 	}
 	if got := retryAfter(errors.New("boom")); got != 0 {
 		t.Errorf("got %s, want none", got)
+	}
+}
+
+// TestRetryAfterBounds checks the delays that webhooks, scripts and workers can ask for.
+func TestRetryAfterBounds(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		asked  time.Duration
+		later  bool
+		want   time.Duration
+	}{
+		"Usual":    {"the server knows best", 9 * time.Second, true, 9 * time.Second},
+		"Tiny":     {"a worker would have its script called without a pause", 1, true, time.Second},
+		"Longest":  {"so long a parent may wait", 15 * time.Minute, true, 15 * time.Minute},
+		"Day":      {"nobody would notice that the server is back", 24 * time.Hour, true, 15 * time.Minute},
+		"Ages":     {"a worker may send any number", math.MaxInt64, true, 15 * time.Minute},
+		"Negative": {"no time is asked for: the usual backoff", math.MinInt64, false, 0},
+		"None":     {"the usual backoff", 0, false, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := variant.HookError("sync", &engines.Error{Message: "busy", RetryAfter: tc.asked})
+			if got := retryAfter(err); got != tc.want || errors.Is(err, controller.ErrLater) != tc.later {
+				t.Errorf("%s: got %s (%v), want %s", tc.reason, got, err, tc.want)
+			}
+		})
 	}
 }

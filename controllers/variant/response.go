@@ -28,6 +28,9 @@ type ResponseRules struct {
 	// AllowAbsentList reads an absent list as empty, for hooks with an explicit
 	// responseUnMarshallMode: loose.
 	AllowAbsentList bool
+	// AllowNegative reads a negative time as none, for webhooks that are read loosely: to
+	// metacontroller a time that is over asks for nothing.
+	AllowNegative bool
 	// Unwrap is the remedy for a response inside {status, body}. If it is empty, such a response
 	// is read like any other.
 	Unwrap string
@@ -40,6 +43,7 @@ func RulesFor(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 		Fields:          fields,
 		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
 		AllowAbsentList: hook.MayOmitList() || !makes,
+		AllowNegative:   hook.Serving() == v1alpha1.WebhookBackend && hook.ResponseMode() == v1alpha1.ResponseLoose,
 		Unwrap:          UnwrapFor(hook),
 	}
 }
@@ -144,23 +148,24 @@ func (r *Response) Maps(field string) []map[string]any {
 	return objects
 }
 
-// Seconds reads a number. It returns 0 for null and absent.
+// Seconds reads a time: see ResyncAfter.
 func (r *Response) Seconds(field string) float64 {
-	switch value := r.fields[field].(type) {
-	case nil:
-		return 0
-	case int64:
-		return seconds(float64(value))
-	case float64:
-		return seconds(value)
-	default:
-		r.Fail("%s: must be a number of seconds, but is %s", field, KindOf(value))
+	value := r.fields[field]
+	if r.rules.AllowNegative && isNegative(value) {
 		return 0
 	}
+	seconds, problem := ResyncAfter(value)
+	if problem != "" {
+		r.Fail("%s: %s", field, problem)
+	}
+	return seconds
 }
 
-// seconds limits a time to what a time.Duration can hold.
-func seconds(value float64) float64 { return max(0, min(value, 100*365*24*3600)) }
+func isNegative(value any) bool {
+	whole, _ := value.(int64)
+	fraction, _ := value.(float64)
+	return whole < 0 || fraction < 0
+}
 
 // Bool reads a boolean. It returns false for null and absent.
 func (r *Response) Bool(field string) bool {

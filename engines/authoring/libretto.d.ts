@@ -38,7 +38,10 @@ export interface CompositeResponse<Status = any> {
    * deleted.
    */
   children: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
@@ -61,7 +64,8 @@ export interface CustomizeRequest<Parent extends KubernetesObject = KubernetesOb
 export interface CustomizeResponse {
   /**
    * relatedResources select the related objects in the requests of the other hooks. An
-   * object is included if any of the rules selects it.
+   * object is included if any of the rules selects it. A parent may have 100 different
+   * rules, for what spec.relatedResources of the definition declares, if it has that.
    */
   relatedResources?: RelatedResourceRule[];
 }
@@ -152,7 +156,10 @@ export interface DecoratorResponse<Status = any> {
    * listed is deleted.
    */
   attachments: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
@@ -256,7 +263,10 @@ export interface MapResponse {
    * listed is deleted.
    */
   outputs: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
 }
 
@@ -264,7 +274,10 @@ export interface MapResponse {
 export interface TombstoneResponse {
   /** outputs are the outputs of the request to keep. They can't be changed. */
   outputs: DesiredObject[];
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
 }
 
@@ -303,7 +316,10 @@ export interface MapFinalizeResponse<Status = any> {
   outputs: DesiredObject[];
   /** status is merged into the parent's status, to which the host adds its counters. */
   status?: Status | null;
-  /** resyncAfterSeconds requests another call after that time, even if nothing changes. */
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;

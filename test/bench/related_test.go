@@ -65,7 +65,7 @@ func config(i, j int) *unstructured.Unstructured {
 
 // manyRelations starts a definition all of whose parents have asked for their
 // related objects.
-func manyRelations(tb testing.TB, parents int) (*testEnv, queue) {
+func manyRelations(tb testing.TB, parents int, customize func(map[string]any) map[string]any) (*testEnv, queue) {
 	tb.Helper()
 	server, q := newAPIServer(), newQueue()
 	for i := range parents {
@@ -76,7 +76,7 @@ func manyRelations(tb testing.TB, parents int) (*testEnv, queue) {
 		server.add(configMaps.GroupVersionResource, config(group*perNamespace, group*perNamespace+1))
 	}
 	w := start(tb, withCustomize, server, map[string]engines.Program{
-		"customize": hook(rules),
+		"customize": hook(customize),
 		"sync": hook(func(map[string]any) map[string]any {
 			return map[string]any{"children": []any{}, "status": map[string]any{}}
 		}),
@@ -97,7 +97,7 @@ func relatedEvent(tb testing.TB, w *testEnv, q queue) []controller.Key {
 
 // TestRelatedEvent checks what BenchmarkRelatedEvent measures.
 func TestRelatedEvent(t *testing.T) {
-	w, q := manyRelations(t, 100)
+	w, q := manyRelations(t, 100, rules)
 	var got []string
 	for _, key := range relatedEvent(t, w, q) {
 		got = append(got, key.Name)
@@ -116,8 +116,56 @@ func TestRelatedEvent(t *testing.T) {
 // twelve parents that asked for it are enqueued, however many others there are.
 func BenchmarkRelatedEvent(b *testing.B) {
 	for _, parents := range []int{100, 1000, 10_000} {
-		w, q := manyRelations(b, parents)
+		w, q := manyRelations(b, parents, rules)
 		b.Run(fmt.Sprintf("parents=%d", parents), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				relatedEvent(b, w, q)
+			}
+		})
+	}
+}
+
+// widestRules is the answer of a customize hook with as many rules as there may be: besides those of rules,
+// selectors of the parent's own that no equality narrows down. They match no config map.
+func widestRules(request map[string]any) map[string]any {
+	answer := rules(request)
+	all := answer["relatedResources"].([]any)
+	name := (&unstructured.Unstructured{Object: request["parent"].(map[string]any)}).GetName()
+	for i := range 100 - len(all) {
+		all = append(all, map[string]any{
+			"apiVersion": "v1", "resource": "configmaps", "labelSelector": map[string]any{"matchExpressions": []any{
+				map[string]any{"key": "tier", "operator": "DoesNotExist"},
+				map[string]any{"key": "app", "operator": "NotIn", "values": []any{fmt.Sprintf("%s-%d", name, i)}},
+			}},
+		})
+	}
+	answer["relatedResources"] = all
+	return answer
+}
+
+// commonRules is the answer of a customize hook whose parents ask for the same, besides the rules of rules: objects with a
+// label of any value, and those without one. They match no config map.
+func commonRules(request map[string]any) map[string]any {
+	answer := rules(request)
+	for _, operator := range []map[string]any{{"key": "owner", "operator": "Exists"}, {"key": "tier", "operator": "DoesNotExist"}} {
+		answer["relatedResources"] = append(answer["relatedResources"].([]any), map[string]any{
+			"apiVersion": "v1", "resource": "configmaps", "labelSelector": map[string]any{"matchExpressions": []any{operator}},
+		})
+	}
+	return answer
+}
+
+// BenchmarkRelatedEventSelectors measures the same if the parents' rules have selectors that no index answers: equal ones, and
+// 60 000 different ones.
+func BenchmarkRelatedEventSelectors(b *testing.B) {
+	for _, bc := range []struct {
+		name    string
+		parents int
+		rules   func(map[string]any) map[string]any
+	}{{"equal", 1000, commonRules}, {"equal", 10_000, commonRules}, {"different", 60, widestRules}, {"different", 600, widestRules}} {
+		w, q := manyRelations(b, bc.parents, bc.rules)
+		b.Run(fmt.Sprintf("%s/parents=%d", bc.name, bc.parents), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				relatedEvent(b, w, q)

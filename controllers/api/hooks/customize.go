@@ -13,7 +13,8 @@ type CustomizeRequest struct {
 // CustomizeResponse is the response of the customize hook.
 type CustomizeResponse struct {
 	// RelatedResources select the related objects in the requests of the other hooks. An
-	// object is included if any of the rules selects it.
+	// object is included if any of the rules selects it. A parent may have 100 different
+	// rules, for what spec.relatedResources of the definition declares, if it has that.
 	RelatedResources []RelatedResourceRule `json:"relatedResources,omitempty"`
 }
 

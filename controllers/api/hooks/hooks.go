@@ -41,7 +41,8 @@ type Surroundings struct {
 
 // Resync has the fields of all responses but that of the customize hook.
 type Resync struct {
-	// ResyncAfterSeconds requests another call after that time, even if nothing changes.
+	// ResyncAfterSeconds requests another call after that time, even if nothing changes. Less
+	// than a second means a second; 0 means never.
 	ResyncAfterSeconds *float64 `json:"resyncAfterSeconds,omitempty"`
 }
 

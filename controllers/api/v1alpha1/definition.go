@@ -25,6 +25,15 @@ type DefinitionSettings struct {
 	// +optional
 	// +kubebuilder:validation:Enum=DynamicApply;ServerSideApply
 	ApplyStrategy ApplyStrategy `json:"applyStrategy,omitempty"`
+	// RelatedResources list what the customize hook may ask for. A rule of its answer for
+	// a resource, a name or a namespace that is not listed is refused; of the rest the
+	// hooks are sent the objects that a listed label selector matches too. Without the
+	// list a webhook may ask for everything, and a script for everything but Secrets.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	RelatedResources []RelatedResourceRule `json:"relatedResources,omitempty"`
 	// ResyncPeriodSeconds is the time between two syncs of an unchanged parent.
 	// Defaults to the host's own resync.
 	// +optional

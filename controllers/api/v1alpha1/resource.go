@@ -17,6 +17,35 @@ type ResourceRule struct {
 // Names returns what identifies the resource in discovery.
 func (r ResourceRule) Names() (apiVersion, resource string) { return r.APIVersion, r.Resource }
 
+// RelatedResourceRule names objects that a customize hook may ask for. It has the fields of
+// the hook's own rules. What is left out is not restricted.
+// +kubebuilder:validation:XValidation:rule="!has(self.names) || !(has(self.labelSelector) || has(self.namespaceSelector))",message="names can't be combined with labelSelector or namespaceSelector: write two entries",fieldPath=".names"
+// +kubebuilder:validation:XValidation:rule="!(has(self.namespace) && has(self.namespaceSelector))",message="namespace can't be combined with namespaceSelector: leave one of them out",fieldPath=".namespace"
+type RelatedResourceRule struct {
+	ResourceRule `json:",inline"`
+	// LabelSelector selects objects by labels. The hooks are sent no object that it does
+	// not match, whatever the customize hook asks for. Defaults to all.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	// Namespace is the one that the hook has to ask for. Defaults to any.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// NamespaceSelector selects namespaces by their labels. The hooks are sent no object
+	// of another one. Defaults to all.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+	// Names are those that the hook may ask for. Defaults to any, and to all objects.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Names []string `json:"names,omitempty"`
+}
+
 // ParentRule selects the parents of a definition.
 type ParentRule struct {
 	ResourceRule `json:",inline"`

@@ -32,6 +32,10 @@ func TestLists(t *testing.T) {
 		"endpointConfigs": {64, func(i int) any {
 			return map[string]any{"host": fmt.Sprintf("%s%s%d.example.com:8443", long, long, i), "caBundle": map[string]any{"inline": "x"}}
 		}},
+		"relatedResources": {64, func(i int) any {
+			names := repeat(256, func(j int) any { return fmt.Sprintf("%s-%d", strings.Repeat("n", 40), j) })
+			return map[string]any{"apiVersion": "v1", "resource": "secrets", "namespace": fmt.Sprintf("ns-%d", i), "names": names}
+		}},
 		"scriptSources": {32, func(i int) any {
 			items := repeat(128, func(j int) any {
 				return map[string]any{"key": "k", "path": fmt.Sprintf("%d/%s/%d.js", i, long, j)}

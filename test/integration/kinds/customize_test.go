@@ -65,7 +65,7 @@ func TestRelatedObjects(t *testing.T) {
 			"ConfigMap.v1: " + both},
 		"v2-labels-namespace": {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "blue"}}, "namespace": "` + there + `"}]`, "ConfigMap.v1: " + there + "/two=2"},
 		"v2-cluster":          {"v2", `[{"apiVersion": "v1", "resource": "namespaces", "names": ["` + here + `"]}]`, "Namespace.v1: " + here},
-		"v2-union":            {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "configmaps", "names": ["one", "two"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "secrets", "names": ["none"]}]`, "ConfigMap.v1: " + here + "/one=1 " + here + "/two=2; Secret.v1: "},
+		"v2-union":            {"v2", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "configmaps", "names": ["one", "two"], "namespace": "` + here + `"}, {"apiVersion": "v1", "resource": "pods", "names": ["none"]}]`, "ConfigMap.v1: " + here + "/one=1 " + here + "/two=2; Pod.v1: "},
 		"v2-none":             {"v2", `[]`, ""},
 		"v1-names":            {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "names": ["one"]}]`, "ConfigMap.v1: one=1"},
 		"v1-labels": {"v1", `[{"apiVersion": "v1", "resource": "configmaps", "labelSelector": {"matchLabels": {"colour": "blue"}}}]`,

@@ -1,0 +1,98 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// relatedLimits resolves what a customize hook may ask for. A hook that is also a script is limited
+// like a script, unless the script is only its shadow: then no answer of the script is used.
+func (p Planner) relatedLimits(given []v1alpha1.RelatedResourceRule, hook *v1alpha1.Hook) (parent.RelatedLimits, error) {
+	limits := parent.RelatedLimits{RefuseSecrets: hook != nil && hook.Serving() == v1alpha1.ScriptBackend}
+	if given != nil {
+		limits.Declared = make([]parent.DeclaredRule, len(given))
+	}
+	for i := range given {
+		declared, err := p.declaredRule(&given[i])
+		if err != nil {
+			return limits, fmt.Errorf("spec.relatedResources[%d]%w", i, err)
+		}
+		limits.Declared[i] = declared
+	}
+	return limits, nil
+}
+
+// declaredRule resolves an entry of spec.relatedResources. Its resource need not be served, as a hook
+// need not ask for it.
+func (p Planner) declaredRule(given *v1alpha1.RelatedResourceRule) (parent.DeclaredRule, error) {
+	group, err := schema.ParseGroupVersion(given.APIVersion)
+	if err != nil {
+		return parent.DeclaredRule{}, fmt.Errorf(".apiVersion: %w", err)
+	}
+	rule := parent.DeclaredRule{
+		GroupVersionResource: group.WithResource(given.Resource), Namespace: given.Namespace, Names: given.Names,
+	}
+	found, err := p.Find(given.APIVersion, given.Resource)
+	if err == nil && !found.Namespaced && (given.Namespace != "" || given.NamespaceSelector != nil) {
+		return rule, fmt.Errorf(": %s are in no namespace: leave namespace and namespaceSelector out", given.Resource)
+	}
+	if rule.Labels, err = selectorOf(given.LabelSelector); err != nil {
+		return rule, fmt.Errorf(".labelSelector: %w", err)
+	}
+	if rule.Namespaces, err = selectorOf(given.NamespaceSelector); err != nil {
+		return rule, fmt.Errorf(".namespaceSelector: %w", err)
+	}
+	return rule, nil
+}
+
+// selectorOf compiles a selector. It returns nil for nil.
+func selectorOf(given *metav1.LabelSelector) (labels.Selector, error) {
+	if given == nil {
+		return nil, nil
+	}
+	return metav1.LabelSelectorAsSelector(given)
+}
+
+// relatedWarnings returns those about what the customize hook may ask for: everything, or resources
+// that are not served at present.
+func (p Planner) relatedWarnings(plan *Plan) []warning {
+	customize := plan.Config.Customize
+	switch {
+	case customize == nil:
+		return nil
+	case customize.Limits.Declared != nil:
+		return p.unservedRelated(customize.Limits.Declared)
+	case customize.Limits.RefuseSecrets:
+		return nil
+	}
+	return []warning{{reasonRelatedNotDeclared, "the customize webhook may ask for all objects of the cluster, Secrets included, " +
+		"as nothing says what it needs: list that in relatedResources"}}
+}
+
+// unservedRelated returns the warning about declared resources that are not served, which may be
+// misspelled.
+func (p Planner) unservedRelated(declared []parent.DeclaredRule) []warning {
+	var unserved []string
+	for i, rule := range declared {
+		_, err := p.Find(rule.GroupVersion().String(), rule.Resource)
+		if missing := (*discovery.NotFoundError)(nil); errors.As(err, &missing) {
+			unserved = append(unserved, fmt.Sprintf("relatedResources[%d]: %v", i, err))
+		}
+	}
+	if len(unserved) == 0 {
+		return nil
+	}
+	if more := len(unserved) - maxNamed; more > 0 {
+		unserved = append(unserved[:maxNamed], fmt.Sprintf("relatedResources: and %d more that are not served", more))
+	}
+	return []warning{{reasonRelatedNotServed, strings.Join(unserved, "\n")}}
+}

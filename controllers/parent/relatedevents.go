@@ -1,0 +1,104 @@
+package parent
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// event enqueues the parents that selected the old or the new state of an object.
+func (r *relatedIndex) event(gvr schema.GroupVersionResource, e informer.Event) {
+	if e.Replay {
+		return
+	}
+	r.mu.Lock()
+	namespaces := r.namespaces
+	r.mu.Unlock()
+	var matched []*sharedRule
+	if e.Old != nil && (e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
+		matched = r.matching(gvr, newRelatedObject(e.Old, namespaces))
+	}
+	if e.New != nil {
+		matched = append(matched, r.matching(gvr, newRelatedObject(e.New, namespaces))...)
+	}
+	r.enqueueParents(matched)
+}
+
+// matching returns the rules that select an object. Each rule that the index leads to is matched
+// once, however many parents have it.
+func (r *relatedIndex) matching(gvr schema.GroupVersionResource, object *relatedObject) []*sharedRule {
+	var matched []*sharedRule
+	for _, rule := range r.rulesOf(keysOf(gvr, object)) {
+		if rule.matches(object) {
+			matched = append(matched, rule)
+		}
+	}
+	return matched
+}
+
+// rulesOf returns the rules under index keys.
+func (r *relatedIndex) rulesOf(keys []indexKey) []*sharedRule {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var rules []*sharedRule
+	for _, key := range keys {
+		for rule := range r.index[key] {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// namespaceEvent enqueues the parents whose rules begin or cease to select a namespace.
+func (r *relatedIndex) namespaceEvent(e informer.Event) {
+	before, after := labelsOf(e.Old), labelsOf(e.New)
+	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(before, after) {
+		return
+	}
+	var keys []indexKey
+	for _, set := range []labels.Set{before, after} {
+		for _, token := range labelTokens(set) {
+			keys = append(keys, namespaceKey(token))
+		}
+	}
+	var matched []*sharedRule
+	for _, rule := range r.rulesOf(keys) {
+		if rule.namespaces.Matches(before) != rule.namespaces.Matches(after) {
+			matched = append(matched, rule)
+		}
+	}
+	r.enqueueParents(matched)
+}
+
+// enqueueParents enqueues the parents of rules, each once.
+func (r *relatedIndex) enqueueParents(rules []*sharedRule) {
+	if len(rules) == 0 {
+		return
+	}
+	keys := map[controller.Key]bool{}
+	r.mu.Lock()
+	for _, rule := range rules {
+		maps.Copy(keys, rule.parents)
+	}
+	r.mu.Unlock()
+	r.enqueueAll(keys)
+}
+
+// enqueueAll enqueues parents.
+func (r *relatedIndex) enqueueAll(keys map[controller.Key]bool) {
+	for key := range keys {
+		r.queue(key)
+	}
+}
+
+func labelsOf(object *unstructured.Unstructured) labels.Set {
+	if object == nil {
+		return nil
+	}
+	return object.GetLabels()
+}

@@ -1,0 +1,259 @@
+package parent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// countedSelector counts how often it is matched.
+type countedSelector struct {
+	labels.Selector
+	matches *int
+}
+
+// Matches counts.
+func (s countedSelector) Matches(set labels.Labels) bool {
+	*s.matches++
+	return s.Selector.Matches(set)
+}
+
+// relatedScene is a relatedIndex whose parents are enqueued into a set.
+type relatedScene struct {
+	*relatedIndex
+	t        *testing.T
+	enqueued map[string]int
+	matches  int
+}
+
+func newRelatedScene(t *testing.T, objects ...*unstructured.Unstructured) *relatedScene {
+	t.Helper()
+	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList", namespaceResource: "NamespaceList"}
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, kinds)
+	for _, object := range objects {
+		if err := client.Tracker().Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	s := &relatedScene{t: t, enqueued: map[string]int{}}
+	s.relatedIndex = newRelatedIndex(informer.NewPool(ctx, withoutWatchList{client}, logr.Discard()))
+	s.queue = func(key controller.Key) { s.enqueued[key.Name]++ }
+	t.Cleanup(s.close)
+	return s
+}
+
+// ask has a parent ask by selectors; "in NAMESPACE: SELECTOR" is in one namespace.
+func (s *relatedScene) ask(parent string, selectors ...string) {
+	s.t.Helper()
+	var rules []*relatedRule
+	for _, text := range selectors {
+		rule := &relatedRule{resource: gadgets}
+		if in, rest, ok := strings.Cut(text, ": "); ok {
+			rule.namespace, text = strings.TrimPrefix(in, "in "), rest
+		}
+		selector, err := labels.Parse(text)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		rule.selector = countedSelector{selector, &s.matches}
+		rules = append(rules, rule)
+	}
+	s.askRules(parent, rules)
+}
+
+func (s *relatedScene) askRules(parent string, rules []*relatedRule) {
+	s.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": parent, "resourceVersion": "1"}}}
+	if err := s.set(controller.Key{Name: parent}, object, relatedRequest{rules: rules}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// changed returns the parents that a change of an object enqueues, and how many selectors it matched.
+func (s *relatedScene) changed(before, after *unstructured.Unstructured) (parents []string, matches int) {
+	s.t.Helper()
+	clear(s.enqueued)
+	s.matches = 0
+	s.event(gadgets.GroupVersionResource, informer.Event{Old: before, New: after})
+	for name, n := range s.enqueued {
+		if n > 1 {
+			s.t.Errorf("%s is enqueued %d times", name, n)
+		}
+	}
+	return slices.Sorted(maps.Keys(s.enqueued)), s.matches
+}
+
+func gadget(namespace string, set map[string]string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gadgets.Kind)
+	o.SetNamespace(namespace)
+	o.SetName("gadget")
+	o.SetLabels(set)
+	return o
+}
+
+// TestRelatedEventCost checks that an event matches the selectors that the index leads to, each once
+// for all parents, and no others.
+func TestRelatedEventCost(t *testing.T) {
+	const parents = 500
+	object := gadget("here", map[string]string{"app": "web", "tier": "front"})
+	cases := map[string]struct {
+		reason    string
+		selectors func(parent int) []string
+		matches   int
+		enqueued  int
+	}{
+		"Equality": {
+			"Only the parent with the label's value is looked at.",
+			func(i int) []string {
+				return []string{fmt.Sprintf("app=web-%d", i), fmt.Sprintf("app in (a-%d,b-%d)", i, i)}
+			}, 0, 0,
+		},
+		"EqualEquality": {
+			"Equal selectors are matched once.", func(int) []string { return []string{"app=web", "tier=front,app"} }, 2, parents,
+		},
+		"Keys": {
+			"A label that has to be there is looked up by its key.",
+			func(i int) []string { return []string{fmt.Sprintf("owner-%d", i), fmt.Sprintf("level-%d > 5,!x", i)} }, 0, 0,
+		},
+		"EqualNegations": {
+			"Selectors that nothing narrows down are matched once each, if they are equal.",
+			func(int) []string {
+				return []string{"!app", "tier notin (front,back)", "tier notin (back,front)", "!tier"}
+			}, 3, 0,
+		},
+		"Everything": {"So is the empty one.", func(int) []string { return []string{"", "!app"} }, 2, parents},
+		"OtherNamespace": {
+			"A selector in another namespace is not looked at.",
+			func(i int) []string {
+				return []string{fmt.Sprintf("in ns-%d: !owner", i), fmt.Sprintf("in ns-%d: app=web", i)}
+			}, 0, 0,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newRelatedScene(t)
+			for i := range parents {
+				s.ask(fmt.Sprint("parent-", i), tc.selectors(i)...)
+			}
+			names, matches := s.changed(object, object)
+			if len(names) != tc.enqueued || matches != tc.matches {
+				t.Errorf("%s\n%d parents are enqueued and %d selectors matched, want %d and %d",
+					tc.reason, len(names), matches, tc.enqueued, tc.matches)
+			}
+		})
+	}
+}
+
+// TestRelatedEvent checks which parents are enqueued, also after some have asked anew.
+func TestRelatedEvent(t *testing.T) {
+	s := newRelatedScene(t)
+	s.ask("equal", "app=web")
+	s.ask("equal-too", "app=web", "tier=back")
+	s.ask("key", "app")
+	s.ask("negation", "!tier")
+	s.ask("here", "in here: app=web")
+	s.ask("there", "in there: app=web")
+	s.ask("gone", "app=web")
+	s.forget(controller.Key{Name: "gone"})
+	s.ask("moved", "app=web")
+	s.ask("moved", "app=db", "app=db")
+	s.ask("twice", "app=db", "app=web")
+	s.ask("twice", "app=db", "app=web")
+	web, db := gadget("here", map[string]string{"app": "web"}), gadget("here", map[string]string{"app": "db", "tier": "back"})
+	steps := []struct {
+		reason        string
+		before, after *unstructured.Unstructured
+		want          string
+	}{
+		{"An object comes.", nil, web, "equal equal-too here key negation twice"},
+		{"Its labels change: both states count.", web, db, "equal equal-too here key moved negation twice"},
+		{"It changes in other ways.", db, db, "equal-too key moved twice"},
+		{"It goes.", db, nil, "equal-too key moved twice"},
+		{"One in another namespace.", nil, gadget("there", map[string]string{"app": "web"}), "equal equal-too key negation there twice"},
+		{"One of no interest to most.", nil, gadget("here", nil), "negation"},
+	}
+	for _, step := range steps {
+		got, _ := s.changed(step.before, step.after)
+		if diff := cmp.Diff(step.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s -want +got:\n%s", step.reason, diff)
+		}
+	}
+}
+
+// TestSharedRules checks that nothing is left of rules when the last parent is forgotten.
+func TestSharedRules(t *testing.T) {
+	s := newRelatedScene(t)
+	for round := range 3 {
+		for i := range 20 {
+			s.ask(fmt.Sprint("parent-", i), "app=web", fmt.Sprintf("app=%d", (i+round)%7), "!tier")
+		}
+		if len(s.rules) != 9 || s.caches[gadgets.GroupVersionResource].rules != 9 {
+			t.Errorf("round %d: %d rules, of which the cache has %d, want 9", round, len(s.rules), s.caches[gadgets.GroupVersionResource].rules)
+		}
+	}
+	for i := range 20 {
+		s.forget(controller.Key{Name: fmt.Sprint("parent-", i)})
+	}
+	if n := len(s.rules) + len(s.index) + len(s.caches) + len(s.parents); n > 0 {
+		t.Errorf("%d rules, %d index entries, %d caches and %d parents are left", len(s.rules), len(s.index), len(s.caches), len(s.parents))
+	}
+}
+
+// TestRuleID checks that rules are equal only if they select the same by the same means.
+func TestRuleID(t *testing.T) {
+	web, err := labels.Parse("app=web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := gadgets
+	other.Version = "v2"
+	rules := map[string]relatedRule{
+		"All":              {resource: gadgets, selector: labels.Everything()},
+		"None":             {resource: gadgets, selector: labels.Nothing()},
+		"Version":          {resource: other, selector: labels.Everything()},
+		"Namespace":        {resource: gadgets, selector: labels.Everything(), namespace: "web"},
+		"Name":             {resource: gadgets, selector: labels.Everything(), names: map[string]bool{"web": true}},
+		"Names":            {resource: gadgets, selector: labels.Everything(), names: map[string]bool{"web": true, "db": true}},
+		"NamesInOne":       {resource: gadgets, selector: labels.Everything(), names: map[string]bool{`web" "db`: true}},
+		"Labels":           {resource: gadgets, selector: web},
+		"NamespaceLabels":  {resource: gadgets, selector: labels.Everything(), namespaces: web},
+		"AnyNamespace":     {resource: gadgets, selector: labels.Everything(), namespaces: labels.Everything()},
+		"LabelsOfBoth":     {resource: gadgets, selector: web, namespaces: web},
+		"LabelsAnyInside":  {resource: gadgets, selector: web, namespaces: labels.Everything()},
+		"NamesAndLabels":   {resource: gadgets, selector: web, names: map[string]bool{"web": true}},
+		"EverythingInside": {resource: gadgets, selector: labels.Everything(), namespace: "web", namespaces: labels.Everything()},
+	}
+	seen := map[ruleID]string{}
+	for name, rule := range rules {
+		again := rule
+		if again.id() != rule.id() {
+			t.Errorf("%s differs from itself", name)
+		}
+		if other, known := seen[rule.id()]; known {
+			t.Errorf("%s and %s are equal", name, other)
+		}
+		seen[rule.id()] = name
+	}
+}
