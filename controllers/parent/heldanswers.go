@@ -15,9 +15,13 @@ const (
 	DefaultAnswerCacheBytes, DefaultPassAnswerBytes = 128 << 20, 128 << 20
 )
 
-// heldAnswers are the answers that a pass holds, in the order of its calls. If they would take more
-// memory than the limit, only the first ones are held, and the other calls fail. Which those are does
-// not depend on the order in which the calls end.
+// objectOverhead is about how much memory a pass takes for each object that an answer lists, beside that
+// of the answer: the marked object, the change, and what is sent.
+const objectOverhead = 3 << 10
+
+// heldAnswers are the answers that a pass holds, in the order of its calls. If they, and what is made of
+// them, would take more memory than the limit, only the first ones are held, and the other calls fail.
+// Which those are does not depend on the order in which the calls end.
 type heldAnswers struct {
 	calls []variant.Call
 	limit int // in bytes
@@ -35,6 +39,17 @@ type heldAnswer struct {
 	isNew   bool
 	unread  []string
 	expires time.Time
+}
+
+// memory returns about how many bytes of memory a pass takes for the answer.
+func (a *heldAnswer) memory() int {
+	total := a.size
+	fields, _ := a.Body.(map[string]any)
+	for _, field := range fields {
+		list, _ := field.([]any)
+		total += len(list) * objectOverhead
+	}
+	return total
 }
 
 func newHeldAnswers(calls []variant.Call, limit int) *heldAnswers {
@@ -56,10 +71,10 @@ func (h *heldAnswers) add(index int, a heldAnswer) {
 		return
 	}
 	h.answers[index] = a
-	h.size += a.size
+	h.size += a.memory()
 	for h.size > h.limit {
 		h.end--
-		h.size -= h.answers[h.end].size
+		h.size -= h.answers[h.end].memory()
 		h.answers[h.end] = heldAnswer{}
 	}
 }
@@ -75,8 +90,13 @@ func (h *heldAnswers) all() []variant.Answer {
 	return all
 }
 
+// limitExceeded returns the error of an answer that is not held.
 func (h *heldAnswers) limitExceeded() error {
+	what, remedy := "the response takes", "return fewer objects"
+	if len(h.calls) > 1 {
+		what, remedy = "the responses of this sync take", fmt.Sprintf("there is room for the first %d of %d: return less", h.end, len(h.calls))
+	}
 	return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf(
-		"the responses of this sync take more than %d MiB of memory, of which there is room for the first %d of %d: "+
-			"return less, spread the work over several parents, or raise --max-sync-response-size", h.limit>>20, h.end, len(h.calls))}
+		"%s more than %d MiB of memory, with what is made of the objects: %s, spread the work over several parents, or raise --max-sync-response-size",
+		what, h.limit>>20, remedy)}
 }

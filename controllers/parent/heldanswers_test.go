@@ -61,6 +61,23 @@ func TestHeldAnswers(t *testing.T) {
 	}
 }
 
+// TestMemoryOfAnswer checks that the objects that an answer lists count more than its values.
+func TestMemoryOfAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		body any
+		want int
+	}{
+		"Null":     {nil, 100},
+		"Status":   {map[string]any{"status": map[string]any{"list": make([]any, 9)}, "children": []any{}}, 100},
+		"Children": {map[string]any{"children": make([]any, 9)}, 100 + 9*objectOverhead},
+		"NoObject": {[]any{nil, nil}, 100},
+	} {
+		if got := (&heldAnswer{Answer: variant.Answer{Body: tc.body}, size: 100}).memory(); got != tc.want {
+			t.Errorf("%s takes %d bytes, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // manyCalls is a variant with so many calls with stamps. The answer to the call "bad" is invalid.
 type manyCalls struct {
 	variant.Variant
@@ -136,8 +153,8 @@ func TestLargeAnswersAreBounded(t *testing.T) {
 		if failed != calls-budget/bytes {
 			t.Errorf("%d calls fail, want all but %d", failed, budget/bytes)
 		}
-		want := "HookLimitExceeded: map hook: the responses of this sync take more than 64 MiB of memory, of which there is room for " +
-			"the first 9 of 200: return less, spread the work over several parents, or raise --max-sync-response-size"
+		want := "HookLimitExceeded: map hook: the responses of this sync take more than 64 MiB of memory, with what is made " +
+			"of the objects: there is room for the first 9 of 200: return less, spread the work over several parents, or raise --max-sync-response-size"
 		if err := answers[calls-1].Err; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
