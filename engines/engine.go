@@ -11,6 +11,8 @@ import (
 	"context"
 	"crypto/tls"
 	"time"
+
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 // Definition describes an engine without starting it.
@@ -33,6 +35,8 @@ type Config struct {
 	// Calls is how many calls to one endpoint are likely to be under way at once,
 	// for as many of which connections are kept. Zero means 32.
 	Calls int
+	// Answers keeps answers, by their Call.Owner. Nil means that an engine keeps its own.
+	Answers *lru.Cache
 }
 
 // Engine turns sources into programs. It is used by many goroutines at once.

@@ -5,6 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -22,12 +26,18 @@ const (
 // digests for long strings, or with digests for whole fields of the top level,
 // or, if even that is too long, as "".
 func encode(desired map[string]any, limit int) (string, error) {
-	for _, form := range []func(map[string]any) any{
-		func(v map[string]any) any { return v },
-		func(v map[string]any) any { return digestStrings(v) },
-		func(v map[string]any) any { return digestFields(v) },
+	for _, form := range []struct {
+		longest int // of the texts that are left as they are
+		make    func(map[string]any) any
+	}{
+		{math.MaxInt, func(v map[string]any) any { return v }},
+		{digestLength, func(v map[string]any) any { return digestStrings(v) }},
+		{0, func(v map[string]any) any { return digestFields(v) }},
 	} {
-		text, err := json.Marshal(form(desired))
+		if form.longest > 0 && minLength(desired, form.longest, limit) > limit {
+			continue // It would be made in vain, and may be very large.
+		}
+		text, err := json.Marshal(form.make(desired))
 		if err != nil {
 			return "", fmt.Errorf("encode as JSON: %w", err)
 		}
@@ -36,6 +46,37 @@ func encode(desired map[string]any, limit int) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// minLength returns how many bytes the JSON of a value has at the least, if texts have no more than longest. If
+// they are more than limit, it returns some number above limit.
+func minLength(v any, longest, limit int) int {
+	switch v := v.(type) {
+	case map[string]any:
+		n := len("{}")
+		for name, field := range v {
+			if n > limit {
+				break
+			}
+			n += len(`"":`) + len(name) + minLength(field, longest, limit-n)
+		}
+		return n
+	case []any:
+		n := len("[]")
+		for _, item := range v {
+			if n > limit {
+				break
+			}
+			n += minLength(item, longest, limit-n)
+		}
+		return n + max(0, len(v)-1)
+	case string:
+		return len(`""`) + min(len(v), longest)
+	case nil, bool:
+		return len("null")
+	default:
+		return 1
+	}
 }
 
 // digestStrings replaces every string that is longer than its digest.
@@ -77,16 +118,76 @@ func digestFields(object map[string]any) map[string]any {
 
 // Digest returns the digest of a value, or "" if it can't be written as JSON.
 func Digest(v any) string {
-	text, isString := v.(string)
-	if !isString {
-		encoded, err := json.Marshal(v)
-		if err != nil {
-			return ""
-		}
-		text = string(encoded)
+	h := sha256.New()
+	if text, isString := v.(string); isString {
+		h.Write([]byte(text))
+	} else if err := writeJSON(h, v); err != nil {
+		return ""
 	}
-	sum := sha256.Sum256([]byte(text))
-	return digestPrefix + hex.EncodeToString(sum[:])
+	return digestPrefix + hex.EncodeToString(h.Sum(nil))
+}
+
+// pieceBytes is about how much memory the values take that writeJSON encodes at once.
+const pieceBytes = 64 << 10
+
+// writeJSON writes what json.Marshal would return, and holds only a piece of it at a time.
+func writeJSON(w hash.Hash, v any) error {
+	if jsonvalue.Size(v, pieceBytes) > pieceBytes {
+		switch v := v.(type) {
+		case map[string]any:
+			return writeObject(w, v)
+		case []any:
+			return writeList(w, v)
+		}
+	}
+	text, err := json.Marshal(v)
+	w.Write(text)
+	return err
+}
+
+func writeObject(w hash.Hash, fields map[string]any) error {
+	separator := "{"
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		text, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		w.Write([]byte(separator))
+		w.Write(append(text, ':'))
+		if err := writeJSON(w, fields[name]); err != nil {
+			return err
+		}
+		separator = ","
+	}
+	w.Write([]byte("}"))
+	return nil
+}
+
+func writeList(w hash.Hash, items []any) error {
+	const most = 256 // items at once
+	separator := "["
+	for chunk := range slices.Chunk(items, most) {
+		w.Write([]byte(separator))
+		separator = ","
+		if jsonvalue.Size(chunk, pieceBytes) <= pieceBytes {
+			text, err := json.Marshal(chunk)
+			if err != nil {
+				return err
+			}
+			w.Write(text[1 : len(text)-1])
+			continue
+		}
+		for i, item := range chunk {
+			if i > 0 {
+				w.Write([]byte(","))
+			}
+			if err := writeJSON(w, item); err != nil {
+				return err
+			}
+		}
+	}
+	w.Write([]byte("]"))
+	return nil
 }
 
 // digestOf reports whether text is the digest of v.

@@ -47,9 +47,8 @@ func (i *isolation) check() error {
 	return nil
 }
 
-// engines starts all engines, for up to calls calls of one engine at once. stop must be called after the
-// last hook call.
-func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, calls int) (all *engines.Registry, stop func(), err error) {
+// engines starts all engines. stop must be called after the last hook call.
+func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, config engines.Config) (all *engines.Registry, stop func(), err error) {
 	definitions, stop := standard.Definitions(), func() {}
 	if i.kind == isolationProcess {
 		pool := sandbox.New(sandbox.Config{
@@ -59,7 +58,7 @@ func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, cal
 	} else {
 		log.Info("scripts run in this process: a single one can end it or use it up; --script-isolation=none is for development only")
 	}
-	all, err = engines.NewRegistry(engines.Config{UserAgent: userAgent(), Calls: calls}, definitions...)
+	all, err = engines.NewRegistry(config, definitions...)
 	if err != nil {
 		stop()
 		return nil, nil, err

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
 )
 
 // options are the flags of serve. They have the names that Kubernetes components use.
@@ -22,6 +24,8 @@ type options struct {
 	workers           int
 	concurrentWrites  int
 	concurrentCalls   int
+	responseCache     resource.QuantityValue
+	syncResponses     resource.QuantityValue
 	discoveryInterval time.Duration
 	resyncPeriod      time.Duration
 	reloadSpread      time.Duration
@@ -45,6 +49,7 @@ func defaultOptions() *options {
 		kubeAPIQPS: 200, kubeAPIBurst: 400,
 		metricsAddress: ":9999", probeAddress: ":8081", profilingAddress: "0",
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
+		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
 		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute, reloadSpread: 10 * time.Millisecond,
 		eventsQPS: 1. / 300, eventsBurst: 25,
 		applyStrategy: "dynamic-apply", fieldManager: "libretto",
@@ -62,6 +67,8 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.IntVar(&o.workers, "workers", o.workers, "parents of one definition that are reconciled at once")
 	f.IntVar(&o.concurrentWrites, "concurrent-writes", o.concurrentWrites, "writes for one parent that are under way at once")
 	f.IntVar(&o.concurrentCalls, "concurrent-calls", o.concurrentCalls, "hook calls for one parent that are under way at once")
+	f.Var(&o.responseCache, "response-cache-size", "memory for the hook responses that are cached, of all definitions together; each has an equal share of it at the least")
+	f.Var(&o.syncResponses, "max-sync-response-size", "memory that all hook responses of one sync of a parent may take together")
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
 	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
 	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
@@ -90,6 +97,9 @@ func (o *options) check() error {
 			return fmt.Errorf("--%s must be more than 0", name)
 		}
 	}
+	if o.responseCache.Value() < 0 || o.syncResponses.Value() < minSyncResponses {
+		return errors.New("--response-cache-size must not be negative, and --max-sync-response-size must be at least 1Mi")
+	}
 	if _, err := labels.Parse(o.targetSelector); err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
 	}
@@ -106,6 +116,14 @@ func (o *options) check() error {
 		return errors.New("--reload-spread and --resync-period must not be negative")
 	}
 	return nil
+}
+
+// minSyncResponses is the least value of --max-sync-response-size.
+const minSyncResponses = 1 << 20
+
+// mebibytes returns a number of bytes as the value of a flag.
+func mebibytes(bytes int64) resource.QuantityValue {
+	return resource.QuantityValue{Quantity: *resource.NewQuantity(bytes, resource.BinarySI)}
 }
 
 // maxFieldManager leaves room for the kind and name of a definition: the API server allows 128

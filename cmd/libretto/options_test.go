@@ -63,6 +63,9 @@ func TestRefusedFlags(t *testing.T) {
 		"--apply-strategy=none":                      "dynamic-apply or server-side-apply",
 		"--target-label-selector=a=(":                "--target-label-selector",
 		"--resync-period=-1s":                        "--resync-period",
+		"--response-cache-size=-1Mi":                 "--response-cache-size",
+		"--max-sync-response-size=1000":              "--max-sync-response-size",
+		"--max-sync-response-size=much":              "quantities must match",
 	} {
 		o, err := parse(line)
 		if err == nil {

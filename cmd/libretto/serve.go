@@ -19,7 +19,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/host"
@@ -92,7 +94,11 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
-	engineRegistry, stopEngines, err := o.isolation.engines(log, registry, o.workers*o.concurrentCalls)
+	answers := lru.New(o.responseCache.Value())
+	registry.MustRegister(parent.AnswerCacheMetrics(answers))
+	engineRegistry, stopEngines, err := o.isolation.engines(log, registry, engines.Config{
+		UserAgent: userAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
+	})
 	if err != nil {
 		return err
 	}
@@ -122,6 +128,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Environment: parent.Environment{
 			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Events: recorder, Schemas: schemas,
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
+			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),
 		},
 		Discovery: resources,
 		Library: scripts.NewLibrary(scripts.Config{

@@ -74,6 +74,7 @@ func (r *Reconciler) Close() {
 	r.related.close()
 	r.namespaceWaiters.close()
 	r.pendingWrites.close()
+	r.passCache.close()
 	r.env.Registry.remove(r)
 }
 

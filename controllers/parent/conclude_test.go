@@ -7,6 +7,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -27,7 +28,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(now)
 			p := tc.pass
-			p.shared = &shared{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache()}
+			p.shared = &shared{env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), "")}
 			p.key, p.parent = key, object("p")
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
@@ -45,7 +46,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	key := controller.Key{Name: "p"}
 	p := &pass{key: key, parent: object("p"), shared: &shared{
-		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(),
+		env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 	}}
 	defer p.pendingWrites.close()
 	p.pendingWrites.noteWritten(p.parent.GetUID(), object("c"), true)

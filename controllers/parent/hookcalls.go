@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // defaultTimeout limits a call to a hook without a timeout in the definition.
@@ -23,44 +24,65 @@ type Programs struct {
 	ByHook   map[string]engines.Program
 }
 
-// callHooks makes the variant's calls concurrently and returns the desired state.
+// callHooks makes the variant's calls concurrently and returns the desired state. Only answers that
+// the variant finds valid are remembered.
 func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	calls, err := p.config.Variant.Calls(p.observed)
 	if err != nil {
 		return variant.Desired{}, err
 	}
-	answers := make([]variant.Answer, len(calls))
+	held := newHeldAnswers(calls, p.env.maxAnswerBytes())
 	var group errgroup.Group
 	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
 		group.Go(func() error {
-			answers[i] = p.answer(ctx, call)
+			if held.wants(i) {
+				held.add(i, p.answer(ctx, call, held.limit))
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // Each error is in its answer.
 	p.passCache.retainAnswers(p.key, calls)
-	desired, err := p.config.Variant.Desired(p.observed, answers)
+	desired, err := p.config.Variant.Desired(p.observed, held.all())
 	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
+	if err == nil {
+		p.rememberAnswers(held, desired.InvalidAnswers)
+	}
 	return desired, err
 }
 
-// answer returns the answer to a call: a cached one, or a new one.
-func (p *pass) answer(ctx context.Context, call variant.Call) variant.Answer {
+// answer returns the answer to a call: a cached one, or a new one. A size above limit is not exact.
+func (p *pass) answer(ctx context.Context, call variant.Call, limit int) heldAnswer {
 	now := p.env.Clock.Now()
-	if body, expires, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
-		p.noteExpiry(expires)
-		return variant.Answer{Call: call, Body: body}
+	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
+		p.noteExpiry(cached.expires)
+		return heldAnswer{Answer: variant.Answer{Call: call, Body: cached.body}, size: cached.size}
 	}
 	response, err := p.call(ctx, call, now)
-	if err == nil {
-		expires := p.expiry(response, now)
-		p.passCache.rememberAnswer(p.key, call, p.programs.Revision, response, expires)
-		if len(call.Stamps) > 0 {
-			p.noteExpiry(expires)
+	if err != nil {
+		return heldAnswer{Answer: variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}}
+	}
+	expires := p.expiry(response, now)
+	if len(call.Stamps) > 0 {
+		p.noteExpiry(expires)
+	}
+	return heldAnswer{
+		Answer: variant.Answer{Call: call, Body: response.Body}, size: jsonvalue.Size(response.Body, limit),
+		isNew: true, unread: response.Unread, expires: expires,
+	}
+}
+
+// rememberAnswers stores the new answers of a pass, except the invalid ones.
+func (p *pass) rememberAnswers(held *heldAnswers, invalid []variant.Call) {
+	isInvalid := callKeys(invalid)
+	for _, a := range held.answers {
+		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
+			p.passCache.rememberAnswer(p.key, a.Call, a.unread, cachedAnswer{
+				revision: p.programs.Revision, body: a.Body, size: a.size, expires: a.expires,
+			})
 		}
 	}
-	return variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}
 }
 
 // noteExpiry records when a used answer expires.

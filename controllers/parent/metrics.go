@@ -7,6 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 // Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
@@ -44,6 +45,35 @@ func (m *Metrics) Forget(definition string) {
 	m.calls.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.hotLoops.DeletePartialMatch(labels)
+}
+
+// AnswerCacheMetrics returns the metrics of the cache that Environment.Answers is.
+func AnswerCacheMetrics(answers *lru.Cache) prometheus.Collector {
+	labels := []string{"definition"}
+	return &answerCacheMetrics{
+		answers:   answers,
+		bytes:     prometheus.NewDesc("libretto_response_cache_bytes", "Memory of the hook responses that are cached.", labels, nil),
+		evictions: prometheus.NewDesc("libretto_response_cache_evictions_total", "Cached responses that were dropped for want of room.", labels, nil),
+	}
+}
+
+type answerCacheMetrics struct {
+	answers          *lru.Cache
+	bytes, evictions *prometheus.Desc
+}
+
+// Describe sends the descriptions of the metrics.
+func (m *answerCacheMetrics) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- m.bytes
+	descriptions <- m.evictions
+}
+
+// Collect sends the metrics of each definition that has had a response in the cache.
+func (m *answerCacheMetrics) Collect(metrics chan<- prometheus.Metric) {
+	for definition, usage := range m.answers.Usage() {
+		metrics <- prometheus.MustNewConstMetric(m.bytes, prometheus.GaugeValue, float64(usage.Bytes), definition)
+		metrics <- prometheus.MustNewConstMetric(m.evictions, prometheus.CounterValue, float64(usage.Evictions), definition)
+	}
 }
 
 func (m *Metrics) observeCall(definition, hook string, took time.Duration, err error) {

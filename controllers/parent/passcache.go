@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -19,7 +19,16 @@ type passCache struct {
 	seed    maphash.Seed
 	mu      sync.Mutex
 	results map[controller.Key]passResult
-	answers map[controller.Key]map[callKey]cachedAnswer
+	// answers are of all definitions of the process, within one budget of bytes.
+	answers    *lru.Cache
+	definition string
+}
+
+// answerGroup identifies the answers about one parent. Another instance of the definition has
+// answers of its own.
+type answerGroup struct {
+	cache  *passCache
+	parent controller.Key
 }
 
 // passResult is the result of a pass that changed nothing.
@@ -37,8 +46,12 @@ type cachedAnswer struct {
 	revision string
 	stamps   map[string]string // of the request's fields that the program read
 	body     any
+	size     int       // of body, in bytes of memory
 	expires  time.Time // zero means never
 }
+
+// answerOverhead is about how many bytes of memory a cached answer takes beside its body.
+const answerOverhead = 1 << 10
 
 // isAnswerTo reports whether the answer can be reused for call.
 func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Time) bool {
@@ -53,10 +66,13 @@ func (s cachedAnswer) isAnswerTo(call variant.Call, revision string, now time.Ti
 	return true
 }
 
-func newPassCache() *passCache {
-	return &passCache{
-		seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: map[controller.Key]map[callKey]cachedAnswer{},
-	}
+func newPassCache(answers *lru.Cache, definition string) *passCache {
+	return &passCache{seed: maphash.MakeSeed(), results: map[controller.Key]passResult{}, answers: answers, definition: definition}
+}
+
+// answerKey returns the key of an answer in the cache of all definitions.
+func (c *passCache) answerKey(key controller.Key, call variant.Call) lru.Key {
+	return lru.Key{Owner: c.definition, Group: answerGroup{c, key}, ID: callKey{call.Hook, call.Subject}}
 }
 
 // fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
@@ -111,43 +127,39 @@ func (c *passCache) rememberResult(key controller.Key, stamp uint64, result cont
 	c.results[key] = passResult{fingerprint: stamp, result: result}
 }
 
-// lookupAnswer returns a reusable answer to call and when it expires.
-func (c *passCache) lookupAnswer(
-	key controller.Key, call variant.Call, revision string, now time.Time,
-) (body any, expires time.Time, ok bool) {
+// lookupAnswer returns a reusable answer to call.
+func (c *passCache) lookupAnswer(key controller.Key, call variant.Call, revision string, now time.Time) (cachedAnswer, bool) {
 	if len(call.Stamps) == 0 {
-		return nil, time.Time{}, false
+		return cachedAnswer{}, false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, ok := c.answers[key][callKey{call.Hook, call.Subject}]
-	return s.body, s.expires, ok && s.isAnswerTo(call, revision, now)
+	value, ok := c.answers.Get(c.answerKey(key, call))
+	if !ok {
+		return cachedAnswer{}, false
+	}
+	s := value.(cachedAnswer)
+	return s, s.isAnswerTo(call, revision, now)
 }
 
-// rememberAnswer stores an answer until it expires.
-func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, revision string, response engines.Response, expires time.Time) {
+// rememberAnswer stores an answer that takes size bytes of memory until it expires, or until there
+// is no room for it. unread are the fields of the request that the program did not read.
+func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, unread []string, answer cachedAnswer) {
 	if len(call.Stamps) == 0 {
 		return
 	}
-	read := maps.Clone(call.Stamps)
-	for _, field := range response.Unread {
-		delete(read, field)
+	answer.stamps = maps.Clone(call.Stamps)
+	for _, field := range unread {
+		delete(answer.stamps, field)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.answers[key] == nil {
-		c.answers[key] = map[callKey]cachedAnswer{}
-	}
-	c.answers[key][callKey{call.Hook, call.Subject}] = cachedAnswer{revision: revision, stamps: read, body: response.Body, expires: expires}
+	c.answers.Put(c.answerKey(key, call), answer, int64(answer.size+answerOverhead))
 }
 
 // dropAnswers drops the answers to calls.
 func (c *passCache) dropAnswers(key controller.Key, calls []variant.Call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, call := range calls {
-		delete(c.answers[key], callKey{call.Hook, call.Subject})
+	if len(calls) == 0 {
+		return
 	}
+	unwanted := callKeys(calls)
+	c.answers.DeleteFunc(c.definition, answerGroup{c, key}, func(id, _ any) bool { return unwanted[id.(callKey)] })
 }
 
 // forget drops the entries of a deleted parent.
@@ -155,23 +167,27 @@ func (c *passCache) forget(key controller.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.results, key)
-	delete(c.answers, key)
+	c.answers.DeleteFunc(c.definition, answerGroup{c, key}, func(_, _ any) bool { return true })
 }
 
 // retainAnswers drops all answers of a parent except those to calls.
 func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.answers[key]) <= len(calls) {
+	group := answerGroup{c, key}
+	if c.answers.Len(c.definition, group) <= len(calls) {
 		return
 	}
-	wanted := make(map[callKey]bool, len(calls))
+	wanted := callKeys(calls)
+	c.answers.DeleteFunc(c.definition, group, func(id, _ any) bool { return !wanted[id.(callKey)] })
+}
+
+// close drops all answers.
+func (c *passCache) close() { c.answers.DeleteOwner(c.definition) }
+
+// callKeys returns the keys of calls as a set.
+func callKeys(calls []variant.Call) map[callKey]bool {
+	keys := make(map[callKey]bool, len(calls))
 	for _, call := range calls {
-		wanted[callKey{call.Hook, call.Subject}] = true
+		keys[callKey{call.Hook, call.Subject}] = true
 	}
-	for s := range c.answers[key] {
-		if !wanted[s] {
-			delete(c.answers[key], s)
-		}
-	}
+	return keys
 }

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 func TestFingerprint(t *testing.T) {
-	m := newPassCache()
+	m := newPassCache(lru.New(1<<20), "m")
 	list := func(objects ...*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
 	base := variant.Observed{Parent: object("p"), Children: list(object("a"), object("b"))}
 	cases := map[string]struct {
@@ -112,26 +112,26 @@ func TestLookupAnswer(t *testing.T) {
 		"Expired":  {"An expired answer is not reused.", call, "r", []string{"related"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
-		m := newPassCache()
-		m.rememberAnswer(key, call, "r", engines.Response{Body: "answer", Unread: tc.unread}, now.Add(time.Minute))
-		if _, _, known := m.lookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
+		m := newPassCache(lru.New(1<<20), "m")
+		m.rememberAnswer(key, call, tc.unread, cachedAnswer{revision: "r", body: "answer", expires: now.Add(time.Minute)})
+		if _, known := m.lookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}
 	}
 }
 
 func TestPassCacheForgets(t *testing.T) {
-	key, m := controller.Key{Name: "p"}, newPassCache()
+	key, m := controller.Key{Name: "p"}, newPassCache(lru.New(1<<20), "m")
 	for _, subject := range []string{"input", "gone"} {
 		call := variant.Call{Hook: "map", Subject: subject, Stamps: map[string]string{"input": "1"}}
-		m.rememberAnswer(key, call, "r", engines.Response{}, time.Time{})
+		m.rememberAnswer(key, call, nil, cachedAnswer{revision: "r"})
 	}
 	m.retainAnswers(key, []variant.Call{{Hook: "map", Subject: "input"}})
-	if len(m.answers[key]) != 1 {
-		t.Errorf("%d answers are kept, want only that to the remaining call", len(m.answers[key]))
+	if n := m.answers.Len("m", answerGroup{m, key}); n != 1 {
+		t.Errorf("%d answers are kept, want only that to the remaining call", n)
 	}
 	m.forget(key)
-	if len(m.answers) != 0 {
-		t.Error("answers of a deleted parent are kept")
+	if got := m.answers.Usage()["m"].Bytes; got != 0 {
+		t.Errorf("answers of a deleted parent are kept, %d bytes", got)
 	}
 }

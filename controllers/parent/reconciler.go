@@ -22,6 +22,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -85,6 +86,19 @@ type Environment struct {
 	Registry *Registry
 	// Writes and Calls limit the concurrent writes and hook calls for one parent.
 	Writes, Calls int
+	// Answers keeps the answers of hooks that can be reused. Nil means that each definition has
+	// DefaultAnswerCacheBytes for its own.
+	Answers *lru.Cache
+	// PassAnswerBytes bounds the memory of all answers that one pass holds. Zero means
+	// DefaultPassAnswerBytes.
+	PassAnswerBytes int64
+}
+
+func (e *Environment) maxAnswerBytes() int {
+	if e.PassAnswerBytes <= 0 {
+		return DefaultPassAnswerBytes
+	}
+	return int(e.PassAnswerBytes)
 }
 
 // Reconciler reconciles the parents of one definition.
@@ -131,10 +145,13 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 // New returns the reconciler of a definition and opens the caches that it needs. The caller must
 // close it.
 func New(config Config, env Environment) (*Reconciler, error) {
+	if env.Answers == nil {
+		env.Answers = lru.New(DefaultAnswerCacheBytes)
+	}
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
-		passCache: newPassCache(), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
+		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
 		finalizeWaits: newFinalizeWaits(env.Clock), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
 		droppedFields: newDroppedFields(),

@@ -22,6 +22,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -280,7 +281,7 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 	r := &shared{
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
-		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
@@ -318,7 +319,7 @@ func TestStatusOfABusyParent(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
-		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(),
+		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		status: NewStatusWriter(client, nil, clock),
 	}
 	defer r.pendingWrites.close()

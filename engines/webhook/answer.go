@@ -34,8 +34,12 @@ func statusError(response *http.Response, now time.Time) *engines.Error {
 }
 
 // decode reads JSON of any type, with whole numbers as int64. Of a field that is
-// there twice the last one counts, unless that is refused.
+// there twice the last one counts, unless that is refused. What would take too much
+// memory is not decoded.
 func decode(text []byte, refuseDoubled bool) (any, error) {
+	if err := checkMemory(text); err != nil {
+		return nil, err
+	}
 	var body any
 	var doubled []error
 	var err error

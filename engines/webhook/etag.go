@@ -1,100 +1,78 @@
 package webhook
 
 import (
-	"container/list"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 // etagCache holds the answers of one endpoint that have an ETag: the last one for each
-// key, up to a number of bytes. The least recently used are evicted.
+// key. They share a budget of bytes with all other answers that the process keeps.
 type etagCache struct {
 	settings engines.Etag
-	size     int // in bytes, at most
-
-	mu      sync.Mutex
-	room    int // of size, what is left
-	byCall  map[etagKey]*list.Element
-	order   *list.List // of *remembered, the last used first
-	cleaned time.Time
+	answers  *lru.Cache
+	cleaned  atomic.Int64 // when clean last removed entries, in nanoseconds
 }
 
 // etagKey identifies a call: the UID of the object, and what distinguishes the calls about
 // it. Whether the request has changed is checked by the server.
 type etagKey struct{ seed, subject string }
 
-// etagEntry is an answer. It never changes once made.
+// etagEntry is an answer.
 type etagEntry struct {
-	key  etagKey
 	etag string
 	text []byte
-	used time.Time
+	used atomic.Int64 // in nanoseconds
 }
 
-func newEtagCache(settings engines.Etag, size int) *etagCache {
-	return &etagCache{settings: settings, size: size, room: size, byCall: map[etagKey]*list.Element{}, order: list.New()}
+// etagOverhead is about how many bytes of memory an entry takes beside its text.
+const etagOverhead = 512
+
+func newEtagCache(settings engines.Etag, answers *lru.Cache) *etagCache {
+	return &etagCache{settings: settings, answers: answers}
+}
+
+func (a *etagCache) key(call engines.Call) lru.Key {
+	return lru.Key{Owner: call.Owner, Group: a, ID: etagKey{call.Seed, call.Subject}}
 }
 
 // get returns the answer that may still be valid, or nil.
 func (a *etagCache) get(call engines.Call) *etagEntry {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.clean(call.Now)
-	element := a.byCall[etagKey{call.Seed, call.Subject}]
-	if element == nil {
+	a.clean(call)
+	value, ok := a.answers.Get(a.key(call))
+	if !ok {
 		return nil
 	}
-	known := element.Value.(*etagEntry)
+	known := value.(*etagEntry)
 	if a.expired(known, call.Now) {
-		a.remove(element)
-		return nil
+		return nil // An answer with an ETag will take its place.
 	}
-	fresh := *known
-	fresh.used = call.Now
-	element.Value = &fresh
-	a.order.MoveToFront(element)
-	return &fresh
+	known.used.Store(call.Now.UnixNano())
+	return known
 }
 
 // put adds an answer. One without an ETag changes nothing: the answer before it remains
 // valid for its own ETag.
 func (a *etagCache) put(call engines.Call, etag string, text []byte) {
-	if etag == "" || cap(text) > a.size {
+	if etag == "" {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	asked := etagKey{call.Seed, call.Subject}
-	if element := a.byCall[asked]; element != nil {
-		a.remove(element)
-	}
-	next := &etagEntry{key: asked, etag: etag, text: text, used: call.Now}
-	a.byCall[asked] = a.order.PushFront(next)
-	a.room -= cap(text)
-	for a.room < 0 {
-		a.remove(a.order.Back())
-	}
+	next := &etagEntry{etag: etag, text: text}
+	next.used.Store(call.Now.UnixNano())
+	a.answers.Put(a.key(call), next, int64(cap(text)+etagOverhead))
 }
 
-// clean removes what has expired, as often as the settings say.
-func (a *etagCache) clean(now time.Time) {
-	if a.settings.Cleanup <= 0 || now.Sub(a.cleaned) < a.settings.Cleanup {
+// clean removes what has expired of the definition's answers, as often as the settings say.
+func (a *etagCache) clean(call engines.Call) {
+	last, now := a.cleaned.Load(), call.Now.UnixNano()
+	if a.settings.Cleanup <= 0 || time.Duration(now-last) < a.settings.Cleanup || !a.cleaned.CompareAndSwap(last, now) {
 		return
 	}
-	a.cleaned = now
-	for element := a.order.Back(); element != nil && a.expired(element.Value.(*etagEntry), now); element = a.order.Back() {
-		a.remove(element)
-	}
+	a.answers.DeleteFunc(call.Owner, a, func(_, value any) bool { return a.expired(value.(*etagEntry), call.Now) })
 }
 
 func (a *etagCache) expired(r *etagEntry, now time.Time) bool {
-	return a.settings.Expiry > 0 && now.Sub(r.used) >= a.settings.Expiry
-}
-
-func (a *etagCache) remove(element *list.Element) {
-	known := a.order.Remove(element).(*etagEntry)
-	delete(a.byCall, known.key)
-	a.room += cap(known.text)
+	return a.settings.Expiry > 0 && now.UnixNano()-r.used.Load() >= int64(a.settings.Expiry)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 // step is one call and how the server answers it.
@@ -131,37 +132,49 @@ func TestWithoutEtagNothingIsRemembered(t *testing.T) {
 	}
 }
 
+// TestRememberedAnswersAreBounded checks that all endpoints of a definition share one budget.
 func TestRememberedAnswersAreBounded(t *testing.T) {
-	a := newEtagCache(engines.Etag{}, 100)
-	ask := func(seed string) engines.Call { return engines.Call{Seed: seed, Now: start} }
-	for i := range 10 {
-		a.put(ask(fmt.Sprint(i)), `"a"`, make([]byte, 30))
-		a.get(ask("0"))
+	answers := lru.New(4 * (1000 + etagOverhead))
+	sync, finalize := newEtagCache(engines.Etag{}, answers), newEtagCache(engines.Etag{}, answers)
+	ask := func(seed string) engines.Call {
+		return engines.Call{Seed: seed, Now: start, Owner: "CompositeController c"}
 	}
-	a.put(ask("large"), `"a"`, make([]byte, 101))
+	finalize.put(ask("0"), `"b"`, make([]byte, 1000))
+	for i := range 10 {
+		sync.put(ask(fmt.Sprint(i)), `"a"`, make([]byte, 1000))
+		sync.get(ask("0"))
+	}
 	var kept []string
-	for _, seed := range []string{"0", "1", "7", "8", "9", "large"} {
-		if a.get(ask(seed)) != nil {
+	for _, seed := range []string{"0", "1", "6", "7", "8", "9"} {
+		if sync.get(ask(seed)) != nil {
 			kept = append(kept, seed)
 		}
 	}
-	if diff := cmp.Diff([]string{"0", "8", "9"}, kept); diff != "" {
+	if diff := cmp.Diff([]string{"0", "7", "8", "9"}, kept); diff != "" {
 		t.Errorf("the longest unused make room (-want +got):\n%s", diff)
+	}
+	if finalize.get(ask("0")) != nil {
+		t.Error("the answer of the other endpoint is unused for the longest time, and kept")
+	}
+	answers.DeleteOwner("CompositeController c")
+	if sync.get(ask("0")) != nil {
+		t.Error("an answer for a deleted definition is kept")
 	}
 }
 
 func TestCleanup(t *testing.T) {
-	a := newEtagCache(engines.Etag{Expiry: time.Minute, Cleanup: time.Hour}, 100)
+	answers := lru.New(1 << 20)
+	a := newEtagCache(engines.Etag{Expiry: time.Minute, Cleanup: time.Hour}, answers)
 	a.get(engines.Call{Seed: "first", Now: start})
 	for i := range 3 {
 		a.put(engines.Call{Seed: fmt.Sprint(i), Now: start}, `"a"`, make([]byte, 10))
 	}
 	a.get(engines.Call{Seed: "other", Now: start.Add(30 * time.Minute)})
-	if got := len(a.byCall); got != 3 {
+	if got := answers.Len("", a); got != 3 {
 		t.Errorf("%d answers before it is time to remove any, want 3", got)
 	}
 	a.get(engines.Call{Seed: "other", Now: start.Add(time.Hour)})
-	if got := len(a.byCall); got != 0 || a.room != 100 {
-		t.Errorf("%d answers are left, and room for %d bytes, want none and 100", got, a.room)
+	if got := answers.Len("", a); got != 0 || answers.Usage()[""].Bytes != 0 {
+		t.Errorf("%d answers are left, of %d bytes, want none", got, answers.Usage()[""].Bytes)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	defaultMaxResponseBytes = 8 << 20
 	// jsonCacheBytes bounds the JSON that is kept of objects, for all endpoints together.
 	jsonCacheBytes = 64 << 20
-	// etagCacheBytes bounds the answers that one endpoint remembers by their ETag.
+	// etagCacheBytes bounds the answers that are remembered by their ETag if the caller has no cache for them.
 	etagCacheBytes = 32 << 20
 )
 
@@ -29,7 +30,10 @@ func Definition() engines.Definition {
 		Name: "webhook",
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
-			e := &engine{userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes)}
+			e := &engine{userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes), answers: config.Answers}
+			if e.answers == nil {
+				e.answers = lru.New(etagCacheBytes)
+			}
 			e.client = newClient(nil, e.connections)
 			return e, nil
 		},
@@ -43,6 +47,7 @@ type engine struct {
 	connections int
 	userAgent   string
 	jsonCache   *jsonCache
+	answers     *lru.Cache
 }
 
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
@@ -62,7 +67,7 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 		p.limit = defaultMaxResponseBytes
 	}
 	if src.Endpoint.Etag != nil {
-		p.etagCache = newEtagCache(*src.Endpoint.Etag, etagCacheBytes)
+		p.etagCache = newEtagCache(*src.Endpoint.Etag, e.answers)
 	}
 	p.tlsClient.Store(&tlsClient{client: e.client})
 	return p, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -84,13 +85,14 @@ type testEnv struct {
 
 // start has a definition work on what the server has, and returns when its caches
 // hold it. Without a queue events are dropped.
-func start(tb testing.TB, text string, server *apiServer, hooks map[string]engines.Program, queue parent.Queue) *testEnv {
+func start(tb testing.TB, text string, server dynamic.Interface, hooks map[string]engines.Program, queue parent.Queue) *testEnv {
 	tb.Helper()
 	plan, refusal := definition.Planner{Find: find}.Plan(read(tb, text))
 	if refusal != nil {
 		tb.Fatal(refusal.Err)
 	}
-	e := &testEnv{server: server}
+	e := &testEnv{}
+	e.server, _ = server.(*apiServer)
 	config := plan.Config
 	config.Programs = func() parent.Programs { return parent.Programs{Revision: e.revision, ByHook: hooks} }
 	config.Changed = func() {}

@@ -4,20 +4,22 @@ import (
 	"encoding/binary"
 	"math"
 	"unsafe"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// Approximate memory of values, beside the bytes of their texts.
 const (
-	elementBytes = 16
-	numberBytes  = 8
-	textBytes    = 16
-	entryBytes   = 40
-	mapBytes     = 48
-	// bucketBytes is what a map takes for its first eight entries, even if it has fewer.
-	bucketBytes = 272
+	// textBytes is the memory of a text, and of a list, beside its letters or elements.
+	textBytes = 16
+	// entryBytes is the memory of a key that is known, beside its letters.
+	entryBytes = 40
+	// maxKeys is how many keys are known at most. Objects share a few.
+	maxKeys = 4096
 )
 
-// Largest capacities that are allocated at once. Larger lists and maps grow as their elements arrive.
+// Largest capacities that are allocated at once without a limit on memory. Larger lists and maps then grow as
+// their elements arrive. With a limit they are charged before they are made, and made at once: growing would take
+// twice the memory for a while.
 const (
 	maxListCapacity = 1024
 	maxMapCapacity  = 128
@@ -153,7 +155,7 @@ func (d *Decoder) value(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return n, d.charge(numberBytes)
+		return n, d.charge(jsonvalue.NumberSize)
 	case tagFloat:
 		return d.float()
 	case tagString:
@@ -182,7 +184,7 @@ func (d *Decoder) float() (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, ErrMalformed
 	}
-	return f, d.charge(numberBytes)
+	return f, d.charge(jsonvalue.NumberSize)
 }
 
 func (d *Decoder) text() (any, error) {
@@ -206,15 +208,23 @@ func (d *Decoder) count(depth, size int) (int, error) {
 	return int(n), nil
 }
 
+// capacity returns how many of n elements to make room for. Those that are charged all get it.
+func (d *Decoder) capacity(n, most int) int {
+	if d.Memory > 0 {
+		return n
+	}
+	return min(n, most)
+}
+
 func (d *Decoder) list(depth int) (any, error) {
 	n, err := d.count(depth, 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.charge(textBytes + n*elementBytes); err != nil {
+	if err := d.charge(textBytes + n*jsonvalue.ElementSize); err != nil {
 		return nil, err
 	}
-	l := make([]any, 0, min(n, maxListCapacity))
+	l := make([]any, 0, d.capacity(n, maxListCapacity))
 	for range n {
 		v, err := d.value(depth + 1)
 		if err != nil {
@@ -230,10 +240,10 @@ func (d *Decoder) dict(depth int) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.charge(mapBytes + min(n, 1)*bucketBytes + max(n-8, 0)*entryBytes); err != nil {
+	if err := d.charge(jsonvalue.MapSize(n)); err != nil {
 		return nil, err
 	}
-	m := make(map[string]any, min(n, maxMapCapacity))
+	m := make(map[string]any, d.capacity(n, maxMapCapacity))
 	for range n {
 		if err := d.entry(m, depth); err != nil {
 			return nil, err
@@ -271,6 +281,8 @@ func (d *Decoder) key() (string, error) {
 		d.keys = map[string]string{}
 	}
 	key := string(text)
-	d.keys[key] = key
+	if len(d.keys) < maxKeys {
+		d.keys[key] = key
+	}
 	return key, d.charge(entryBytes + len(key))
 }

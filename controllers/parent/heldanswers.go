@@ -1,0 +1,102 @@
+package parent
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+const (
+	// DefaultAnswerCacheBytes is how much memory the kept answers of a process may take, and
+	// DefaultPassAnswerBytes how much those may that one pass holds, unless Environment says otherwise.
+	DefaultAnswerCacheBytes, DefaultPassAnswerBytes = 128 << 20, 128 << 20
+)
+
+// objectOverhead is about how much memory a pass takes for each object that an answer lists, beside that
+// of the answer: the marked object, the change, and what is sent.
+const objectOverhead = 3 << 10
+
+// heldAnswers are the answers that a pass holds, in the order of its calls. If they, and what is made of
+// them, would take more memory than the limit, only the first ones are held, and the other calls fail.
+// Which those are does not depend on the order in which the calls end.
+type heldAnswers struct {
+	calls []variant.Call
+	limit int // in bytes
+
+	mu      sync.Mutex
+	answers []heldAnswer
+	size    int
+	end     int // of the answers that are held
+}
+
+// heldAnswer is an answer and what is needed to remember it.
+type heldAnswer struct {
+	variant.Answer
+	size    int // of the body, in bytes of memory
+	isNew   bool
+	unread  []string
+	expires time.Time
+}
+
+// memory returns about how many bytes of memory a pass takes for the answer.
+func (a *heldAnswer) memory() int {
+	total := a.size
+	fields, _ := a.Body.(map[string]any)
+	for _, field := range fields {
+		list, _ := field.([]any)
+		total += len(list) * objectOverhead
+	}
+	return total
+}
+
+func newHeldAnswers(calls []variant.Call, limit int) *heldAnswers {
+	return &heldAnswers{calls: calls, limit: limit, answers: make([]heldAnswer, len(calls)), end: len(calls)}
+}
+
+// wants reports whether an answer to the call with that index can still be held.
+func (h *heldAnswers) wants(index int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return index < h.end
+}
+
+// add holds an answer, and drops the last ones that are too much.
+func (h *heldAnswers) add(index int, a heldAnswer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if index >= h.end {
+		return
+	}
+	h.answers[index] = a
+	h.size += a.memory()
+	for h.size > h.limit {
+		h.end--
+		h.size -= h.answers[h.end].memory()
+		h.answers[h.end] = heldAnswer{}
+	}
+}
+
+// all returns an answer to each call. Those that are not held are errors.
+func (h *heldAnswers) all() []variant.Answer {
+	all := make([]variant.Answer, len(h.calls))
+	for i, call := range h.calls {
+		if all[i] = h.answers[i].Answer; i >= h.end {
+			all[i] = variant.Answer{Call: call, Err: variant.HookError(call.Hook, h.limitExceeded())}
+		}
+	}
+	return all
+}
+
+// limitExceeded returns the error of an answer that is not held.
+func (h *heldAnswers) limitExceeded() error {
+	what, remedy := "the response takes", "return fewer objects"
+	if len(h.calls) > 1 {
+		what, remedy = "the responses of this sync take", fmt.Sprintf("there is room for the first %d of %d: return less", h.end, len(h.calls))
+	}
+	return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf(
+		"%s more than %d MiB of memory, with what is made of the objects: %s, spread the work over several parents, or raise --max-sync-response-size",
+		what, h.limit>>20, remedy)}
+}
