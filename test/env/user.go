@@ -125,6 +125,9 @@ func (u *User) waitForRules(namespace, clusterRole string) {
 	})
 }
 
+// Env returns the environment of the user's test.
+func (u *User) Env() *Env { return u.e }
+
 // In returns a client with the user's rights for a resource in the test's namespace.
 func (u *User) In(resource schema.GroupVersionResource) dynamic.ResourceInterface {
 	return u.Dynamic().Resource(resource).Namespace(u.e.Namespace)
