@@ -103,7 +103,7 @@ func TestArchiveOfAnEarlierVersion(t *testing.T) {
 	}
 	before := hash()
 	if short := scriptRevision(e, name); len(before) != 64 || before[:16] != short {
-		t.Errorf("the status has revision %q and hash %q, want the whole SHA-256 and its first 16 digits", short, before)
+		t.Fatalf("the status has revision %q and hash %q, want the whole SHA-256 and its first 16 digits", short, before)
 	}
 	applyFiles(e, "hooks", "sync.js", broken)
 	e.WaitForCondition(name, "ScriptsReady", "False", "goes on serving")
