@@ -96,8 +96,10 @@ func TestEditorsMayNotWriteRevisions(t *testing.T) {
 	}}
 	for role, user := range users {
 		for _, verb := range []string{"create", "update", "patch", "delete", "deletecollection"} {
-			if user.Can(verb, env.Revisions) {
-				t.Errorf("%s of a namespace may %s ControllerRevisions", role, verb)
+			for _, resource := range []schema.GroupVersionResource{env.Revisions, env.ScriptRevisions} {
+				if user.Can(verb, resource) {
+					t.Errorf("%s of a namespace may %s %s", role, verb, resource.GroupResource())
+				}
 			}
 		}
 		if _, err := user.In(env.Revisions).Create(t.Context(), revision, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
