@@ -22,24 +22,24 @@ type archiver struct {
 	history *archive.History
 	next    chan loadedFiles // has room for one
 	report  func(error)
-	offered string // belongs to the tree
+	offered RevisionID // belongs to the tree
 }
 
 // loadedFiles are the files of a revision that loaded.
 type loadedFiles struct {
-	id    string
+	id    RevisionID
 	files map[string]string
 }
 
 func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
 	return &archiver{
-		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata},
+		history: &archive.History{Location: place, Client: c.Client, Metadata: c.Metadata, Log: c.Log},
 		next:    make(chan loadedFiles, 1), report: tell,
 	}
 }
 
 // offer queues a revision. It replaces one that still waits.
-func (a *archiver) offer(id string, files map[string]string) {
+func (a *archiver) offer(id RevisionID, files map[string]string) {
 	if a.offered == id {
 		return
 	}
@@ -71,7 +71,7 @@ func (a *archiver) run(ctx context.Context) {
 		if waiting.id == "" {
 			continue
 		}
-		err := a.history.Keep(ctx, waiting.id, waiting.files)
+		err := a.history.Keep(ctx, string(waiting.id), waiting.files)
 		if ctx.Err() != nil {
 			return
 		}

@@ -33,13 +33,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 // Serves notes which revision serves for a definition; empty means none.
-func (m *Metrics) Serves(definition, revision string) {
+func (m *Metrics) Serves(definition string, revision RevisionID) {
 	if m == nil {
 		return
 	}
 	m.revision.DeletePartialMatch(prometheus.Labels{"definition": definition})
 	if revision != "" {
-		m.revision.WithLabelValues(definition, revision).Set(1)
+		m.revision.WithLabelValues(definition, revision.Short()).Set(1)
 	}
 }
 

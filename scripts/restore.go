@@ -28,7 +28,7 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 	r, err := t.restore(ctx)
 	switch {
 	case err == nil:
-		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(r.ID)}
+		t.restored = restored{final: true, from: t.archiver.history.Namespace + "/" + t.archiver.history.Name(string(r.ID))}
 	case errors.Is(err, archive.ErrNone):
 		t.restored = restored{final: true, reason: err.Error()}
 	default:
@@ -38,12 +38,12 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 }
 
 // restore returns the archived revision that served. A user who may write ControllerRevisions
-// must not thereby become the author of scripts, so the hash of the files must be the one in
-// the definition's status.
+// must not thereby become the author of scripts, so the whole hash of the files must be the one
+// in the definition's status.
 func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	files, err := t.archiver.history.Load(ctx, t.spec.Serving)
+	files, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	maps.Copy(d.files, files)
 	d.addInline(t.spec, t.library.Engines)
 	content := fingerprintOf(d.files, t.hooks)
-	if content.id() != t.spec.Serving {
+	if !content.id().isKnownAs(t.spec.Serving) {
 		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
-			archive.ErrNone, t.spec.Serving)
+			archive.ErrNone, t.spec.Serving.Short())
 	}
 	r, problems := t.build(ctx, d, content)
 	switch {
@@ -62,5 +62,5 @@ func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	case isTransient(problems):
 		return nil, problems[0].Err
 	}
-	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving, problems[0].Err)
+	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving.Short(), problems[0].Err)
 }

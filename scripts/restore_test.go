@@ -52,7 +52,7 @@ func metadataOf(t *testing.T, client *fake.Clientset) metadata.Interface {
 }
 
 // kept returns from with an archive, beginning with the revision serving.
-func kept(serving string, names ...string) scripts.Spec {
+func kept(serving scripts.RevisionID, names ...string) scripts.Spec {
 	spec := from(names...)
 	yes := true
 	spec.Archive = &archive.Location{Namespace: "a", Owner: metav1.OwnerReference{
@@ -90,7 +90,13 @@ func (w *env) requests(verb string) int {
 // restart closes the tree and opens one of spec, which begins with what served.
 func (w *env) restart(spec scripts.Spec) {
 	w.t.Helper()
-	spec.Serving = w.tree.State().Loaded
+	w.restartWith(spec, w.tree.State().Loaded)
+}
+
+// restartWith is restart with another revision in the status.
+func (w *env) restartWith(spec scripts.Spec, served scripts.RevisionID) {
+	w.t.Helper()
+	spec.Serving = served
 	w.tree.Close()
 	w.tree = w.open(spec)
 	synctest.Wait()
@@ -103,7 +109,7 @@ func TestArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newEnv(t)
 		w.play(kept("", "one"), sync("1"), pass)
-		first := w.tree.Current().ID
+		first := w.tree.Current().ID.Short()
 		want := map[string]string{"composite-c-" + first: `1 {"files":{"sync.fake":"1"}}`}
 		if diff := cmp.Diff(want, w.revisions()); diff != "" {
 			t.Fatalf("what loads is kept: -want, +got:\n%s", diff)
@@ -121,7 +127,7 @@ func TestArchived(t *testing.T) {
 			pass(w)
 		}
 		got := w.revisions()
-		if len(got) != archive.Limit || got["composite-c-"+w.tree.Current().ID] != `21 {"files":{"sync.fake":"edit 19"}}` {
+		if len(got) != archive.Limit || got["composite-c-"+w.tree.Current().ID.Short()] != `21 {"files":{"sync.fake":"edit 19"}}` {
 			t.Errorf("the newest %d are kept, got %d:\n%v", archive.Limit, len(got), got)
 		}
 		lists := w.requests("list")
@@ -146,7 +152,7 @@ func TestArchivedAfterBurst(t *testing.T) {
 		if got := w.requests("create"); got > 3 {
 			t.Errorf("100 edits at once were kept %d times, want 3 at most", got)
 		}
-		if w.revisions()["composite-c-"+w.tree.Current().ID] == "" {
+		if w.revisions()["composite-c-"+w.tree.Current().ID.Short()] == "" {
 			t.Errorf("the last edit is not kept, only %v", w.revisions())
 		}
 	})
@@ -156,7 +162,7 @@ func TestRestore(t *testing.T) {
 	const broken = "ConfigMap a/one: sync.fake:1:4: bad"
 	edit := func(change func(*appsv1.ControllerRevision)) step {
 		return func(w *env) {
-			name := "composite-c-" + w.tree.Current().ID
+			name := "composite-c-" + w.tree.Current().ID.Short()
 			found, err := w.client.AppsV1().ControllerRevisions("a").Get(context.Background(), name, metav1.GetOptions{})
 			if err != nil {
 				w.t.Fatal(err)
@@ -172,6 +178,7 @@ func TestRestore(t *testing.T) {
 		reason string
 		before []step // while the first process runs "1"
 		spec   func(*scripts.Spec)
+		served func(scripts.RevisionID) scripts.RevisionID // what the status has; nil is all
 		after  []step
 		want   want
 	}{
@@ -200,6 +207,26 @@ func TestRestore(t *testing.T) {
 			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"files":{"sync.fake":"evil"}}`) })},
 			want:   want{Message: broken, NoEarlier: "no such revision is kept: what is kept of revision ID has other files, or the hooks had other settings then"},
 		},
+		"ForgedToTheDigits": {
+			reason: "files are not believed for the digits in their name: the hash in the status counts in full",
+			before: []step{sync("bad")},
+			served: func(id scripts.RevisionID) scripts.RevisionID {
+				return scripts.RevisionID(id.Short() + strings.Repeat("0", 48))
+			},
+			want: want{Message: broken, NoEarlier: "no such revision is kept: what is kept of revision ID has other files, or the hooks had other settings then"},
+		},
+		"EarlierVersion": {
+			reason: "an earlier version of the host has left the first digits alone",
+			before: []step{sync("bad")},
+			served: func(id scripts.RevisionID) scripts.RevisionID { return scripts.RevisionID(id.Short()) },
+			want:   want{Text: "1", Message: broken},
+		},
+		"EarlierVersionForged": {
+			reason: "these digits count too",
+			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(`{"files":{"sync.fake":"evil"}}`) })},
+			served: func(id scripts.RevisionID) scripts.RevisionID { return scripts.RevisionID(id.Short()) },
+			want:   want{Message: broken, NoEarlier: "no such revision is kept: what is kept of revision ID has other files, or the hooks had other settings then"},
+		},
 		"Foreign": {
 			reason: "what belongs to another definition of that name is not believed",
 			before: []step{sync("bad"), edit(func(r *appsv1.ControllerRevision) { r.OwnerReferences[0].UID = "other" })},
@@ -216,7 +243,7 @@ func TestRestore(t *testing.T) {
 		"Gone": {
 			reason: "somebody may have deleted it",
 			before: []step{sync("bad"), func(w *env) {
-				err := w.client.AppsV1().ControllerRevisions("a").Delete(context.Background(), "composite-c-"+w.tree.Current().ID, metav1.DeleteOptions{})
+				err := w.client.AppsV1().ControllerRevisions("a").Delete(context.Background(), "composite-c-"+w.tree.Current().ID.Short(), metav1.DeleteOptions{})
 				if err != nil {
 					w.t.Fatal(err)
 				}
@@ -238,12 +265,16 @@ func TestRestore(t *testing.T) {
 					do(w)
 					synctest.Wait()
 				}
-				id := w.tree.Current().ID
+				id := w.tree.Current().ID.Short()
 				spec := kept("", "one")
 				if tc.spec != nil {
 					tc.spec(&spec)
 				}
-				w.restart(spec)
+				served := w.tree.State().Loaded
+				if tc.served != nil {
+					served = tc.served(served)
+				}
+				w.restartWith(spec, served)
 				for _, do := range tc.after {
 					do(w)
 					synctest.Wait()
@@ -253,7 +284,9 @@ func TestRestore(t *testing.T) {
 				if diff := cmp.Diff(tc.want, want{w.text(), state.Message(), state.NotRestored}); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 				}
-				if back := tc.want.Text == "1"; back != (state.RestoredFrom == "a/composite-c-"+id) {
+				if back := tc.want.Text == "1"; back && len(state.Loaded) != 64 {
+					t.Errorf("%s: the revision is %q, want the whole hash", tc.reason, state.Loaded)
+				} else if back != (state.RestoredFrom == "a/composite-c-"+id) {
 					t.Errorf("%s: told to be from %q", tc.reason, state.RestoredFrom)
 				}
 			})
@@ -284,7 +317,7 @@ func TestArchivedByAnother(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newEnv(t)
 				w.play(kept("", "one"), sync("1"), pass, sync("2"), pass)
-				id := w.tree.Current().ID
+				id := w.tree.Current().ID.Short()
 				made, err := w.client.AppsV1().ControllerRevisions("a").Get(context.Background(), "composite-c-"+id, metav1.GetOptions{})
 				if err != nil {
 					t.Fatal(err)

@@ -9,16 +9,30 @@ import (
 	"slices"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 // Revision is a module tree that loaded. It never changes.
 type Revision struct {
 	// ID is the same for the same files and hooks, wherever they come from, and another one for any other.
-	ID string
+	ID RevisionID
 	// Programs are the hooks that scripts answer, by the name of the hook.
 	Programs map[string]engines.Program
 
 	content fingerprint
+}
+
+// RevisionID is the SHA-256 of a revision's files and hooks, in 64 hexadecimal digits, or empty.
+// IDs are compared in full: nobody can make other files with the same one.
+type RevisionID string
+
+// Short returns the first digits, for messages.
+func (id RevisionID) Short() string { return archive.ShortID(string(id)) }
+
+// isKnownAs reports whether id is the one in a status. That of an earlier version has only the
+// first digits.
+func (id RevisionID) isKnownAs(stored RevisionID) bool {
+	return id == stored || stored != "" && id.Short() == string(stored)
 }
 
 // fingerprint identifies contents. It is safe against forged contents.
@@ -36,13 +50,11 @@ func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
 	return fingerprint(h.Sum(nil))
 }
 
-// id returns the start of the fingerprint. It is short enough to read and to be part of an
-// object's name, and too long to find other files with the ID of an archived revision.
-func (f fingerprint) id() string { return hex.EncodeToString(f[:8]) }
+func (f fingerprint) id() RevisionID { return RevisionID(hex.EncodeToString(f[:])) }
 
 func (r *Revision) is(content fingerprint) bool { return r != nil && r.content == content }
 
-func (r *Revision) id() string {
+func (r *Revision) id() RevisionID {
 	if r == nil {
 		return ""
 	}

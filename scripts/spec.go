@@ -29,8 +29,8 @@ type Spec struct {
 	Archive *archive.Location
 	// Serving is the ID of the archived revision to start with if the sources don't load,
 	// or empty. It comes from where only the host writes: other archived revisions are
-	// not trusted.
-	Serving string
+	// not trusted. An earlier version may have written only its first digits.
+	Serving RevisionID
 }
 
 // Source is a place that files come from. Exactly one field is set.

@@ -23,10 +23,10 @@ const (
 // equal situations have equal conditions.
 type State struct {
 	// Loaded is the ID of the revision that serves, or empty.
-	Loaded string
+	Loaded RevisionID
 	// Desired is the ID of what the sources hold. It is empty while they hold no
 	// complete tree, or have not been read.
-	Desired string
+	Desired RevisionID
 	// Problems are why Desired does not serve: at most five, sorted. No problems
 	// and nothing loaded means that the sources have not been read yet.
 	Problems []Problem

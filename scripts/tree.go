@@ -211,7 +211,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if len(next.Problems) > 0 {
 		t.library.Metrics.failed(t.spec.Definition)
 	}
-	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded, "desired", next.Desired,
+	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded.Short(), "desired", next.Desired.Short(),
 		"problems", next.Message(), "warnings", next.Warnings)
 	t.changed()
 }

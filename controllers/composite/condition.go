@@ -1,6 +1,9 @@
 package composite
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The condition of a parent's status that reports a rollout, and its reasons (section 0 of
 // the specification; metacontroller does not have the last one).
@@ -43,15 +46,18 @@ func (r *rollout) withheldMessage() string {
 
 // namesOf lists children, at most maxNamed of them.
 func namesOf(children []*rollingChild) string {
-	text := ""
-	for i, c := range children {
-		switch {
-		case i == maxNamed:
-			return fmt.Sprintf("%s and %d more", text, len(children)-maxNamed)
-		case i > 0:
-			text += ", "
-		}
-		text += c.key.String()
+	return listOf(children, func(c *rollingChild) string { return c.key.String() })
+}
+
+// listOf returns the names of values, at most maxNamed of them.
+func listOf[T any](values []T, name func(T) string) string {
+	var names []string
+	for _, value := range values[:min(len(values), maxNamed)] {
+		names = append(names, name(value))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(values) - len(names); more > 0 {
+		return fmt.Sprintf("%s and %d more", text, more)
 	}
 	return text
 }

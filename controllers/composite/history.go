@@ -1,8 +1,6 @@
 package composite
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -16,23 +14,34 @@ type history struct {
 	// oldRevisions are the others, newest first.
 	oldRevisions    []*revision
 	revisionByChild map[childID]*revision
+	// unusable are stored revisions that are not used, as their content is not what their name
+	// says. They stay as they are.
+	unusable []*revision
 }
 
 // history finds the revision that equals the parent's present state, even if it is an old
 // one, or makes a new one (section 3.9 of the specification).
 func (v *Variant) history(observed variant.Observed) (*history, error) {
-	stored, err := readRevisions(observed)
+	patch := patchOf(observed.Parent.Object, v.paths)
+	names, err := v.revisionNames(observed.Parent, patch)
 	if err != nil {
 		return nil, err
 	}
-	h := &history{oldRevisions: stored}
-	patch := patchOf(observed.Parent.Object, v.paths)
-	at := slices.IndexFunc(stored, func(r *revision) bool { return jsonvalue.Equal(r.patch, patch) })
-	if at >= 0 {
-		h.updateRevision = stored[at]
-		h.oldRevisions = slices.Delete(stored, at, at+1)
-	} else if h.updateRevision, err = v.newRevision(observed.Parent, patch, stored); err != nil {
-		return nil, err
+	h := &history{}
+	for _, r := range readRevisions(observed) {
+		isPresent := r.patch != nil && jsonvalue.Equal(r.patch, patch)
+		switch {
+		case !(isPresent && names.has(r.name)) && !v.isGenuine(observed.Parent, r):
+			h.unusable = append(h.unusable, r)
+		case isPresent && h.updateRevision == nil:
+			h.updateRevision = r
+		default:
+			h.oldRevisions = append(h.oldRevisions, r)
+		}
+	}
+	if h.updateRevision == nil {
+		h.updateRevision = newRevision(names.own, patch, h.oldRevisions)
+		h.overwrite()
 	}
 	h.revisionByChild = v.revisionByChild(h)
 	return h, nil

@@ -12,7 +12,7 @@ import (
 
 // desiredRevisions returns the desired ControllerRevisions: that of the update revision, then
 // the old ones, oldest first, without unused ones that exceed revisionHistoryLimit. One that
-// does not change is the observed object itself.
+// does not change is the observed object itself, and so are those that are not used.
 func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*unstructured.Unstructured, error) {
 	update, err := v.desiredUpdateRevision(observed, r)
 	if err != nil {
@@ -30,6 +30,9 @@ func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*un
 		}
 	}
 	slices.Reverse(old)
+	for _, rev := range r.unusable {
+		old = append(old, rev.stored)
+	}
 	return append([]*unstructured.Unstructured{update}, old...), nil
 }
 
@@ -63,6 +66,11 @@ func (v *Variant) desiredUpdateRevision(observed variant.Observed, r *rollout) (
 		return v.newRevisionObject(observed.Parent, update, ids)
 	}
 	object := update.withChildIDs(ids, v.label)
+	if update.overwritten {
+		object = variant.WithMarks(object, map[string]any{v1alpha1.CompositeLabel: v.label}, nil)
+		object.Object["parentPatch"] = update.patch
+		setChildIDs(object, ids)
+	}
 	if len(r.started) > 0 {
 		object = variant.WithMarks(object, nil, map[string]any{updateStartedAt: formatTime(observed.Now)})
 	}

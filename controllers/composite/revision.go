@@ -24,6 +24,8 @@ type revision struct {
 	patch map[string]any
 	// stored is the ControllerRevision as it was observed, or nil if it is new.
 	stored *unstructured.Unstructured
+	// overwritten is true if stored has another content than its name says.
+	overwritten bool
 	// childIDs are the children that stored lists.
 	childIDs []childID
 	// number is the sequence number of the revision. It is 0 for those of metacontroller.
@@ -34,9 +36,13 @@ type revision struct {
 // precision of creation times.
 const numberAnnotation = v1alpha1.GroupName + "/revision"
 
+// maxNumber is the highest number that counts. The next one can always be counted, whatever
+// number somebody has written.
+const maxNumber = 1 << 53
+
 func numberOf(stored *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(stored.GetAnnotations()[numberAnnotation])
-	if err != nil {
+	if err != nil || n < 0 || n > maxNumber {
 		return 0 // The number only affects the order.
 	}
 	return n
@@ -55,39 +61,50 @@ func newestFirst(a, b *revision) int {
 	return cmp.Or(cmp.Compare(b.created(), a.created()), cmp.Compare(b.number, a.number), cmp.Compare(a.name, b.name))
 }
 
-func readRevisions(observed variant.Observed) ([]*revision, error) {
+// readRevisions returns the stored revisions, newest first.
+func readRevisions(observed variant.Observed) []*revision {
 	var revisions []*revision
 	for _, stored := range observed.Revisions {
-		patch, ok := stored.Object["parentPatch"].(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("ControllerRevision %s: parentPatch is no object: "+
-				"delete the ControllerRevision, and its children stay as they are until it is their turn", stored.GetName())
-		}
+		patch, _ := stored.Object["parentPatch"].(map[string]any)
 		ids := childIDsOf(stored, observed.Parent.GetNamespace())
 		revisions = append(revisions, &revision{name: stored.GetName(), patch: patch, stored: stored, childIDs: ids, number: numberOf(stored)})
 	}
 	slices.SortFunc(revisions, newestFirst)
-	return revisions, nil
+	return revisions
 }
 
 // newRevision returns a revision with the next number.
-func (v *Variant) newRevision(p *unstructured.Unstructured, patch map[string]any, others []*revision) (*revision, error) {
-	name, err := v.revisionName(p, patch)
+func newRevision(name string, patch map[string]any, others []*revision) *revision {
 	number := 0
 	for _, r := range others {
 		number = max(number, r.number)
 	}
-	return &revision{name: name, patch: patch, number: number + 1}, err
+	return &revision{name: name, patch: patch, number: min(number+1, maxNumber)}
 }
 
-// revisionName returns the name of section 0 of the specification, except that the hash covers
-// the label of the definition: two definitions have separate revisions of the same state.
-func (v *Variant) revisionName(p *unstructured.Unstructured, patch map[string]any) (string, error) {
+// revisionNames are the possible names of the ControllerRevision of one state of a parent.
+type revisionNames struct {
+	// own is the name that this program gives. Its hash covers the label of the definition: two
+	// definitions have separate revisions of the same state.
+	own string
+	// legacy is the name that metacontroller gives (section 0 of the specification).
+	legacy string
+}
+
+// has reports whether name is one of the names.
+func (n revisionNames) has(name string) bool { return name == n.own || name == n.legacy }
+
+// revisionNames returns the names of the ControllerRevision of a patch of p.
+func (v *Variant) revisionNames(p *unstructured.Unstructured, patch map[string]any) (revisionNames, error) {
 	text, err := json.Marshal(patch)
 	if err != nil {
-		return "", fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
+		return revisionNames{}, fmt.Errorf("the parent's %v: %w", v.config.Spec.RevisionFields(), err)
 	}
 	prefix := v.config.Parent.GroupVersionResource.Resource + "." + cmp.Or(v.config.Parent.Group, "core")
-	hash := sha1.Sum(slices.Concat([]byte(p.GetUID()), text, []byte(v.label)))
-	return fmt.Sprintf("%s-%x", prefix[:min(len(prefix), maxRevisionPrefix)], hash), nil
+	prefix = prefix[:min(len(prefix), maxRevisionPrefix)]
+	content := slices.Concat([]byte(p.GetUID()), text)
+	return revisionNames{
+		own:    fmt.Sprintf("%s-%x", prefix, sha1.Sum(append(content, v.label...))),
+		legacy: fmt.Sprintf("%s-%x", prefix, sha1.Sum(content)),
+	}, nil
 }

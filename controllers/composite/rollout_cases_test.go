@@ -412,10 +412,6 @@ func recordCases() map[string]rolloutCase {
 			},
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: updating + "b", wantRevisions: []string{"v2: a b", "v1: c", "v0: ="},
 		},
-		"BadPatch": {
-			reason: "The error names a revision that can't be read.", revisions: []string{"v1: a b c"},
-			edit: func(e *env) { e.revisions[0].Object["parentPatch"] = "x" }, wantErr: "parentPatch is no object",
-		},
 		"ServerSideApply": {
 			reason: "The apply strategy does the comparison.", revisions: []string{"v1: b c", "v2: a"}, children: "a=v1 b=v1 c=v1",
 			edit: func(e *env) {

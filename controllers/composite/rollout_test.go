@@ -37,6 +37,8 @@ type rolloutCase struct {
 	wantKeep                  string
 	wantResync                float64
 	wantErr                   string
+	// wantWarnings are parts of the warnings, one each.
+	wantWarnings []string
 }
 
 // TestRollout makes one reconcile in all combinations of scopes and methods.
@@ -81,6 +83,12 @@ func (c rolloutCase) run(t *testing.T, s scope, method string) {
 	want := rolloutCase{wantImages: c.wantImages, wantCondition: c.wantCondition, wantKeep: c.wantKeep, wantResync: c.wantResync, wantRevisions: c.wantRevisions}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rolloutCase{})); diff != "" {
 		t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
+	}
+	matches := func(w variant.Warning, part string) bool {
+		return w.Reason == variant.ReasonRevisionInvalid && strings.Contains(w.Message, part)
+	}
+	if !slices.EqualFunc(d.Warnings, c.wantWarnings, matches) {
+		t.Errorf("%s\nwarnings %q, want %q", c.reason, d.Warnings, c.wantWarnings)
 	}
 }
 
@@ -229,7 +237,7 @@ const (
 
 func rolloutCases() map[string]rolloutCase {
 	all := map[string]rolloutCase{}
-	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases()} {
+	for _, part := range []map[string]rolloutCase{orderCases(), healthCases(), changeCases(), limitCases(), scaleCases(), reverseCases(), answerCases(), recordCases(), editedCases()} {
 		for name, c := range part {
 			if _, twice := all[name]; twice {
 				panic(fmt.Sprintf("%s is defined twice", name))

@@ -27,6 +27,7 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 	r.run()
 	r.useCurrentVersions(&desired)
 	r.setCondition(&desired, observed)
+	desired.Warnings = v.warnings(h)
 	desired.Revisions, err = v.desiredRevisions(observed, r)
 	return desired, err
 }

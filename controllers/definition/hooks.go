@@ -39,7 +39,7 @@ type revisionPrograms struct {
 
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
 // their state changes. served is the revision to restore if they don't load, or empty.
-func (r *Reconciler) openHooks(p *Plan, served string, changed func()) (*hooks, error) {
+func (r *Reconciler) openHooks(p *Plan, served scripts.RevisionID, changed func()) (*hooks, error) {
 	h := &hooks{
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
@@ -89,7 +89,7 @@ func (h *hooks) programs() parent.Programs {
 	if revision == nil {
 		all.ByHook = h.byHook(nil)
 	} else {
-		all.Revision, all.ByHook = revision.ID, h.byHook(revision.Programs)
+		all.Revision, all.ByHook = string(revision.ID), h.byHook(revision.Programs)
 	}
 	h.cachedPrograms.Store(&revisionPrograms{revision: revision, programs: all})
 	return all
@@ -120,7 +120,7 @@ func restingOf(scripts map[string]engines.Program, withWebhook map[string]*v1alp
 }
 
 // revision returns the ID of the scripts that serve, or "" if there are none.
-func (h *hooks) revision() string {
+func (h *hooks) revision() scripts.RevisionID {
 	if h.tree == nil {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // statusDebounce delays the update of a definition's status after a change of the number of
@@ -30,7 +31,7 @@ type instance struct {
 
 // inputs are values other than objects whose change makes all parents sync again.
 type inputs struct {
-	revision string // of the scripts
+	revision scripts.RevisionID
 	rotation int    // of the credentials
 	schemas  uint64 // the number of changes of schemas of parents and children
 }
@@ -46,7 +47,7 @@ func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name
 
 // build returns an instance of a plan, which is idle until run is called. served is the
 // revision of its scripts to restore if they don't load, or empty.
-func (r *Reconciler) build(p *Plan, served string) (*instance, error) {
+func (r *Reconciler) build(p *Plan, served scripts.RevisionID) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
 	h, err := r.openHooks(p, served, changed)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // runtimeState is the state of one definition in this process. Only the reconcile of that
@@ -72,9 +73,9 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	}
 	s.next.close()
 	s.next = nil
-	served := ""
+	var served scripts.RevisionID
 	if s.running == nil {
-		served = storedStatus(s.object).ScriptRevision // Otherwise the earlier spec keeps running.
+		served = servedRevision(storedStatus(s.object)) // Otherwise the earlier spec keeps running.
 	}
 	next, err := r.build(p, served)
 	if err != nil {

@@ -28,7 +28,7 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	recovered := now.problems == "" && before.problems != "" && now.revision != ""
 	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
 		sent = true
-		text := "revision " + now.revision + " serves"
+		text := "revision " + now.revision.Short() + " serves"
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.objects {
 			if before.versions[source.UID] != source.Version {

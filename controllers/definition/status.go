@@ -15,7 +15,7 @@ import (
 // statusView is what the status and the events of a definition report.
 type statusView struct {
 	conditions []metav1.Condition
-	revision   string
+	revision   scripts.RevisionID
 	idle       bool // nothing runs, so that the status keeps the last revision
 	parents    *int32
 	warnings   []warning
@@ -28,8 +28,9 @@ type statusView struct {
 
 // lastEvents is the content of the last events.
 type lastEvents struct {
-	accepted, problems, revision, credentials, resting string
-	warnings                                           []warning
+	accepted, problems, credentials, resting string
+	revision                                 scripts.RevisionID
+	warnings                                 []warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
 	// about a new revision.
 	versions map[types.UID]string
@@ -83,7 +84,7 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	case state.Loaded == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
 	default:
-		c.Reason, c.Message = "Loaded", "revision "+state.Loaded+" serves"
+		c.Reason, c.Message = "Loaded", "revision "+state.Loaded.Short()+" serves"
 		if state.Warnings != "" {
 			c.Message += ", with warnings\n" + state.Warnings
 		}
@@ -98,9 +99,9 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 func fallbackMessage(state scripts.State) string {
 	switch {
 	case state.RestoredFrom != "":
-		return "\nrevision " + state.Loaded + " goes on serving, from ControllerRevision " + state.RestoredFrom
+		return "\nrevision " + state.Loaded.Short() + " goes on serving, from ControllerRevision " + state.RestoredFrom
 	case state.Loaded != "":
-		return "\nrevision " + state.Loaded + " goes on serving"
+		return "\nrevision " + state.Loaded.Short() + " goes on serving"
 	case state.NotRestored != "":
 		return "\nnone serves in its place: " + state.NotRestored
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // reasonNotHosted is the reason of the condition Ready after the host has released a definition.
@@ -32,7 +33,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 	status.ObservedGeneration = object.GetGeneration()
 	status.Parents = v.parents
 	if !v.idle {
-		status.ScriptRevision = v.revision
+		status.ScriptRevision, status.ScriptRevisionHash = v.revision.Short(), string(v.revision)
 	}
 	for _, condition := range v.conditions {
 		condition.ObservedGeneration = object.GetGeneration()
@@ -101,4 +102,14 @@ func storedStatus(object *unstructured.Unstructured) v1alpha1.DefinitionStatus {
 		return v1alpha1.DefinitionStatus{}
 	}
 	return current.Status
+}
+
+// servedRevision returns the ID of the scripts that a status says served last, or "". The hash
+// does not count if it is not that of scriptRevision: an earlier version, which writes only the
+// latter, was here in between.
+func servedRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
+	if hash := scripts.RevisionID(status.ScriptRevisionHash); hash.Short() == status.ScriptRevision {
+		return hash
+	}
+	return scripts.RevisionID(status.ScriptRevision)
 }

@@ -24,7 +24,8 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 		return nil
 	}
 	p.reportUnownedOutputs(desired)
-	if len(p.observed.Adopt)+len(p.adoptRevisions) > 0 {
+	p.reportWarnings(desired.Warnings)
+	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err
 		}
@@ -196,7 +197,11 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 		return fmt.Errorf("%s: %w: %w", change.Key, controller.ErrLater, err)
 	}
 	p.creationWaiters.add(change.Key, p.key)
-	why, passes := p.blockingObject(live)
+	blocking := p.blockingObject
+	if p.isRevision(change) {
+		blocking = p.blockingRevision
+	}
+	why, passes := blocking(live)
 	if passes {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}

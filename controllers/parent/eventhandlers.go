@@ -47,7 +47,7 @@ func (r *Reconciler) Watch(queue Queue) error {
 		watch(r.inputSources[i].cache, func(e informer.Event) { r.inputEvent(queue, &r.inputSources[i], e) })
 	}
 	if r.revisions != nil {
-		watch(r.revisions.cache, func(e informer.Event) { r.childEvent(queue, e) })
+		watch(r.revisions.cache, func(e informer.Event) { r.ownedEvent(queue, e) })
 	}
 	if r.namespaces != nil {
 		watch(r.namespaces, func(e informer.Event) { r.namespaceEvent(queue, e) })
@@ -101,8 +101,17 @@ func onlyStatusChanged(e informer.Event) bool {
 }
 
 // childEvent enqueues the old and new owner of a child, and the parents that might adopt an
-// orphan. Replayed objects enqueue nothing: their parents are replayed too.
+// orphan.
 func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
+	r.ownedEvent(queue, e)
+	if !e.Replay && e.New != nil && informer.ControllerOf(e.New) == nil && e.New.GetDeletionTimestamp() == nil {
+		r.enqueueAdopters(queue, e.New)
+	}
+}
+
+// ownedEvent enqueues the old and new owner of a child or a ControllerRevision. Replayed objects
+// enqueue nothing: their parents are replayed too.
+func (r *Reconciler) ownedEvent(queue Queue, e informer.Event) {
 	r.pendingWrites.observe(e)
 	if e.Replay {
 		return
@@ -113,15 +122,10 @@ func (r *Reconciler) childEvent(queue Queue, e informer.Event) {
 	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
 		queue.EnqueueSoon(key, debounce)
 	}
-	if e.Old != nil {
-		r.enqueueOwner(queue, e.Old)
-	}
-	switch {
-	case e.New == nil:
-	case informer.ControllerOf(e.New) != nil:
-		r.enqueueOwner(queue, e.New)
-	case e.New.GetDeletionTimestamp() == nil:
-		r.enqueueAdopters(queue, e.New)
+	for _, object := range []*unstructured.Unstructured{e.Old, e.New} {
+		if object != nil {
+			r.enqueueOwner(queue, object)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *pass) isTerminating() bool { return p.observed.Finalizing || p.observed
 // detectHotLoop reports children that are written and undone again and again. It ignores
 // ControllerRevisions.
 func (p *pass) detectHotLoop(change apply.Change) {
-	if p.revisions != nil && change.Resource == p.revisions.GroupVersionResource {
+	if p.isRevision(change) {
 		return
 	}
 	if loop := p.detectFight(change); loop != nil {

@@ -53,7 +53,7 @@ func (p *pass) observe(ctx context.Context) error {
 		p.observed.Children = append(p.observed.Children, p.claimKind(&p.children[i], claim, created)...)
 	}
 	if p.revisions != nil {
-		p.observeRevisions(claim, created)
+		p.observeRevisions(created)
 	}
 	if p.observed.Inputs, err = p.inputs(); err != nil {
 		return err

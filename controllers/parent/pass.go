@@ -29,11 +29,7 @@ type pass struct {
 	rules       []apply.Rule
 	observed    variant.Observed
 	fingerprint uint64
-	// adoptRevisions are the orphans among observed.Revisions.
-	adoptRevisions []*unstructured.Unstructured
-	// revisionClaim is the rule by which the parent owns ControllerRevisions.
-	revisionClaim variant.Claim
-	mu            sync.Mutex
+	mu          sync.Mutex
 	// answersUntil is when the first of the used answers expires, or zero.
 	answersUntil time.Time
 	// relatedUntil is when the customize hook's answer expires, or zero.

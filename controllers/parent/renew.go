@@ -60,14 +60,13 @@ func (p *pass) renewOwnership(change apply.Change, live *unstructured.Unstructur
 	return &renewed
 }
 
-// renewRevision recomputes adoptions and deletions of ControllerRevisions. It returns nil for an
-// update: that depends on the content of the revision, so that the next pass has to observe it
-// first.
+// renewRevision recomputes deletions of ControllerRevisions. It returns nil for an update: that
+// depends on the content of the revision, so that the next pass has to observe it first.
 func (p *pass) renewRevision(change apply.Change, live *unstructured.Unstructured) (*apply.Change, error) {
-	claimed := claimChildren(p.parent, p.revisionClaim, []*unstructured.Unstructured{live})
-	if change.Action == apply.ActionDelete && len(claimed.owned)+len(claimed.release) > 0 {
-		change.Object, change.Observed = live, live
-		return &change, nil
+	claimed := claimChildren(p.parent, variant.Claim{}, []*unstructured.Unstructured{live})
+	if change.Action != apply.ActionDelete || len(claimed.owned) == 0 {
+		return nil, nil
 	}
-	return p.renewOwnership(change, live, claimed), nil
+	change.Object, change.Observed = live, live
+	return &change, nil
 }

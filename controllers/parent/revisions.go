@@ -2,8 +2,10 @@ package parent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,34 +15,29 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// observeRevisions collects the parent's ControllerRevisions (section 3.9 of the specification).
-// It has its own rule: those of the parent's resource that it owns are kept even if the selector
-// no longer matches, so that they outlive a change of the selector. Orphans are adopted only if
-// the selector matches too. Revisions of other definitions are ignored.
-func (p *pass) observeRevisions(claim variant.Claim, created []*unstructured.Unstructured) {
+// observeRevisions collects the parent's ControllerRevisions (section 3.9 of the specification):
+// those that it owns, whatever its selector, so that they outlive a change of the selector.
+// Unlike children, orphans are never adopted: a user who may create a ControllerRevision could
+// otherwise choose what children are made from.
+func (p *pass) observeRevisions(created []*unstructured.Unstructured) {
+	owned := claimChildren(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).owned
+	p.observed.Revisions = p.ownRevisions(owned)
+	sortByName(p.observed.Revisions)
+}
+
+// ownRevisions returns those of a parent's ControllerRevisions that are of its resource and of
+// the definition.
+func (p *pass) ownRevisions(owned []*unstructured.Unstructured) []*unstructured.Unstructured {
 	resource := p.source.GroupVersionResource
 	mark := labels.Set{v1alpha1.RevisionGroupLabel: resource.Group, v1alpha1.RevisionResourceLabel: resource.Resource}.AsSelector()
-	var adoptable variant.Claim
-	if requirements, selectable := mark.Requirements(); selectable && claim.Selector != nil {
-		adoptable.Selector = claim.Selector.Add(requirements...)
-	}
-	p.revisionClaim = adoptable
-	c := claimChildren(p.parent, adoptable, p.candidates(p.revisions, adoptable, created))
-	all := slices.DeleteFunc(slices.Concat(c.owned, c.release, c.adopt), func(revision *unstructured.Unstructured) bool {
-		return !mark.Matches(labels.Set(revision.GetLabels()))
-	})
+	own := slices.DeleteFunc(owned, func(revision *unstructured.Unstructured) bool { return !mark.Matches(labels.Set(revision.GetLabels())) })
 	if p.config.OwnRevisions != nil {
-		all = p.config.OwnRevisions(all)
+		own = p.config.OwnRevisions(own)
 	}
-	p.observed.Revisions = all
-	sortByName(p.observed.Revisions)
-	for _, revision := range c.adopt {
-		if slices.Contains(all, revision) {
-			p.adoptRevisions = append(p.adoptRevisions, revision)
-		}
-	}
+	return own
 }
 
 // writeRevisions makes the parent's ControllerRevisions the desired ones. They hold the progress
@@ -49,11 +46,7 @@ func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) erro
 	if p.revisions == nil || desired.Revisions == nil {
 		return nil
 	}
-	var changes []apply.Change
-	for _, revision := range p.adoptRevisions {
-		changes = append(changes, apply.Adopt(revision, p.owner(), p.revisions.GroupVersionResource))
-	}
-	changes = append(changes, revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)...)
+	changes := revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)
 	return p.execute(ctx, changes, p.renewRevision)
 }
 
@@ -95,4 +88,34 @@ func ownedObject(object *unstructured.Unstructured, owner metav1.OwnerReference)
 	owned := variant.WithMetadata(object)
 	owned.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return owned
+}
+
+// reportWarnings emits an event for each warning of the variant.
+func (p *pass) reportWarnings(warnings []variant.Warning) {
+	for _, warning := range warnings {
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, warning.Reason, warning.Message)
+	}
+}
+
+// isRevision reports whether a change is of a ControllerRevision.
+func (p *pass) isRevision(change apply.Change) bool {
+	return p.revisions != nil && change.Resource == p.revisions.GroupVersionResource
+}
+
+// blockingRevision returns why an existing ControllerRevision is none of the parent's, and
+// whether that is temporary.
+func (p *pass) blockingRevision(live *unstructured.Unstructured) (why string, passes bool) {
+	owner, cached := informer.ControllerOf(live), p.revisions.cache.Get(live.GetNamespace(), live.GetName())
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		return p.blockingObject(live)
+	case owner == nil:
+		return "exists and has no owner, and is not adopted, as anybody could have made it: delete it", false
+	case owner.UID == p.parent.GetUID() && cached != nil && cached.GetUID() == live.GetUID():
+		return fmt.Sprintf("exists and belongs to the parent, but its labels are not those of a ControllerRevision of this definition (%s, %s, %s): delete it",
+			v1alpha1.RevisionGroupLabel, v1alpha1.RevisionResourceLabel, v1alpha1.CompositeLabel), false
+	case owner.UID != p.parent.GetUID() && !p.isPredecessor(owner):
+		return fmt.Sprintf("exists and belongs to %s: delete it", p.describeOwner(owner)), false
+	}
+	return p.blockingObject(live)
 }

@@ -13,4 +13,6 @@ const (
 	// ReasonStatusNotStored is for a status with fields that the API server drops.
 	ReasonStatusNotStored = "StatusNotStored"
 	ReasonNotFinalized    = "NotFinalized"
+	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
+	ReasonRevisionInvalid = "RevisionInvalid"
 )

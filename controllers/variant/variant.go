@@ -120,9 +120,14 @@ type Desired struct {
 	// Problems are the errors of a part of the parent. The rest is applied, and then the pass
 	// fails.
 	Problems []error
+	// Warnings are events about what was not used. They do not make the pass fail.
+	Warnings []Warning
 	// InvalidAnswers are the calls whose answers are invalid and must not be reused.
 	InvalidAnswers []Call
 }
+
+// Warning is an event on the parent.
+type Warning struct{ Reason, Message string }
 
 // Mark is the annotation by which a definition knows what it made, and the definition's
 // name, which is its value. The zero Mark is that of definitions that need none.

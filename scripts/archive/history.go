@@ -8,7 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,14 +31,18 @@ type History struct {
 	// does not need the files.
 	Client   kubernetes.Interface
 	Metadata metadata.Interface
+	Log      logr.Logger
 
 	entries map[string]entry // by name; nil until it was listed
 }
 
-// entry is an archived ControllerRevision, and its number in the history.
+// entry is an archived ControllerRevision, and its place in the history.
 type entry struct {
-	uid    types.UID
-	number int64
+	uid     types.UID
+	number  int64
+	created time.Time
+	// id is that of its files, or empty if they were not read or written by this process.
+	id string
 }
 
 // Load returns the files that are archived under an ID. A retry does not help with ErrNone;
@@ -60,16 +66,23 @@ func (h *History) Load(ctx context.Context, id string) (map[string]string, error
 }
 
 // Keep archives files under an ID unless they are archived, and deletes the oldest of more than
-// Limit. When the history has been listed, archived files cost no request.
+// Limit. What is under its name already is read once, and replaced if it has other files. From
+// then on archived files cost no request.
 func (h *History) Keep(ctx context.Context, id string, files map[string]string) error {
 	if err := h.list(ctx); err != nil {
 		return err
 	}
 	name := h.Name(id)
-	if _, known := h.entries[name]; !known {
-		if err := h.create(ctx, name, files); err != nil {
-			return err
-		}
+	known, exists := h.entries[name]
+	var err error
+	if !exists {
+		err = h.create(ctx, id, files)
+	}
+	if exists && known.id != id || apierrors.IsAlreadyExists(err) {
+		err = h.verify(ctx, id, files)
+	}
+	if err != nil {
+		return err
 	}
 	return h.prune(ctx, name)
 }
@@ -86,19 +99,19 @@ func (h *History) list(ctx context.Context) error {
 	kept := map[string]entry{}
 	for i := range list.Items {
 		if object := &list.Items[i]; h.owns(object) {
-			kept[object.Name] = entry{object.UID, numberOf(object)}
+			kept[object.Name] = entryOf(object)
 		}
 	}
 	h.entries = kept
 	return nil
 }
 
-func (h *History) create(ctx context.Context, name string, files map[string]string) error {
+func (h *History) create(ctx context.Context, id string, files map[string]string) error {
 	data, err := encode(files)
 	if err != nil {
 		return err
 	}
-	number := h.newest() + 1
+	name, number := h.Name(id), min(h.newest()+1, maxNumber)
 	created, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Create(ctx, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: h.labels(), OwnerReferences: []metav1.OwnerReference{h.Owner},
@@ -107,42 +120,66 @@ func (h *History) create(ctx context.Context, name string, files map[string]stri
 		Data:     runtime.RawExtension{Raw: data},
 		Revision: number,
 	}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return h.adopt(ctx, name)
-	}
 	if err != nil {
 		return err
 	}
-	h.entries[name] = entry{created.UID, number}
+	h.entries[name] = entry{uid: created.UID, number: number, created: created.CreationTimestamp.Time, id: id}
 	return nil
 }
 
-// adopt adds an existing object to the entries if it was made for this definition.
-func (h *History) adopt(ctx context.Context, name string) error {
+// verify reads the object of an ID's name. One of the definition that has other files is
+// replaced: somebody has forged it, as names are not made of the whole ID and can be foreseen.
+func (h *History) verify(ctx context.Context, id string, files map[string]string) error {
+	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		delete(h.entries, name)
+		return h.create(ctx, id, files)
+	}
 	if err != nil {
 		return err
 	}
-	if !h.owns(found) {
+	switch {
+	case !h.owns(found):
 		return fmt.Errorf("ControllerRevision %s/%s is there already and belongs to somebody else: delete it", h.Namespace, name)
+	case found.DeletionTimestamp != nil:
+		return fmt.Errorf("ControllerRevision %s/%s is being deleted, and waits for its finalizers %q", h.Namespace, name, found.Finalizers)
 	}
-	h.entries[name] = entry{found.UID, found.Revision}
-	return nil
+	if kept, err := decode(found.Data.Raw); err == nil && maps.Equal(kept, files) {
+		known := entryOf(found)
+		known.id = id
+		h.entries[name] = known
+		return nil
+	}
+	h.Log.Info("the archived scripts had other files than those of their revision, and are written again",
+		"controllerRevision", h.Namespace+"/"+name)
+	if err := h.remove(ctx, name, found.UID); err != nil {
+		return err
+	}
+	delete(h.entries, name)
+	return h.create(ctx, id, files)
 }
 
 // prune deletes the oldest of too many, but not the one that serves.
 func (h *History) prune(ctx context.Context, serving string) error {
 	for len(h.entries) > Limit {
 		name := h.oldest(serving)
-		uid := h.entries[name].uid
-		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-		err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, options)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := h.remove(ctx, name, h.entries[name].uid); err != nil {
 			return fmt.Errorf("old revisions stay: %w", err)
 		}
 		delete(h.entries, name)
 	}
 	return nil
+}
+
+// remove deletes an object unless it is gone or another one has its name.
+func (h *History) remove(ctx context.Context, name string, uid types.UID) error {
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Delete(ctx, name, options)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 func (h *History) newest() int64 {
@@ -155,16 +192,23 @@ func (h *History) newest() int64 {
 
 func (h *History) oldest(besides string) string {
 	names := slices.DeleteFunc(slices.Collect(maps.Keys(h.entries)), func(name string) bool { return name == besides })
-	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(h.entries[a].number, h.entries[b].number) })
+	return slices.MinFunc(names, func(a, b string) int {
+		x, y := h.entries[a], h.entries[b]
+		return cmp.Or(cmp.Compare(x.number, y.number), x.created.Compare(y.created), cmp.Compare(a, b))
+	})
 }
 
 // numberAnnotation repeats the field revision, which is not listed with the metadata.
 const numberAnnotation = "metacontroller.k8s.io/script-revision-number"
 
-func numberOf(object metav1.Object) int64 {
+// maxNumber is the highest number that counts, so that the next one can always be counted,
+// whatever number somebody has written. Entries of the same number are ordered by age.
+const maxNumber = 1 << 53
+
+func entryOf(object metav1.Object) entry {
 	number, err := strconv.ParseInt(object.GetAnnotations()[numberAnnotation], 10, 64)
-	if err != nil {
-		return 0 // The annotation was removed: the object counts as the oldest.
+	if err != nil || number < 0 || number > maxNumber {
+		number = 0 // The annotation was removed or forged: the object counts as the oldest.
 	}
-	return number
+	return entry{uid: object.GetUID(), number: number, created: object.GetCreationTimestamp().Time}
 }

@@ -1,8 +1,9 @@
 // Package archive stores the script files of definitions in ControllerRevisions of the
 // group apps, so that the last ones that loaded outlive the host's process.
 //
-// It trusts only objects that belong to the definition, by owner and label. Callers check
-// that the files are those that served: the object's name ends in their hash.
+// It trusts only objects that belong to the definition, by owner and label, and these only as
+// far as it must: Load's callers check that the files are those that served, and Keep reads what
+// is under the name already.
 package archive
 
 import (
@@ -32,8 +33,16 @@ type Location struct {
 // maxNameLength is what the API server allows.
 const maxNameLength = 253
 
+// shortLength is how many digits of an ID a name has. It is short enough to read; as others can
+// find content with the same digits, nothing is compared by them alone.
+const shortLength = 16
+
+// ShortID returns the digits of an ID that are in a name.
+func ShortID(id string) string { return id[:min(len(id), shortLength)] }
+
 // Name returns that of the ControllerRevision for the revision of that ID.
 func (p Location) Name(id string) string {
+	id = ShortID(id)
 	kind := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller")
 	stem := kind + "-" + p.Owner.Name
 	if most := maxNameLength - len(id) - 1; len(stem) > most {

@@ -80,6 +80,10 @@ type DefinitionStatus struct {
 	// if no hook is a script, or if none has loaded yet.
 	// +optional
 	ScriptRevision string `json:"scriptRevision,omitempty"`
+	// ScriptRevisionHash is the whole SHA-256, in hexadecimal digits, of which
+	// scriptRevision has the first 16. Scripts are restored only if this is their hash.
+	// +optional
+	ScriptRevisionHash string `json:"scriptRevisionHash,omitempty"`
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`

@@ -59,7 +59,7 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 // sampleStatus is a status with a value in every field.
 func sampleStatus() v1alpha1.DefinitionStatus {
 	parents := int32(3)
-	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", Parents: &parents}
+	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01", Parents: &parents}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
 			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1,
