@@ -86,17 +86,17 @@ var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 // invalidJSON returns an error that explains why a body is not JSON. What begins like an answer is not
 // quoted: it may be one that holds a Secret, but for a comma.
 func invalidJSON(body []byte, err error) *engines.Error {
-	size, text := len(bytes.TrimSpace(body)), excerpt(string(body))
+	trimmed, text := bytes.TrimSpace(body), excerpt(string(body))
 	e := &engines.Error{Kind: engines.BadResponse, Err: err}
 	switch {
-	case size == 0:
+	case len(trimmed) == 0:
 		e.Message = "the response has an empty body, not JSON"
 	case isPage(text):
 		e.Message = "the response looks like HTML, not JSON: does the URL lead to the hook? Its start is in the host's log"
 		e.Stack = bodyInLog(text)
 	case strings.Contains(err.Error(), "unexpected end of JSON"):
-		e.Message = fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", size, err)
-	case strings.ContainsAny(text[:1], `{["`):
+		e.Message = fmt.Sprintf("the response's JSON breaks off after %d bytes: %v", len(trimmed), err)
+	case strings.IndexByte(`{["`, trimmed[0]) >= 0:
 		e.Message = fmt.Sprintf("the response is not JSON: %v", at(err))
 	default:
 		e.Message = fmt.Sprintf("the response is not JSON: %v: its start is in the host's log", at(err))
