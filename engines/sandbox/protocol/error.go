@@ -75,7 +75,7 @@ func readErrors(d *wire.Decoder) ([]*engines.Error, error) {
 
 func truncate(text string) string {
 	if len(text) <= maxTextBytes {
-		return text
+		return strings.ToValidUTF8(text, "")
 	}
 	return strings.ToValidUTF8(text[:maxTextBytes], "") + "..."
 }
