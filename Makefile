@@ -67,6 +67,13 @@ integration: build controlplane ## Run the tests that need a control plane
 	./test/controlplane/build.sh go test -vet=off ./...
 	LIBRETTO_BIN_DIR='$(CURDIR)/$(BIN)' CGO_ENABLED=$(TEST_CGO) $(GO) test $(RACE_FLAG) -count=1 -timeout 20m $(TESTFLAGS) ./test/integration/...
 
+# FUZZTIME is how long each target runs: make fuzz FUZZTIME=10m.
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for a minute (FUZZTIME=10m: for longer)
+	FUZZTIME='$(FUZZTIME)' TESTFLAGS='$(TESTFLAGS)' ./tools/fuzz.sh
+
 .PHONY: check
 check: lint verify unit ## Run what must pass before you propose a change
 

@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 )
 
 // FieldManagerConflict is a field that is not to be taken from another manager.
@@ -39,3 +41,24 @@ func FieldManagerConflicts(err error) []FieldManagerConflict {
 func untyped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
 }
+
+// withoutSecrets returns the API server's error about a change, which may quote what was sent, with a text
+// that has nothing secret in it.
+func (c Change) withoutSecrets(err error) error {
+	if text := fielddiff.Mask(err.Error(), c.Schema, c.Object, c.Observed); text != err.Error() {
+		return maskedError{error: err, text: text}
+	}
+	return err
+}
+
+// maskedError is an error with another text.
+type maskedError struct {
+	error
+	text string
+}
+
+// Error returns the text.
+func (e maskedError) Error() string { return e.text }
+
+// Unwrap returns the error itself.
+func (e maskedError) Unwrap() error { return e.error }

@@ -122,7 +122,7 @@ func (e *execution) write(ctx context.Context, given Change) (written Change, ob
 		written = c
 	}
 	if err != nil {
-		return written, nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), err)
+		return written, nil, fmt.Errorf("%s: %s: %w", c.Key, verb(c.Action), c.withoutSecrets(err))
 	}
 	return written, object, nil
 }

@@ -89,7 +89,7 @@ func (d *moduleTree) addItems(origin Origin, c *ConfigMap, files map[string]stri
 	for _, item := range items {
 		text, ok := files[item.Key]
 		if !ok {
-			d.fail(origin, engines.InvalidError(engines.Location{}, "no key %q: it has %s", item.Key, list(maps.Keys(files))))
+			d.fail(origin, engines.InvalidError(engines.Location{}, "no key %q: add it, or correct items", item.Key))
 			continue
 		}
 		d.add(origin, path.Join(c.Prefix, item.Path), text)

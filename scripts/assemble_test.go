@@ -75,10 +75,10 @@ func TestAssemble(t *testing.T) {
 			message: "ConfigMap a/two: sync.fake: the path is taken by ConfigMap a/one: set prefix, or choose with items",
 		},
 		"MissingKey": {
-			reason:  "a key that is not there is told with those that are",
+			reason:  "a key that is not there is told, and none of those that are: they may be in a namespace that the reader may not read",
 			objects: map[string]data{"one": {"sync.fake": "s", "b": ""}},
 			sources: []scripts.Source{items("one", "", scripts.Item{Key: "sync.fak", Path: "sync.fake"})},
-			message: `ConfigMap a/one: no key "sync.fak": it has b, sync.fake`,
+			message: `ConfigMap a/one: no key "sync.fak": add it, or correct items`,
 		},
 		"Empty": {
 			reason:  "a ConfigMap without keys exists, and has nothing to offer",
@@ -127,11 +127,11 @@ func TestAssemble(t *testing.T) {
 				scripts.Item{Key: "n", Path: "n"}, scripts.Item{Key: "m", Path: "m"}, scripts.Item{Key: "l", Path: "l"},
 			)},
 			objects: map[string]data{"one": {"sync.fake": "s"}},
-			message: `ConfigMap a/one: no key "l": it has sync.fake
-ConfigMap a/one: no key "m": it has sync.fake
-ConfigMap a/one: no key "n": it has sync.fake
-ConfigMap a/one: no key "o": it has sync.fake
-ConfigMap a/one: no key "p": it has sync.fake
+			message: `ConfigMap a/one: no key "l": add it, or correct items
+ConfigMap a/one: no key "m": add it, or correct items
+ConfigMap a/one: no key "n": add it, or correct items
+ConfigMap a/one: no key "o": add it, or correct items
+ConfigMap a/one: no key "p": add it, or correct items
 and 1 more`,
 		},
 		"Long": {

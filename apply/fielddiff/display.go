@@ -6,6 +6,10 @@ import (
 	"hash/maphash"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -43,4 +47,29 @@ func (d *description) display(path jsonvalue.Path, v any) (text string, whole ui
 // isSecret reports whether a place is part of what a Secret holds, or secret by the schema.
 func (d *description) isSecret(path jsonvalue.Path) bool {
 	return d.kind.Secret(path) || path.InSecret() || d.secret && confidential(path.String())
+}
+
+// Mask returns text, which others wrote about objects of a kind, without what is secret in them. The schema
+// may be nil, and so may the objects.
+func Mask(text string, kind *openapi.Kind, objects ...*unstructured.Unstructured) string {
+	for _, object := range objects {
+		if object != nil {
+			text = jsonvalue.Mask(text, jsonvalue.SecretTexts(nil, object.Object, kind.Secret))
+		}
+	}
+	return text
+}
+
+// PublicPath returns the path of a field as messages have it. The keys of a Secret are not told: users
+// may read a message who may not read the Secret.
+func PublicPath(kind schema.GroupVersionKind, path string) string {
+	if kind.Group != "" || kind.Kind != "Secret" {
+		return path
+	}
+	for _, field := range []string{"data", "stringData"} {
+		if rest, ok := strings.CutPrefix(path, field); ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[")) {
+			return field
+		}
+	}
+	return path
 }

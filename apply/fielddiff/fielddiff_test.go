@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply/applytest"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
@@ -140,8 +141,9 @@ func TestUndoes(t *testing.T) {
 	}
 }
 
-// TestDescribeHidesSecrets checks that what a schema calls a password is not shown, wherever it stands.
-func TestDescribeHidesSecrets(t *testing.T) {
+// databaseKind returns a kind with fields that its schema calls passwords.
+func databaseKind(t *testing.T) *openapi.Kind {
+	t.Helper()
 	kinds, err := openapi.Parse([]byte(`{"components": {"schemas": {"example.v1.Database": {
 		"type": "object",
 		"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Database"}],
@@ -157,9 +159,16 @@ func TestDescribeHidesSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kind *openapi.Kind
-	for _, kind = range kinds {
+	for _, kind := range kinds {
+		return kind
 	}
+	t.Fatal("no kind")
+	return nil
+}
+
+// TestDescribeHidesSecrets checks that what a schema calls a password is not shown, wherever it stands.
+func TestDescribeHidesSecrets(t *testing.T) {
+	kind := databaseKind(t)
 	cases := map[string]struct {
 		reason, from, to string
 		want             []Diff
@@ -189,3 +198,41 @@ func TestDescribeHidesSecrets(t *testing.T) {
 
 // visible compares what people see of differences.
 var visible = cmpopts.IgnoreUnexported(Diff{})
+
+// TestMask checks that a message of the API server's about an object has nothing that its schema calls secret.
+func TestMask(t *testing.T) {
+	object := applytest.Parse(t, []byte("apiVersion: example.com/v1\nkind: Database\nspec: {size: 3, password: hunter2, users: [{name: a, password: swordfish}]}"))
+	const message = `Database "d" is invalid: spec.password: Invalid value: "hunter2": is too short; spec.users[0]: {name: a, password: swordfish}; spec.size: 3`
+	want := strings.NewReplacer("hunter2", "(hidden)", "swordfish", "(hidden)").Replace(message)
+	if got := Mask(message, databaseKind(t), nil, object); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := Mask(message, nil, object); got != message {
+		t.Errorf("without a schema nothing is known to be secret: %s", got)
+	}
+}
+
+func TestPublicPath(t *testing.T) {
+	secret, config := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	cases := map[string]struct {
+		reason string
+		kind   schema.GroupVersionKind
+		path   string
+		want   string
+	}{
+		"key":          {"the name of a key is not told", secret, "data.password", "data"},
+		"dotted":       {"nor one with a dot", secret, `data["tls.key"]`, "data"},
+		"plain text":   {"nor one of stringData", secret, "stringData.password", "stringData"},
+		"no key":       {"other fields are", secret, "metadata.labels.a", "metadata.labels.a"},
+		"all":          {"the field itself is", secret, "data", "data"},
+		"ConfigMap":    {"it holds no secrets", config, "data.password", "data.password"},
+		"another kind": {"of another group", schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Secret"}, "data.x", "data.x"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := PublicPath(c.kind, c.path); got != c.want {
+				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}

@@ -25,7 +25,9 @@ func Inherit(live *unstructured.Unstructured, own string, former []string) (entr
 		switch {
 		case e.appliedBy(own):
 			held = Union(held, e.sameVersion(live))
-			ours["time"] = e["time"]
+			if when, ok := e["time"]; ok {
+				ours["time"] = when
+			}
 		case !e.formerOf(own, former):
 			entries = append(entries, map[string]any(e))
 		case e.text("operation") == "Apply":

@@ -4,9 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -118,10 +118,26 @@ func certificate(c *v1alpha1.ClientTLS, from sources) (cert, key string, err err
 	if key, err = from.value(secret, keyKey); err != nil {
 		return "", "", err
 	}
-	if _, err := tls.X509KeyPair([]byte(cert), []byte(key)); err != nil {
-		return "", "", fmt.Errorf("%s: %s and %s are no certificate with its key: %w", secret, certKey, keyKey, err)
+	switch _, err := tls.X509KeyPair([]byte(cert), []byte(key)); {
+	case err == nil:
+		return cert, key, nil
+	case !hasBlock(cert, "CERTIFICATE"):
+		return "", "", fmt.Errorf("%s: key %q holds no certificate in PEM", secret, certKey)
+	case !hasBlock(key, "PRIVATE KEY"):
+		return "", "", fmt.Errorf("%s: key %q holds no private key in PEM", secret, keyKey)
+	default: // The error itself may quote what the Secret holds.
+		return "", "", fmt.Errorf("%s: %s and %s are no certificate with its key", secret, certKey, keyKey)
 	}
-	return cert, key, nil
+}
+
+// hasBlock reports whether text has a PEM block of a type that ends like this.
+func hasBlock(text, kind string) bool {
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 func token(a *v1alpha1.Authorization, from sources) (string, error) {
@@ -171,7 +187,8 @@ func (s sources) headerValue(name objectwatch.Name, key string) (string, error) 
 	return value, nil
 }
 
-// value returns the value of a key. It is never empty without an error.
+// value returns the value of a key. It is never empty without an error. The error is for a status
+// that users may read who may not read the object: it tells nothing else of what the object holds.
 func (s sources) value(name objectwatch.Name, key string) (string, error) {
 	r := s.read(name)
 	switch {
@@ -184,10 +201,8 @@ func (s sources) value(name objectwatch.Name, key string) (string, error) {
 	}
 	value, ok := r.Data[key]
 	switch {
-	case !ok && len(r.Data) == 0:
-		return "", fmt.Errorf("%s has no key %q: it is empty", name, key)
 	case !ok:
-		return "", fmt.Errorf("%s has no key %q: it has %s", name, key, strings.Join(slices.Sorted(maps.Keys(r.Data)), ", "))
+		return "", fmt.Errorf("%s has no key %q: add it, or correct the reference", name, key)
 	case value == "":
 		return "", fmt.Errorf("%s: key %q is empty", name, key)
 	}

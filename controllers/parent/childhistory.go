@@ -2,6 +2,7 @@ package parent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -108,8 +110,9 @@ func (h *childHistory) forget(key apply.Key) {
 func fieldConflictError(outcome apply.Outcome) error {
 	var held []string
 	for _, c := range apply.FieldManagerConflicts(outcome.Err) {
-		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, c.Field))
+		held = append(held, fmt.Sprintf("%s holds %s", c.Manager, fielddiff.PublicPath(outcome.Change.Key.Kind, c.Field)))
 	}
+	held = slices.Compact(held)
 	return &failure{reason: variant.ReasonFieldConflict, retry: controller.FieldConflict, err: fmt.Errorf(
 		"%s is left as it is: %s: let go of the fields there, leave them out in the hook, or set forceConflicts: true",
 		outcome.Change.Key, strings.Join(held, ", "))}

@@ -60,3 +60,17 @@ func TestConflictBackoff(t *testing.T) {
 		t.Errorf("the backoff outlives the child: %v", err)
 	}
 }
+
+// TestConflictNamesNoKey checks that the message about a Secret has none of its keys.
+func TestConflictNamesNoKey(t *testing.T) {
+	change := conflictingUpdate("1")
+	change.Key.Kind.Kind = "Secret"
+	err := fieldConflictError(apply.Outcome{Change: change, Err: apierrors.NewApplyConflict([]metav1.StatusCause{
+		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.password"},
+		{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "kubectl" using v1`, Field: ".data.user"},
+	}, "")})
+	const message = "FieldConflict: Secret a is left as it is: kubectl holds data: let go"
+	if !strings.HasPrefix(err.Error(), message) {
+		t.Errorf("%v, want %s", err, message)
+	}
+}

@@ -115,7 +115,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 	})
-	err = p.withTimeout(call.Hook, timeout, bounded(err))
+	err = p.withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()

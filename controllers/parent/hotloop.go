@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -113,7 +114,7 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 	switch {
 	case loop.field != existence:
 		return fmt.Sprintf("%sits field %s was set to %s %s, and each time %s set it back, the last time to %s",
-			alone, loop.Path, loop.To, times, rival, loop.From)
+			alone, fielddiff.PublicPath(loop.child.Kind, loop.Path), loop.To, times, rival, loop.From)
 	case loop.child.Name == "":
 		names := loop.From + " and then " + loop.To
 		if loop.From == loop.To {

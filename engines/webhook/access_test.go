@@ -49,7 +49,7 @@ func TestAccess(t *testing.T) {
 		message string
 	}{
 		"right":           {reason: "HTTP/2 where the server offers it", access: engines.Access{TLS: trusting, Authorization: "Bearer right"}},
-		"wrong token":     {reason: "the message says where tokens come from", access: engines.Access{TLS: trusting, Authorization: "Bearer wrong"}, message: "401 Unauthorized: who are you?\n: see authorization"},
+		"wrong token":     {reason: "the message says where tokens come from", access: engines.Access{TLS: trusting, Authorization: "Bearer wrong"}, message: "401 Unauthorized: who are you?: see authorization"},
 		"no token":        {reason: "nothing is sent that is not given", access: engines.Access{TLS: trusting}, message: "401"},
 		"no authority":    {reason: "the system does not know the server's", access: engines.Access{Authorization: "Bearer right"}, message: "in caBundle"},
 		"other name":      {reason: "the certificate is somebody else's", access: engines.Access{TLS: wrongName}, message: "a name that its certificate has"},

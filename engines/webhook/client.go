@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -24,12 +25,13 @@ const (
 // them; HTTP/2 is used where the server offers it.
 func newClient(config *tls.Config, connections int) *http.Client {
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
-		IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2: true,
+		IdleConnTimeout:   90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
 	}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport = standard.Clone()
 	}
+	transport.Proxy = hidingProxy(http.ProxyFromEnvironment)
 	if config != nil {
 		transport.TLSClientConfig = config.Clone()
 	}
@@ -38,6 +40,17 @@ func newClient(config *tls.Config, connections int) *http.Client {
 	transport.WriteBufferSize, transport.ReadBufferSize = 64<<10, 64<<10
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+}
+
+// hidingProxy returns find with errors that do not quote the proxy's address, which may hold a password.
+func hidingProxy(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(request *http.Request) (*url.URL, error) {
+		proxy, err := find(request)
+		if err != nil {
+			return nil, errors.New("the host's environment has an address of a proxy that is no URL: see HTTP_PROXY and HTTPS_PROXY")
+		}
+		return proxy, nil
+	}
 }
 
 // checkRedirect refuses redirects to other hosts: a request holds objects of the cluster

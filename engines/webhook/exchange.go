@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -106,7 +107,7 @@ func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payloa
 	case x.cached != nil && (response.StatusCode == http.StatusNotModified || response.StatusCode == http.StatusPreconditionFailed):
 		return decode(x.cached.text, x.endpoint.RefuseDoubled)
 	default:
-		return nil, statusError(response, x.call.Now)
+		return nil, statusError(response, x.secrets(access), x.call.Now)
 	}
 }
 
@@ -134,6 +135,25 @@ func (x *exchange) request(ctx context.Context, access *engines.Access, body *pa
 	return request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { x.reused = info.Reused },
 	}))
+}
+
+// secrets returns what a request was sent with that no message may repeat: the credentials, and the parts
+// of the URL that displayURL leaves out.
+func (x *exchange) secrets(access *engines.Access) []string {
+	_, credentials, _ := strings.Cut(access.Authorization, " ")
+	secrets := []string{credentials, x.url.RawQuery}
+	for _, values := range x.url.Query() {
+		secrets = append(secrets, values...)
+	}
+	if user := x.url.User; user != nil {
+		password, _ := user.Password()
+		secrets = append(secrets, password, base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+	}
+	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil {
+		_, password, _ := strings.Cut(string(plain), ":")
+		secrets = append(secrets, string(plain), password)
+	}
+	return secrets
 }
 
 // read returns the answer in a response with status 200.

@@ -64,7 +64,7 @@ func (p *program) describe(ctx context.Context, id string, err error) *engines.E
 		told.Err = errors.Join(ctx.Err(), err)
 	}
 	told.Message = p.displayURL + ": " + told.Message
-	told.Stack = []string{"request " + id}
+	told.Stack = append([]string{"request " + id}, told.Stack...)
 	return &told
 }
 

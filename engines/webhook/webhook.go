@@ -8,6 +8,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -57,10 +58,14 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 	}
 	target, err := url.Parse(src.Endpoint.URL)
 	if err != nil {
-		return nil, engines.InvalidError(engines.Location{}, "%v", err)
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // Without the URL, which may hold a password.
+		}
+		return nil, engines.InvalidError(engines.Location{}, "the URL is not valid: %v", err)
 	}
 	if target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
-		return nil, engines.InvalidError(engines.Location{}, "the URL %q must be complete and start with http:// or https://", target.Redacted())
+		return nil, engines.InvalidError(engines.Location{}, "the URL %q must be complete and start with http:// or https://", displayURL(target))
 	}
 	p := &program{engine: e, url: target, displayURL: displayURL(target), endpoint: *src.Endpoint, limit: src.Endpoint.MaxResponseBytes}
 	if p.limit <= 0 {

@@ -100,7 +100,7 @@ func TestFailureNamesPlaceAndRequest(t *testing.T) {
 	}))
 	defer server.Close()
 	_, failure := askURL(t, server.URL+"/sync")
-	want := server.URL + "/sync: answered 500 Internal Server Error: boom\n"
+	want := server.URL + "/sync: answered 500 Internal Server Error: boom"
 	if diff := cmp.Diff([]string{want, "request " + id}, []string{failure.Error(), strings.Join(failure.Stack, "")}); diff != "" {
 		t.Errorf("message and stack (-want +got):\n%s", diff)
 	}
@@ -132,7 +132,8 @@ func TestAnswers(t *testing.T) {
 		"empty":        {reason: "an empty body is not null", status: 200, kind: engines.BadResponse, message: "empty body"},
 		"html":         {reason: "a login page is a common mistake", status: 200, body: "<!doctype html><title>Sign in</title>", kind: engines.BadResponse, message: "looks like HTML"},
 		"half":         {reason: "half of an answer is none", status: 200, body: `{"children":[{"a":`, kind: engines.BadResponse, message: "breaks off after 18 bytes"},
-		"text":         {reason: "the message shows what came", status: 200, body: "not found", kind: engines.BadResponse, message: "It starts with: not found"},
+		"text":         {reason: "the message has the place", status: 200, body: "not found", kind: engines.BadResponse, message: "at byte 2: its start is in the host's log"},
+		"page":         {reason: "a page may show all of the request", status: 500, body: "<html>x", kind: engines.Failed, message: "answered 500 Internal Server Error with a page of HTML"},
 		"two":          {reason: "two answers are none", status: 200, body: "{} {}", kind: engines.BadResponse, message: "not JSON"},
 		"large":        {reason: "memory is bounded", status: 200, body: `"` + strings.Repeat("x", 2000) + `"`, kind: engines.Exhausted, message: "larger than 2000 bytes"},
 	}

@@ -14,8 +14,10 @@ const (
 	plainBytes = 256 << 10
 	// mostBytes leaves room for the rest of an object: etcd takes 1.5 MiB.
 	mostBytes = 5 << 18
-	// mostUnpacked bounds the decompressed size of a small object.
+	// mostUnpacked bounds the decompressed size of a small object, and maxFiles the number of files in it:
+	// a file takes more memory than the eight bytes that it may have in JSON.
 	mostUnpacked = 8 << 20
+	maxFiles     = 10000
 )
 
 // content is the data of a ControllerRevision. Exactly one field is set.
@@ -63,6 +65,34 @@ func decode(data []byte) (map[string]string, error) {
 	if len(plain) > mostUnpacked {
 		return nil, fmt.Errorf("unfolds to more than %d MiB", mostUnpacked>>20)
 	}
-	var files map[string]string
-	return files, json.Unmarshal(plain, &files)
+	return readFiles(plain)
+}
+
+// readFiles decodes an object of texts, unless it has too many.
+func readFiles(plain []byte) (map[string]string, error) {
+	d := json.NewDecoder(bytes.NewReader(plain))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, errors.Join(err, errors.New("what is compressed are no files"))
+	}
+	files := map[string]string{}
+	for d.More() {
+		path, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var text string
+		if err := d.Decode(&text); err != nil {
+			return nil, err
+		}
+		if files[path.(string)] = text; len(files) > maxFiles {
+			return nil, fmt.Errorf("unfolds to more than %d files", maxFiles)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("there is more after the files")
+	}
+	return files, nil
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math/rand"
 	"strings"
 	"testing"
@@ -55,24 +56,24 @@ func TestEncodeRefuses(t *testing.T) {
 
 func TestDecodeRefuses(t *testing.T) {
 	packed := func(text string) string {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		data, err := json.Marshal(content{Gzip: b.Bytes()})
+		data, err := json.Marshal(content{Gzip: gzipped(t, text)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(data)
 	}
+	var many strings.Builder
+	for i := range maxFiles + 1 {
+		fmt.Fprintf(&many, `"%d":"",`, i)
+	}
 	cases := map[string]struct{ reason, data, want string }{
 		"NotGzip": {"what is no archive is told", `{"gzip": "eHh4"}`, "EOF"},
 		"NotJSON": {"nor is what it holds taken for files", packed("x"), "invalid character"},
 		"Bomb":    {"a small object must not fill the host's memory", packed(strings.Repeat(" ", mostUnpacked+1)), "unfolds to more than 8 MiB"},
+		"Many":    {"nor must many small files, each of which takes more memory than text", packed("{" + many.String() + `"x":""}`), "more than 10000 files"},
+		"Half":    {"half an object is none", packed(`{"a":"b"`), "EOF"},
+		"More":    {"nor is one with more behind it", packed(`{"a":"b"} {}`), "after the files"},
+		"Null":    {"a text is a text", packed(`{"a":[]}`), "cannot unmarshal array"},
 		"List":    {"files are by path", `{"files": ["a"]}`, "cannot unmarshal array"},
 	}
 	for name, tc := range cases {
@@ -82,6 +83,20 @@ func TestDecodeRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gzipped returns text, compressed.
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestName(t *testing.T) {

@@ -1,0 +1,52 @@
+package parent
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+func TestMaskSecrets(t *testing.T) {
+	object := func(kind string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "login"}, "data": map[string]any{"pin": "aHVudGVyMg=="}}
+	}
+	request := func(kind string) map[string]any {
+		return map[string]any{"parent": object("ConfigMap"), "related": map[string]any{kind + ".v1": map[string]any{"login": object(kind)}}}
+	}
+	failure := &engines.Error{
+		Kind: engines.Failed, Location: engines.Location{File: "sync.js", Line: 1}, RetryAfter: time.Second,
+		Message: `parsing "hunter2" of login: aHVudGVyMg== is no number`, Stack: []string{"at hunter2"},
+	}
+	masked := *failure
+	masked.Message, masked.Stack = `parsing "(hidden)" of login: (hidden) is no number`, []string{"at (hidden)"}
+	cases := map[string]struct {
+		reason  string
+		err     error
+		request map[string]any
+		want    error
+	}{
+		"Secret":    {"the value is hidden, as it is and decoded, and nothing else", failure, request("Secret"), &masked},
+		"ConfigMap": {"what is no Secret is shown", failure, request("ConfigMap"), failure},
+		"other":     {"an error that is not of an engine stays", cmpopts.AnyError, request("Secret"), cmpopts.AnyError},
+		"none":      {"there is no error", nil, request("Secret"), nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := maskSecrets(c.err, c.request)
+			var e *engines.Error
+			if errors.As(c.want, &e) {
+				var have *engines.Error
+				if !errors.As(got, &have) || cmp.Diff(*e, *have) != "" {
+					t.Errorf("%s: %+v, want %+v", c.reason, have, e)
+				}
+			} else if got != c.want {
+				t.Errorf("%s: %v, want %v", c.reason, got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package jsonvalue
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSecretTexts(t *testing.T) {
+	password := func(path Path) bool { return len(path) > 0 && path[len(path)-1].Name == "password" }
+	secret := map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a"},
+		"data": map[string]any{"k": "b3Vycw==", "wrong": map[string]any{"pin": int64(1234)}}, "stringData": map[string]any{"s": "text"},
+	}
+	cases := map[string]struct {
+		reason string
+		value  any
+		want   []string
+	}{
+		"plain":  {"nothing is secret", map[string]any{"a": "b"}, nil},
+		"Secret": {"what it holds, as it is and decoded, and not its name", secret, []string{"1234", "b3Vycw==", "ours", "text"}},
+		"within": {"a Secret in a list", []any{map[string]any{"a": secret}}, []string{"1234", "b3Vycw==", "ours", "text"}},
+		"field":  {"all that is below a secret place", map[string]any{"password": []any{"a-b", true, nil, 1.5}, "user": "u"}, []string{"1.5", "a-b"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := SecretTexts(nil, c.value, password)
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+func TestMask(t *testing.T) {
+	cases := map[string]struct {
+		reason, text string
+		secrets      []string
+		want         string
+	}{
+		"none":    {"nothing to hide", "some text", []string{"other", ""}, "some text"},
+		"all":     {"wherever it stands", "abcd cabcd", []string{"abcd"}, "(hidden) c(hidden)"},
+		"short":   {"which is part of many words", "v1 is invalid", []string{"1", "inv"}, "v1 is invalid"},
+		"part":    {"the longer one first, so that nothing is left of it", "secret1", []string{"secret", "secret1"}, "(hidden)"},
+		"quoted":  {"line breaks are escaped in most messages", `Invalid value: "a\n\"bc"`, []string{"a\n\"bc"}, `Invalid value: "(hidden)"`},
+		"trimmed": {"a file ends with a line break, and a header does not", "Bearer abcd", []string{"abcd\n"}, "Bearer (hidden)"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Mask(c.text, c.secrets); got != c.want {
+				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
