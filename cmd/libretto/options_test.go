@@ -63,6 +63,7 @@ func TestRefusedFlags(t *testing.T) {
 		"--apply-strategy=none":                      "dynamic-apply or server-side-apply",
 		"--target-label-selector=a=(":                "--target-label-selector",
 		"--resync-period=-1s":                        "--resync-period",
+		"--script-trust=none":                        "namespace or shared",
 	} {
 		o, err := parse(line)
 		if err == nil {

@@ -92,6 +92,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	defer cancel()
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
+		Origin: p.origin(call),
 	})
 	err = p.withTimeout(call.Hook, timeout, err)
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
@@ -105,6 +106,16 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", call.Hook, "parent", p.key.String())
 	}
 	return response, err
+}
+
+// origin returns the object that a call is about. An input is one for each parent, because the
+// parent has a part in what the hook makes of it.
+func (p *pass) origin(call variant.Call) engines.Origin {
+	uid := string(p.parent.GetUID())
+	if call.Origin.ID == "" {
+		return engines.Origin{ID: uid, Namespace: p.parent.GetNamespace()}
+	}
+	return engines.Origin{ID: uid + "/" + call.Origin.ID, Namespace: call.Origin.Namespace}
 }
 
 // withTimeout adds the hook's timeout to an engine's error, and logs the script's stack, which

@@ -47,6 +47,12 @@ type process struct {
 	buffer    []byte
 	programs  lru
 	objects   objectCache
+
+	// The fields below belong to the pool, and are used while it is locked.
+	assigned    bool // It is of a trust domain, of that name, since that time.
+	domain      string
+	domainSince time.Time
+	idleSince   time.Time
 }
 
 // memoryUse is the memory of a worker in bytes.
