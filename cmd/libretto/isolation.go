@@ -33,7 +33,9 @@ const (
 	trustShared    = "shared"
 )
 
-func defaultIsolation() isolation { return isolation{kind: isolationProcess, trust: trustNamespace, seccomp: true} }
+func defaultIsolation() isolation {
+	return isolation{kind: isolationProcess, trust: trustNamespace, seccomp: true}
+}
 
 func (i *isolation) addTo(f *pflag.FlagSet) {
 	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")

@@ -118,7 +118,7 @@ func (p *pass) origin(call variant.Call) engines.Origin {
 	return engines.Origin{ID: uid + "/" + call.Origin.ID, Namespace: call.Origin.Namespace}
 }
 
-// withTimeout adds the hook's timeout to an engine's error, and logs the script's stack, which
+// withTimeout adds the hook's timeout to an engine's error about it, and logs the script's stack, which
 // is too long for an event.
 func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error {
 	var e *engines.Error
@@ -128,7 +128,7 @@ func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error 
 	if len(e.Stack) > 0 {
 		p.env.Log.Info("hook failed", "definition", p.config.Definition, "hook", hook, "parent", p.key.String(), "error", e.Detail())
 	}
-	if e.Kind != engines.Timeout {
+	if e.Kind != engines.Timeout || errors.Is(err, engines.ErrBackoff) {
 		return err
 	}
 	return fmt.Errorf("%w, which is %s: see timeout in spec.hooks.%s", err, timeout, hook)

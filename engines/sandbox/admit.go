@@ -34,13 +34,12 @@ func (p *Pool) admit(prog *program, t task) (turn, func(effect), *engines.Error)
 		p.loads.report(loads, e.load, e.err)
 		p.calls.report(calls, e.call, e.err)
 	}
-	suspect, suspects := p.calls.isSuspect(calls)
-	if !suspect {
+	if !p.calls.isSuspect(calls) {
 		return own, finish, nil
 	}
-	if !p.probation.enter(t.owner, t.call.Origin) {
+	if wait := p.probation.enter(t.owner, t.call.Origin); wait > 0 {
 		finish(effect{})
-		return own, nil, errProbation(suspects)
+		return own, nil, errProbation(wait)
 	}
 	own.probation = true
 	return own, func(e effect) { finish(e); p.probation.leave(t.owner) }, nil

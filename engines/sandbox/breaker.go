@@ -100,16 +100,14 @@ func (b *breaker) refusal(r *record) *engines.Error {
 
 // isSuspect reports whether calls of a circuit are on probation: it has cost a worker lately, or several
 // objects of its namespace have. Objects are easily made, so a new one is not better than its namespace.
-// It also returns the number of circuits on record.
-func (b *breaker) isSuspect(c circuit) (suspect bool, records int) {
+func (b *breaker) isSuspect(c circuit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.records) == 0 {
-		return false, 0
+		return false
 	}
 	b.prune()
-	suspect = b.records[c] != nil || c.origin.Namespace != "" && b.inNamespace[c.namespace()] >= failureThreshold
-	return suspect, len(b.records)
+	return b.records[c] != nil || c.origin.Namespace != "" && b.inNamespace[c.namespace()] >= failureThreshold
 }
 
 // namespace returns the circuit without its object.

@@ -134,7 +134,7 @@ func TestSuspects(t *testing.T) {
 				b.report(killer, fatal, &engines.Error{})
 			}
 			now = now.Add(c.after)
-			if got, _ := b.isSuspect(c.asked); got != c.want {
+			if got := b.isSuspect(c.asked); got != c.want {
 				t.Errorf("%s: suspect %v, want %v", c.reason, got, c.want)
 			}
 		})
@@ -148,8 +148,8 @@ func TestSuspectStays(t *testing.T) {
 	for range 2 * failureThreshold {
 		b.report(p, fatal, &engines.Error{})
 		b.report(p, answered, nil)
-		if suspect, _ := b.isSuspect(p); !suspect || b.allow(p) != nil {
-			t.Errorf("suspect %v, refused with %v: an answer closes the breaker, and does not end the probation", suspect, b.allow(p))
+		if suspect, refused := b.isSuspect(p), b.allow(p); !suspect || refused != nil {
+			t.Errorf("suspect %v, refused with %v: an answer closes the breaker, and does not end the probation", suspect, refused)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestBreakerIsBounded(t *testing.T) {
 		t.Errorf("%d records with up to %d bytes each, and the last one is %v", len(b.records), kept, b.records[last])
 	}
 	now = now.Add(recordTTL)
-	if suspect, records := b.isSuspect(last); suspect || records > 0 || len(b.inNamespace) > 0 {
-		t.Errorf("%d records of %d namespaces are left when they are old", records, len(b.inNamespace))
+	if b.isSuspect(last) || len(b.records) > 0 || len(b.inNamespace) > 0 {
+		t.Errorf("%d records of %d namespaces are left when they are old", len(b.records), len(b.inNamespace))
 	}
 }

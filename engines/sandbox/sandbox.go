@@ -88,7 +88,7 @@ type Pool struct {
 func New(config Config) *Pool {
 	config = config.withDefaults()
 	p := &Pool{
-		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat), probation: newProbation(),
+		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat), probation: newProbation(config.Now),
 		hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{},
 	}
 	p.mu.Lock()
