@@ -80,6 +80,11 @@ type Source struct {
 	Hook     string
 	Script   *Script
 	Endpoint *Endpoint
+	// Owner is the definition that the program is compiled for, as in Call.
+	Owner string
+	// TrustDomain names those who wrote the script: programs share a worker process only if it
+	// is the same. Empty means the host: definitions and its own files.
+	TrustDomain string
 }
 
 // Script is a module tree and the place in it where the hook is.
@@ -168,6 +173,17 @@ type Call struct {
 	// Owner is the definition, for fair use of what hooks run on: no owner gets all of it
 	// while another one waits. Empty means the program.
 	Owner string
+	// Origin is the object whose content the call is about. Hooks do not see it.
+	Origin Origin
+}
+
+// Origin is the object whose content a call is about: the parent, or an input of a map. If its
+// calls cost workers, the calls about it are held back, and not those about other objects.
+type Origin struct {
+	// ID identifies the object. All calls without an ID count as about one object.
+	ID string
+	// Namespace is that of the object, or empty.
+	Namespace string
 }
 
 // Response is a hook's answer.

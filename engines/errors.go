@@ -57,6 +57,10 @@ func (l Location) String() string {
 	}
 }
 
+// ErrBackoff is the cause of the error of a call that was not made because earlier ones cost
+// too much. It is to be reported, although RetryAfter has the time of the next attempt.
+var ErrBackoff = errors.New("backing off")
+
 // Error is the only error that engines return.
 type Error struct {
 	Kind     Kind
@@ -66,7 +70,7 @@ type Error struct {
 	// Stack is the script's own stack, innermost first, or what else helps to find
 	// the call in the far side's log. It may be empty.
 	Stack []string
-	// RetryAfter is how long the far side asked to be left alone, or zero.
+	// RetryAfter is how long the far side, or the pool of workers, asked to be left alone, or zero.
 	RetryAfter time.Duration
 	// Err is the cause, if there is one to unwrap.
 	Err error

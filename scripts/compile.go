@@ -21,7 +21,7 @@ func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *modu
 	programs := map[string]engines.Program{}
 	var problems []Problem
 	for _, name := range spec.hookNames() {
-		program, err := compileHook(ctx, registry, d, name, spec.Hooks[name])
+		program, err := compileHook(ctx, registry, d, spec, name)
 		if err != nil {
 			problems = append(problems, Problem{Origin: d.originOf(err, name), Err: err})
 			continue
@@ -31,7 +31,8 @@ func compile(ctx context.Context, registry *engines.Registry, spec Spec, d *modu
 	return programs, problems
 }
 
-func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree, name string, h Hook) (engines.Program, error) {
+func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree, spec Spec, name string) (engines.Program, error) {
+	h := spec.Hooks[name]
 	entry := h.entry(name, registry)
 	if _, ok := d.files[entry]; !ok {
 		return nil, engines.InvalidError(engines.Location{}, "no file %q in the script sources: they have %s", entry, list(maps.Keys(d.files)))
@@ -40,15 +41,18 @@ func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree,
 	if err != nil {
 		return nil, err
 	}
-	return compileWithDeadline(ctx, engine, engines.Source{Hook: name, Script: &engines.Script{
-		Files:      d.files,
-		Path:       entry,
-		Function:   h.Function,
-		Signature:  h.signature(),
-		Parameters: h.Parameters,
+	return compileWithDeadline(ctx, engine, engines.Source{
+		Hook: name, Owner: spec.Definition, TrustDomain: spec.trustDomain(),
+		Script: &engines.Script{
+			Files:      d.files,
+			Path:       entry,
+			Function:   h.Function,
+			Signature:  h.signature(),
+			Parameters: h.Parameters,
 
-		MemoryBytes: h.MemoryBytes,
-	}})
+			MemoryBytes: h.MemoryBytes,
+		},
+	})
 }
 
 func (h Hook) signature() engines.Signature {

@@ -74,10 +74,12 @@ func another(w *env) {
 }
 
 // put writes a.data of ConfigMap a/name, creating it if need be.
-func put(name string, data map[string]string) step {
+func put(name string, data map[string]string) step { return putIn("a", name, data) }
+
+func putIn(namespace, name string, data map[string]string) step {
 	return func(w *env) {
-		api := w.client.CoreV1().ConfigMaps("a")
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Data: data}
+		api := w.client.CoreV1().ConfigMaps(namespace)
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
 		_, err := api.Create(context.Background(), object, metav1.CreateOptions{})
 		if err != nil {
 			_, err = api.Update(context.Background(), object, metav1.UpdateOptions{})

@@ -101,12 +101,12 @@ func (l *Library) checkDirectories(spec Spec) error {
 }
 
 // loaded finds a revision of that content among those that serve, so that
-// definitions with the same scripts share its programs.
-func (l *Library) loaded(content fingerprint) *Revision {
+// definitions with the same scripts share its programs. Their authors must be the same too.
+func (l *Library) loaded(content fingerprint, trustDomain string) *Revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for t := range l.trees {
-		if r := t.Current(); r.is(content) {
+		if r := t.Current(); r.is(content) && t.spec.trustDomain() == trustDomain {
 			return r
 		}
 	}

@@ -84,10 +84,17 @@ func TestRevisionIdentity(t *testing.T) {
 		edit   func(*scripts.Spec)
 		data   map[string]string
 		same   bool
+		// foreign is set if the revision is the same, and the programs are not.
+		foreign bool
 	}{
 		"Same": {
 			reason: "definitions with equal files and hooks share a revision",
 			data:   map[string]string{"sync.fake": "1", "lib": "x"}, same: true,
+		},
+		"Namespace": {
+			reason: "the same text is the same revision in another namespace, and runs apart",
+			edit:   func(s *scripts.Spec) { s.Sources[0].ConfigMap.Namespace = "b" },
+			data:   map[string]string{"sync.fake": "1", "lib": "x"}, same: true, foreign: true,
 		},
 		"Content": {
 			reason: "another content is another revision, even of a file that no hook names",
@@ -123,6 +130,7 @@ func TestRevisionIdentity(t *testing.T) {
 				w := newEnv(t)
 				put("one", map[string]string{"sync.fake": "1", "lib": "x"})(w)
 				put("two", tc.data)(w)
+				putIn("b", "two", tc.data)(w)
 				one, two := from("one"), from("two")
 				one.Hooks = map[string]scripts.Hook{"sync": base}
 				two.Hooks = one.Hooks
@@ -133,7 +141,7 @@ func TestRevisionIdentity(t *testing.T) {
 				if same := first.ID == second.ID; same != tc.same {
 					t.Errorf("%s: IDs %s and %s", tc.reason, first.ID, second.ID)
 				}
-				if shared := first == second; shared != tc.same {
+				if shared := first == second; shared != (tc.same && !tc.foreign) {
 					t.Errorf("%s: programs shared: %v", tc.reason, shared)
 				}
 			})

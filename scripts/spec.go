@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -148,6 +149,18 @@ func (s Spec) encodeHooks() ([]byte, error) {
 }
 
 func (s Spec) hookNames() []string { return slices.Sorted(maps.Keys(s.Hooks)) }
+
+// trustDomain names who wrote the scripts: the namespaces of the ConfigMaps, sorted. It is empty if
+// only the host did, who is trusted everywhere: definitions and directories are its own.
+func (s Spec) trustDomain() string {
+	namespaces := map[string]struct{}{}
+	for _, source := range s.Sources {
+		if source.ConfigMap != nil {
+			namespaces[source.ConfigMap.Namespace] = struct{}{}
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
+}
 
 // origins returns the origins of the sources, each once.
 func (s Spec) origins() map[Origin]struct{} {

@@ -182,7 +182,7 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 
 // build returns the revision of a content, shared or compiled.
 func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
-	if shared := t.library.loaded(content); shared != nil {
+	if shared := t.library.loaded(content, t.spec.trustDomain()); shared != nil {
 		return shared, nil
 	}
 	programs, problems := compile(ctx, t.library.Engines, t.spec, d)

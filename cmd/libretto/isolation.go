@@ -21,25 +21,35 @@ import (
 type isolation struct {
 	kind    string
 	workers int
+	trust   string
 	seccomp bool
 }
 
 const (
 	isolationProcess = "process"
 	isolationNone    = "none"
+
+	trustNamespace = "namespace"
+	trustShared    = "shared"
 )
 
-func defaultIsolation() isolation { return isolation{kind: isolationProcess, seccomp: true} }
+func defaultIsolation() isolation {
+	return isolation{kind: isolationProcess, trust: trustNamespace, seccomp: true}
+}
 
 func (i *isolation) addTo(f *pflag.FlagSet) {
 	f.StringVar(&i.kind, "script-isolation", i.kind, "where scripts run: process, in worker processes, or none, in this one, for development only: a script can then end it or use it up")
 	f.IntVar(&i.workers, "script-workers", i.workers, "scripts that run at once, each in a process of its own (default one for each processor, at least 2)")
+	f.StringVar(&i.trust, "script-trust", i.trust, "which scripts may use one worker, one after another: namespace, those from the same namespaces, or shared, all")
 	f.BoolVar(&i.seccomp, "script-seccomp", i.seccomp, "filter the system calls of script workers, where the system can")
 }
 
 func (i *isolation) check() error {
 	if i.kind != isolationProcess && i.kind != isolationNone {
 		return fmt.Errorf("--script-isolation must be %s or %s, not %q", isolationProcess, isolationNone, i.kind)
+	}
+	if i.trust != trustNamespace && i.trust != trustShared {
+		return fmt.Errorf("--script-trust must be %s or %s, not %q", trustNamespace, trustShared, i.trust)
 	}
 	if i.workers < 0 {
 		return fmt.Errorf("--script-workers must not be negative")
@@ -52,7 +62,8 @@ func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, con
 	definitions, stop := standard.Definitions(), func() {}
 	if i.kind == isolationProcess {
 		pool := sandbox.New(sandbox.Config{
-			Workers: i.workers, WithoutSeccomp: !i.seccomp, Command: workerCommand(), Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
+			Workers: i.workers, ShareWorkers: i.trust == trustShared, WithoutSeccomp: !i.seccomp, Command: workerCommand(),
+			Metrics: sandbox.NewMetrics(registry), Log: log.WithName("sandbox"),
 		})
 		definitions, stop = slices.Concat(pool.Definitions(standard.Scripts()), standard.Others()), pool.Close
 	} else {

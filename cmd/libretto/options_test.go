@@ -66,6 +66,7 @@ func TestRefusedFlags(t *testing.T) {
 		"--response-cache-size=-1Mi":                 "--response-cache-size",
 		"--max-sync-response-size=1000":              "--max-sync-response-size",
 		"--max-sync-response-size=much":              "quantities must match",
+		"--script-trust=none":                        "namespace or shared",
 	} {
 		o, err := parse(line)
 		if err == nil {

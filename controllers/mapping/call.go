@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // hookFor returns the hook to call about a group. It is nil for the outputs of an input that
@@ -32,7 +33,10 @@ func (v *Variant) calls(observed variant.Observed) []variant.Call {
 		if g.input != nil {
 			request["input"] = g.input.Object
 		}
-		calls = append(calls, variant.Call{Hook: hook.Name, Subject: string(g.key), Request: request, Stamps: common.with(g)})
+		calls = append(calls, variant.Call{
+			Hook: hook.Name, Subject: string(g.key), Request: request, Stamps: common.with(g),
+			Origin: engines.Origin{ID: string(g.key), Namespace: g.key.namespace()},
+		})
 	}
 	return calls
 }

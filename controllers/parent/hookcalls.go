@@ -114,6 +114,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	defer cancel()
 	response, err = program.Run(ctx, engines.Call{
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
+		Origin: p.origin(call),
 	})
 	err = p.withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
@@ -127,7 +128,17 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	return response, err
 }
 
-// withTimeout adds the hook's timeout to an engine's error, and logs the script's stack, which
+// origin returns the object that a call is about. An input is one for each parent, because the
+// parent has a part in what the hook makes of it.
+func (p *pass) origin(call variant.Call) engines.Origin {
+	uid := string(p.parent.GetUID())
+	if call.Origin.ID == "" {
+		return engines.Origin{ID: uid, Namespace: p.parent.GetNamespace()}
+	}
+	return engines.Origin{ID: uid + "/" + call.Origin.ID, Namespace: call.Origin.Namespace}
+}
+
+// withTimeout adds the hook's timeout to an engine's error about it, and logs the script's stack, which
 // is too long for an event.
 func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error {
 	var e *engines.Error
@@ -137,7 +148,7 @@ func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error 
 	if len(e.Stack) > 0 {
 		p.env.Log.Info("hook failed", "definition", p.config.Definition, "hook", hook, "parent", p.key.String(), "error", e.Detail())
 	}
-	if e.Kind != engines.Timeout {
+	if e.Kind != engines.Timeout || errors.Is(err, engines.ErrBackoff) {
 		return err
 	}
 	return fmt.Errorf("%w, which is %s: see timeout in spec.hooks.%s", err, timeout, hook)

@@ -71,16 +71,23 @@ func TestCallIsComplete(t *testing.T) {
 	now, program := time.Unix(5, 0), &recorder{}
 	p := &pass{
 		shared:   &shared{config: Config{Definition: "MapController m"}, env: Environment{Clock: clocktesting.NewFakeClock(now)}},
-		parent:   &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u"}}},
+		parent:   &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "u", "namespace": "n"}}},
 		programs: Programs{ByHook: map[string]engines.Program{"map": program}},
 	}
 	request := map[string]any{"mapKey": "k"}
 	if _, err := p.call(t.Context(), variant.Call{Hook: "map", Request: request, Subject: "k"}, now); err != nil {
 		t.Fatal(err)
 	}
-	want := engines.Call{Request: request, Subject: "k", Now: now, Seed: "u", Owner: "MapController m"}
+	want := engines.Call{Request: request, Subject: "k", Now: now, Seed: "u", Owner: "MapController m", Origin: engines.Origin{ID: "u", Namespace: "n"}}
 	if diff := cmp.Diff(want, program.call); diff != "" {
 		t.Errorf("call (-want +got):\n%s", diff)
+	}
+	input := variant.Call{Hook: "map", Request: request, Origin: engines.Origin{ID: "/ConfigMap/m/i", Namespace: "m"}}
+	if _, err := p.call(t.Context(), input, now); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(engines.Origin{ID: "u//ConfigMap/m/i", Namespace: "m"}, program.call.Origin); diff != "" {
+		t.Errorf("origin of a call about an input (-want +got):\n%s", diff)
 	}
 }
 

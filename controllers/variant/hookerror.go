@@ -9,13 +9,14 @@ import (
 )
 
 // HookError returns err with its reason and the name of the hook in front. It wraps
-// controller.ErrLater if the hook's server asked to be called later.
+// controller.ErrLater if the hook's server asked to be called later, or another call has to
+// end first.
 func HookError(hook string, err error) error {
 	var e *engines.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &e) && e.RetryAfter > 0:
+	case errors.As(err, &e) && e.RetryAfter > 0 && !errors.Is(err, engines.ErrBackoff):
 		return fmt.Errorf("%w: %s hook: %w", controller.ErrLater, hook, err)
 	}
 	return fmt.Errorf("%s: %s hook: %w", engines.KindOf(err).Reason(), hook, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // Variant makes the difference between the kinds of definition. Its functions are pure and
@@ -79,6 +80,8 @@ type Call struct {
 	// Subject distinguishes the calls of one pass to the same hook: a map key, or the name of a
 	// revision. It is empty if there is only one.
 	Subject string
+	// Origin is the object that the call is about. If it has no ID, that is the parent.
+	Origin  engines.Origin
 	Request map[string]any
 	// Stamps are hashes of the fields of Request, or nil. An empty stamp matches nothing.
 	// Requests with stamps for the same hook and subject have the same fields. The last answer

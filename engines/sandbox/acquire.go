@@ -12,11 +12,11 @@ const (
 	maxGrowth = 0.75
 )
 
-// acquire returns a worker. Waiting owners take turns; an owner with fewer workers goes first. The
-// worker is returned to the pool with release.
-func (p *Pool) acquire(ctx context.Context, owner string, score func(*process) int) (*process, error) {
+// acquire returns a worker for a program. Waiting owners take turns; an owner with fewer workers goes
+// first. The worker is returned to the pool with release.
+func (p *Pool) acquire(ctx context.Context, t turn, prog *program, preferred int) (*process, error) {
 	began := time.Now()
-	w := &waiter{owner: owner, score: score, result: make(chan grant, 1)}
+	w := &waiter{turn: t, program: prog, preferred: preferred, result: make(chan grant, 1)}
 	p.mu.Lock()
 	if err := p.unavailable(); err != nil {
 		p.mu.Unlock()
@@ -56,22 +56,23 @@ func (p *Pool) abandon(w *waiter, err error) error {
 		return err
 	}
 	if g := <-w.result; g.process != nil {
-		p.release(g.process, w.owner)
+		p.release(g.process, w.turn)
 	}
 	return err
 }
 
 // release makes the worker idle again, or retires it.
-func (p *Pool) release(w *process, owner string) {
+func (p *Pool) release(w *process, t turn) {
 	w.memory = w.usage.read()
 	if reason := w.retireReason(); reason != "" {
 		w.kill(reason)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.release(owner)
+	p.queue.release(t)
 	if _, known := p.processes[w]; known && w.pendingKill() == "" {
 		p.processes[w] = true
+		w.idleSince = time.Now()
 	}
 	p.dispatch()
 }
@@ -84,29 +85,98 @@ func (p *Pool) dispatch() {
 	p.config.Metrics.updateWorkers(p)
 }
 
-// assign gives one idle worker to the next waiter. It reports whether it used up a worker.
+// assign gives one idle worker to a waiter, or replaces one that no waiter can use. It reports whether it
+// did either.
 func (p *Pool) assign() bool {
-	if p.idleWorkers() == 0 {
+	w, best, reason := p.choose(time.Now())
+	if best == nil {
 		return false
-	}
-	w := p.queue.next(p.config.Workers)
-	if w == nil {
-		return false
-	}
-	best, score := p.bestIdle(w)
-	if score == unusable {
-		// The process counts until it has exited: its successor gets its memory.
-		p.processes[best] = false
-		best.kill(reasonResident)
-		p.queue.requeue(w)
-		return true
 	}
 	p.processes[best] = false
+	if w == nil {
+		best.kill(reason) // It counts until it has exited: its successor gets its memory.
+		return true
+	}
+	p.queue.take(w)
+	if best.join(w.program.domain) {
+		best.domainSince = time.Now()
+	}
 	w.result <- grant{process: best}
 	return true
 }
 
-// bestIdle returns the idle worker with the highest score. At least one must be idle.
+// domainTime is how long a worker is kept for the waiters of its trust domain while others wait for one:
+// a start for each call would take longer than most calls.
+const domainTime = 50 * time.Millisecond
+
+// choose returns an idle worker and the waiter to give it to, or no waiter and the reason if the worker
+// must be replaced. It returns nothing if there is nothing to do.
+func (p *Pool) choose(now time.Time) (w *waiter, best *process, reason string) {
+	if p.idleWorkers() == 0 {
+		return nil, nil, ""
+	}
+	coming := p.coming()
+	missing := 0 // Waiters up to this one that no idle worker can be given to.
+	var next *waiter
+	for w := range p.queue.eligible(p.config.Workers) {
+		best, score := p.bestIdle(w)
+		switch {
+		case score == unusable:
+			if missing++; missing == coming+1 {
+				next = w
+			}
+		case missing > coming && best.assigned && now.Sub(best.domainSince) >= domainTime:
+			// It is to make room for a waiter before this one.
+		default:
+			return w, best, ""
+		}
+	}
+	if next == nil {
+		return nil, nil, ""
+	}
+	return p.replaceable(next)
+}
+
+// replaceable returns the worker that has been idle for longest, and why the waiter can't use it.
+func (p *Pool) replaceable(next *waiter) (none *waiter, oldest *process, reason string) {
+	for w, idle := range p.processes {
+		if idle && (oldest == nil || w.idleSince.Before(oldest.idleSince)) {
+			oldest = w
+		}
+	}
+	if oldest.isForeign(next.program.domain) {
+		return nil, oldest, reasonDomain
+	}
+	return nil, oldest, reasonResident
+}
+
+// missing returns how many waiters could have a worker if there were one that they can use.
+func (p *Pool) missing() int {
+	n := 0
+	for w := range p.queue.eligible(p.config.Workers) {
+		if _, score := p.bestIdle(w); score == unusable {
+			n++
+		}
+	}
+	return n
+}
+
+// coming returns how many workers will come without further ado: those that start, and those for which
+// there is room, or will be.
+func (p *Pool) coming() int {
+	ending := 0
+	for w, idle := range p.processes {
+		if !idle && w.pendingKill() != "" {
+			ending++
+		}
+	}
+	return p.starting + ending + p.room()
+}
+
+// room returns how many more workers may be started now.
+func (p *Pool) room() int { return p.config.Workers + 1 - len(p.processes) - p.starting }
+
+// bestIdle returns the idle worker with the highest score, and the score.
 func (p *Pool) bestIdle(w *waiter) (*process, int) {
 	var best *process
 	score := unusable
@@ -114,7 +184,7 @@ func (p *Pool) bestIdle(w *waiter) (*process, int) {
 		if !idle {
 			continue
 		}
-		if s := w.score(process); best == nil || s > score {
+		if s := process.score(w.program, w.preferred); best == nil || s > score {
 			best, score = process, s
 		}
 	}
@@ -125,6 +195,17 @@ func (p *Pool) idleWorkers() int {
 	n := 0
 	for _, idle := range p.processes {
 		if idle {
+			n++
+		}
+	}
+	return n
+}
+
+// spareWorkers returns how many workers are idle that any program may use.
+func (p *Pool) spareWorkers() int {
+	n := 0
+	for w, idle := range p.processes {
+		if idle && !w.assigned {
 			n++
 		}
 	}

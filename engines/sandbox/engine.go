@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"time"
@@ -27,11 +28,12 @@ type engine struct {
 // program is a source that compiled. It is sent to workers when they need it.
 type program struct {
 	pool   *Pool
-	name   string // A hash of the engine, hook and script.
+	name   string // A hash of the engine, hook, script and trust domain.
 	engine string
 	hook   string
 	script engines.Script
 	memory int64
+	domain string
 	// warnings come from the worker that compiled the program.
 	warnings []*engines.Error
 }
@@ -43,7 +45,7 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 		return nil, err
 	}
 	e.pool.raiseMemory(p.memory)
-	answer, err := p.pool.run(ctx, p, task{owner: p.name, kind: protocol.KindLoad})
+	answer, err := p.pool.run(ctx, p, task{owner: cmp.Or(src.Owner, p.name), kind: protocol.KindLoad})
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +58,7 @@ func (e *engine) newProgram(src engines.Source) (*program, error) {
 		return nil, engines.InvalidError(engines.Location{}, "the %s engine runs scripts, and this source is an endpoint", e.name)
 	}
 	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: memoryBudget(src.Script.MemoryBytes)}
+	p.domain = e.pool.config.domainOf(src.TrustDomain)
 	bytes := 0
 	for path, text := range src.Script.Files {
 		bytes += len(path) + len(text)
@@ -69,6 +72,7 @@ func (e *engine) newProgram(src engines.Source) (*program, error) {
 	if err := all.Err(); err != nil {
 		return nil, engines.InvalidError(engines.Location{}, "parameters: %v", err)
 	}
+	all.Strings([]string{p.domain})
 	hash := sha256.Sum256(all.Bytes())
 	p.name = string(hash[:])
 	return p, nil
@@ -90,18 +94,17 @@ func (p *Pool) raiseMemory(limit int64) {
 	}
 }
 
-// CircuitOpen returns the error that all calls get while the breaker is open, or nil.
-func (p *program) CircuitOpen() *engines.Error { return p.pool.breaker.openError(p.name) }
+// CircuitOpen returns the error that all calls get because the program can't be loaded, or nil. What calls
+// do to their workers does not matter.
+func (p *program) CircuitOpen() *engines.Error {
+	return p.pool.loads.openError(circuit{program: p.name})
+}
 
 // Warnings returns the warnings of the compilation.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	owner := call.Owner
-	if owner == "" {
-		owner = p.name
-	}
-	answer, err := p.pool.run(ctx, p, task{owner: owner, kind: protocol.KindCall, call: call})
+	answer, err := p.pool.run(ctx, p, task{owner: cmp.Or(call.Owner, p.name), kind: protocol.KindCall, call: call})
 	return answer.Response, err
 }

@@ -21,6 +21,7 @@ const (
 	reasonClosed   = "closed"
 	reasonAge      = "age"
 	reasonResident = "resident"
+	reasonDomain   = "domain"
 	reasonStart    = "start"
 )
 

@@ -125,38 +125,6 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestBreakerOpens has a program kill workers until it is not called any more.
-func TestBreakerOpens(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	var mu sync.Mutex
-	now := time.Unix(0, 0)
-	pool := newPool(t, sandbox.Config{Metrics: sandbox.NewMetrics(registry), Now: func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}})
-	bad := `export function sync({value}) { return value ?? 'x'.repeat(2**40) }`
-	program, other := compiled(t, pool, bad), compiled(t, pool, bad+"//edited")
-	for range 3 {
-		_, err := program.Run(t.Context(), request(nil))
-		wantError(t, err, engines.Exhausted, "more than its memory limit of 256Mi")
-	}
-	_, err := program.Run(t.Context(), request("fine"))
-	wantError(t, err, engines.Exhausted, "not called until 00:01:00 UTC")
-	if response, err := other.Run(t.Context(), request("fine")); err != nil || response.Body != "fine" {
-		t.Errorf("an edit is called at once: %v, error %v", response.Body, err)
-	}
-	mu.Lock()
-	now = now.Add(time.Minute)
-	mu.Unlock()
-	if response, err := program.Run(t.Context(), request("fine")); err != nil || response.Body != "fine" {
-		t.Errorf("it is called again after a minute: %v, error %v", response.Body, err)
-	}
-	eventually(t, "three deaths are counted", func() bool {
-		return raceDetector || exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="memory"} 3`)
-	})
-}
-
 func exitsLogged(t *testing.T, registry *prometheus.Registry, line string) bool {
 	t.Helper()
 	const name = "libretto_script_worker_ends_total"

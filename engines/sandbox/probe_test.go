@@ -29,8 +29,11 @@ type probeEngine struct{}
 
 func (probeEngine) Compile(_ context.Context, src engines.Source) (engines.Program, error) {
 	text := src.Script.Files[src.Script.Path]
-	if text == "crash at load" {
+	switch text {
+	case "crash at load":
 		os.Exit(7)
+	case "hang at load":
+		select {}
 	}
 	return probeProgram{probe: text}, nil
 }
@@ -89,12 +92,25 @@ var probes = map[string]func(engines.Call) (any, error){
 		leaked = append(leaked, bytes.Repeat([]byte("x"), 20<<20))
 		return int64(len(leaked)), nil
 	},
+	"visit": func(call engines.Call) (any, error) {
+		visits = append(visits, call.Request["value"])
+		return visits, nil
+	},
 	"hang": func(engines.Call) (any, error) { select {} },
+	"hang if true": func(call engines.Call) (any, error) {
+		if call.Request["value"] == true {
+			select {}
+		}
+		return "alive", nil
+	},
 	"die later": func(engines.Call) (any, error) {
 		time.AfterFunc(100*time.Millisecond, func() { os.Exit(3) }) // After the answer was sent, even on a busy machine.
 		return "alive", nil
 	},
 }
+
+// visits has the values of earlier calls in this worker.
+var visits []any
 
 // leaked is never freed.
 var leaked [][]byte

@@ -52,6 +52,12 @@ type process struct {
 	buffer    []byte
 	programs  lru
 	objects   objectCache
+
+	// The fields below belong to the pool, and are used while it is locked.
+	assigned    bool // It is of a trust domain, of that name, since that time.
+	domain      string
+	domainSince time.Time
+	idleSince   time.Time
 }
 
 // Values of process.turn. A worker sends nothing but one message in its turn, or it is killed.

@@ -1,21 +1,33 @@
 package sandbox
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
-// queue holds the calls that wait for a worker, by owner. Owners take turns; the owner with the fewest
+// turn is whose turn it is to have a worker: an owner's. Its calls on probation have turns of their own.
+type turn struct {
+	owner     string
+	probation bool
+}
+
+// queue holds the calls that wait for a worker, by turn. Owners take turns; the one with the fewest
 // workers goes first.
 type queue struct {
-	owners      []string // Owners with waiters. The one whose last turn is longest ago comes first.
-	waiting     map[string][]*waiter
-	busyByOwner map[string]int // How many workers each owner has.
+	turns   []turn // Those with waiters. The one whose last turn is longest ago comes first.
+	waiting map[turn][]*waiter
+	// busy has how many workers each has, and onProbation how many all have that are on probation.
+	busyByTurn  map[turn]int
 	busy        int
+	onProbation int
 }
 
 // waiter is a call that waits for a worker.
 type waiter struct {
-	owner string
-	// score rates an idle worker. The worker with the highest score is chosen.
-	score func(*process) int
+	turn
+	program *program
+	// preferred is the slot of the worker that has most of the objects of the call, or -1.
+	preferred int
 	// result receives the worker or an error. It has a buffer of one.
 	result chan grant
 }
@@ -26,81 +38,85 @@ type grant struct {
 }
 
 func newQueue() *queue {
-	return &queue{waiting: map[string][]*waiter{}, busyByOwner: map[string]int{}}
+	return &queue{waiting: map[turn][]*waiter{}, busyByTurn: map[turn]int{}}
 }
 
 func (q *queue) push(w *waiter) {
-	if len(q.waiting[w.owner]) == 0 {
-		q.owners = append(q.owners, w.owner)
+	if len(q.waiting[w.turn]) == 0 {
+		q.turns = append(q.turns, w.turn)
 	}
-	q.waiting[w.owner] = append(q.waiting[w.owner], w)
+	q.waiting[w.turn] = append(q.waiting[w.turn], w)
 }
 
 // remove removes a waiter. It reports whether the waiter was still in the queue.
 func (q *queue) remove(w *waiter) bool {
-	at := slices.Index(q.waiting[w.owner], w)
+	at := slices.Index(q.waiting[w.turn], w)
 	if at < 0 {
 		return false
 	}
-	q.waiting[w.owner] = slices.Delete(q.waiting[w.owner], at, at+1)
-	if len(q.waiting[w.owner]) == 0 {
-		q.removeOwner(w.owner)
+	q.waiting[w.turn] = slices.Delete(q.waiting[w.turn], at, at+1)
+	if len(q.waiting[w.turn]) == 0 {
+		delete(q.waiting, w.turn)
+		q.turns = slices.DeleteFunc(q.turns, func(t turn) bool { return t == w.turn })
 	}
 	return true
 }
 
-func (q *queue) removeOwner(owner string) {
-	delete(q.waiting, owner)
-	q.owners = slices.DeleteFunc(q.owners, func(o string) bool { return o == owner })
-}
-
-// next removes and returns the next waiter, or returns nil if none may run now. Up to limit workers are
-// for all owners. One more is for an owner that has none, so that an owner whose calls hang in all
-// workers does not block the others.
-func (q *queue) next(limit int) *waiter {
-	best := -1
-	for i, owner := range q.owners {
-		if best < 0 || q.busyByOwner[owner] < q.busyByOwner[q.owners[best]] {
-			best = i
+// eligible returns the first waiter of each turn that may have a worker now, in the order of their turns.
+// The queue must not change meanwhile.
+func (q *queue) eligible(limit int) iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		for busy := 0; busy <= q.busy; busy++ {
+			for _, t := range q.turns {
+				if q.busyByTurn[t] == busy && q.mayRun(t, limit) && !yield(q.waiting[t][0]) {
+					return
+				}
+			}
 		}
 	}
-	if best < 0 {
-		return nil
+}
+
+// mayRun reports whether one more worker may be given to a turn. Up to limit workers are for all. One more
+// is for an owner that has none, so that an owner whose calls hang in all workers does not block the
+// others. Calls on probation get half of the workers at most, and one for each owner.
+func (q *queue) mayRun(t turn, limit int) bool {
+	if t.probation {
+		return q.busy < limit && q.busyByTurn[t] == 0 && q.onProbation < max(1, limit/2)
 	}
-	owner := q.owners[best]
-	if q.busy > limit || q.busy == limit && q.busyByOwner[owner] > 0 {
-		return nil
-	}
-	w := q.waiting[owner][0]
-	q.owners = append(slices.Delete(q.owners, best, best+1), owner)
+	return q.busy < limit || q.busy == limit && q.busyByTurn[t] == 0
+}
+
+// take removes the waiter and counts the worker that it is given.
+func (q *queue) take(w *waiter) {
 	q.remove(w)
-	q.busyByOwner[owner]++
+	if at := slices.Index(q.turns, w.turn); at >= 0 {
+		q.turns = append(slices.Delete(q.turns, at, at+1), w.turn)
+	}
+	q.busyByTurn[w.turn]++
 	q.busy++
-	return w
+	if w.probation {
+		q.onProbation++
+	}
 }
 
-// requeue undoes next.
-func (q *queue) requeue(w *waiter) {
-	q.release(w.owner)
-	q.owners = append([]string{w.owner}, slices.DeleteFunc(q.owners, func(o string) bool { return o == w.owner })...)
-	q.waiting[w.owner] = append([]*waiter{w}, q.waiting[w.owner]...)
-}
-
-// release records that the owner has one worker less.
-func (q *queue) release(owner string) {
+// release records that the turn has one worker less.
+func (q *queue) release(t turn) {
 	q.busy--
-	if q.busyByOwner[owner]--; q.busyByOwner[owner] == 0 {
-		delete(q.busyByOwner, owner)
+	if q.busyByTurn[t]--; q.busyByTurn[t] == 0 {
+		delete(q.busyByTurn, t)
+	}
+	if t.probation {
+		q.onProbation--
 	}
 }
 
 // drain removes and returns all waiters.
 func (q *queue) drain() []*waiter {
 	var all []*waiter
-	for _, owner := range q.owners {
-		all = append(all, q.waiting[owner]...)
+	for _, t := range q.turns {
+		all = append(all, q.waiting[t]...)
 	}
-	q.owners, q.waiting = nil, map[string][]*waiter{}
+	q.turns, q.waiting = nil, map[turn][]*waiter{}
 	return all
 }
 

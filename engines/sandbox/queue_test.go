@@ -8,8 +8,8 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	// A lower-case letter is a waiter of the owner with that name. An upper-case one releases a worker
-	// of that owner. After each step, all waiters that may run do.
+	// A lower-case letter is a waiter of the owner with that name, on probation if it is x, y or z. An
+	// upper-case one releases a worker of that owner. After each step, all waiters that may run do.
 	cases := map[string]struct {
 		reason string
 		limit  int
@@ -19,8 +19,10 @@ func TestQueue(t *testing.T) {
 		"one owner":      {"a single owner gets all workers but the spare", 2, "aaa", "aa"},
 		"one more":       {"the spare is for an owner without workers", 2, "aaab", "aab"},
 		"only one more":  {"there is only one spare", 2, "aaabc", "aab"},
-		"in turn":        {"owners take turns, however many calls each has", 1, "aaaabbbcAABABA", "abacbaba"},
+		"in turn":        {"owners take turns, however many calls each has", 1, "aaaabbbcAACBAB", "abacabab"},
 		"one more back":  {"releasing another worker does not free the spare", 3, "aaaaabABA", "aaabaa"},
+		"on probation":   {"of three calls on probation, here x, y and z, two of different owners run", 4, "xxyyzzaaaX", "xyaax"},
+		"probation last": {"they leave the spare to others", 2, "aaxb", "aab"},
 		"newcomer first": {"an owner without workers goes before one that waits longer", 2, "aaaabbcAB", "aabcb"},
 	}
 	for name, c := range cases {
@@ -28,12 +30,14 @@ func TestQueue(t *testing.T) {
 			t.Log(c.reason)
 			q, got := newQueue(), ""
 			for _, step := range strings.Split(c.steps, "") {
-				if owner := strings.ToLower(step); owner == step {
-					q.push(&waiter{owner: owner})
+				of := turn{owner: strings.ToLower(step), probation: strings.Contains("xyz", strings.ToLower(step))}
+				if of.owner == step {
+					q.push(&waiter{turn: of})
 				} else {
-					q.release(owner)
+					q.release(of)
 				}
-				for w := q.next(c.limit); w != nil; w = q.next(c.limit) {
+				for w := first(q, c.limit); w != nil; w = first(q, c.limit) {
+					q.take(w)
 					got += w.owner
 				}
 			}
@@ -42,4 +46,12 @@ func TestQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// first returns the waiter that is to have the next worker, or nil.
+func first(q *queue, limit int) *waiter {
+	for w := range q.eligible(limit) {
+		return w
+	}
+	return nil
 }

@@ -25,13 +25,14 @@ type backoff struct {
 	waiting  bool
 }
 
-// replenish starts workers until one is idle, or each waiter will get one, or the limit is reached.
+// replenish starts workers until a spare one is idle, or each waiter will get one, or the limit is reached.
+// A spare worker is of no trust domain until its first call.
 func (p *Pool) replenish() {
-	if p.closed || p.backoff.waiting {
+	room := p.room()
+	if p.closed || p.backoff.waiting || room <= 0 {
 		return
 	}
-	wanted := max(1, p.queue.len()) - p.idleWorkers() - p.starting
-	room := p.config.Workers + 1 - len(p.processes) - p.starting
+	wanted := max(max(1, p.queue.len())-p.spareWorkers(), p.missing()) - p.starting
 	for range min(wanted, room) {
 		p.starting++
 		slot := p.freeSlot()

@@ -21,23 +21,24 @@ type task struct {
 // maxAttempts is how many workers are tried if they turn out to be dead.
 const maxAttempts = 3
 
-// run does the task in a worker unless the program's breaker is open. Every error is an *engines.Error.
+// run does the task in a worker unless it is not admitted. Every error is an *engines.Error.
 func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
 		return protocol.Answer{}, engines.Ended(ctx)
 	}
-	if refused := p.breaker.allow(prog.name); refused != nil {
+	turn, finish, refused := p.admit(prog, t)
+	if refused != nil {
 		p.config.Metrics.observeCall(prog.engine, "parked", 0)
 		return protocol.Answer{}, refused
 	}
 	ctx, release := context.WithTimeout(ctx, defaultTimeout)
 	defer release()
-	answer, o, err := p.runWithRetry(ctx, prog, t)
-	p.breaker.report(prog.name, o, err)
-	p.config.Metrics.observeCall(prog.engine, result(err), time.Since(began))
-	if err != nil {
-		return answer, err
+	answer, did := p.runWithRetry(ctx, prog, t, turn)
+	finish(did)
+	p.config.Metrics.observeCall(prog.engine, result(did.err), time.Since(began))
+	if did.err != nil {
+		return answer, did.err
 	}
 	return answer, nil
 }
@@ -50,35 +51,39 @@ func result(err *engines.Error) string {
 }
 
 // runWithRetry does the task in one worker after another, until one was alive to receive it.
-func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task) (protocol.Answer, outcome, *engines.Error) {
+func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, turn turn) (protocol.Answer, effect) {
+	began := time.Now()
 	var last error
 	preferred := p.preferredSlot(t.call.Seed)
 	for range maxAttempts {
-		worker, err := p.acquire(ctx, t.owner, func(w *process) int { return w.score(prog, preferred) })
+		worker, err := p.acquire(ctx, turn, prog, preferred)
 		if err != nil {
-			return protocol.Answer{}, inconclusive, acquireError(ctx, err)
+			return protocol.Answer{}, effect{err: acquireError(ctx, err)}
 		}
-		answer, o, err := p.runOn(ctx, worker, prog, t)
+		answer, did, err := p.runOn(ctx, worker, prog, t, turn, began)
 		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
-			return answer, o, toEngineError(err)
+			return answer, did
 		}
 		last, t.resendObjects = err, true
 	}
-	return protocol.Answer{}, inconclusive, &engines.Error{
+	return protocol.Answer{}, effect{err: &engines.Error{
 		Kind: engines.Failed, Message: "script workers fail before they can be used: " + last.Error(), Err: last,
-	}
+	}}
 }
 
-// runOn does the task in that worker and releases it.
-func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task) (protocol.Answer, outcome, error) {
-	defer p.release(worker, t.owner)
+// runOn does the task in that worker and releases it. The task has waited for the worker since began.
+func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, turn turn, began time.Time) (protocol.Answer, effect, error) {
+	defer p.release(worker, turn)
+	start := time.Now()
+	waited := start.Sub(began)
 	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
 		answer, o, err := worker.load(ctx, prog)
 		if err != nil || t.kind == protocol.KindLoad {
-			return answer, o, err
+			return answer, loadEffect(o, toEngineError(err), waited, time.Since(start)), err
 		}
 	}
-	return worker.call(ctx, prog, t.call, t.resendObjects)
+	answer, o, err := worker.call(ctx, prog, t.call, t.resendObjects)
+	return answer, callEffect(o, toEngineError(err), answer.NearLimit, waited, time.Since(start)), err
 }
 
 // toEngineError returns err as an *engines.Error, or nil for nil.

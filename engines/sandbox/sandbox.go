@@ -32,11 +32,13 @@ type Config struct {
 	// Grace is how long after the end of its context a call may still answer before its worker is
 	// killed. It defaults to half a second.
 	Grace time.Duration
+	// ShareWorkers lets programs of different trust domains use one worker, one after another.
+	ShareWorkers bool
 	// WithoutSeccomp turns the system call filter off, for systems on which it does not work.
 	WithoutSeccomp bool
 	// Command is the program to start as a worker, with its arguments. It defaults to this binary.
 	Command []string
-	// Now is the breaker's clock. It defaults to time.Now.
+	// Now is the clock of the breakers. It defaults to time.Now.
 	Now func() time.Time
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -66,9 +68,12 @@ func (c Config) withDefaults() Config {
 
 // Pool is a set of workers. It is safe for concurrent use.
 type Pool struct {
-	config  Config
-	breaker *breaker
-	hash    maphash.Seed
+	config Config
+	// loads has the programs that end workers while they are loaded, calls the objects that do so when a
+	// program is called for them.
+	loads, calls *breaker
+	probation    *probation
+	hash         maphash.Seed
 	// largestMemory is the largest memory limit of a program so far, and at least the default.
 	largestMemory atomic.Int64
 
@@ -85,7 +90,10 @@ type Pool struct {
 // New returns a Pool and starts its first worker in the background.
 func New(config Config) *Pool {
 	config = config.withDefaults()
-	p := &Pool{config: config, breaker: newBreaker(config.Now), hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}}
+	p := &Pool{
+		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat), probation: newProbation(config.Now),
+		hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{},
+	}
 	p.largestMemory.Store(defaultMemory)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,9 +5,13 @@ import "hash/maphash"
 // unusable is the score of a worker that must not be used.
 const unusable = -1
 
-// score rates the worker for a program and an object's preferred slot. Having the object counts more
-// than having the program, which is sent only once.
+// score rates the worker for a program and an object's preferred slot. Being of its trust domain counts
+// most, so that a spare worker is left for others. Having the object counts more than having the program,
+// which is sent only once.
 func (w *process) score(prog *program, preferred int) int {
+	if w.isForeign(prog.domain) {
+		return unusable
+	}
 	if w.memory.mapped-w.cachedBytes() > prog.memory {
 		return unusable // It was given more memory for another program than this one may use.
 	}
@@ -15,6 +19,9 @@ func (w *process) score(prog *program, preferred int) int {
 		return unusable // It was started before there was a program with such a limit.
 	}
 	score := 0
+	if w.assigned {
+		score += 4
+	}
 	if w.programs.has(prog.name) {
 		score++
 	}

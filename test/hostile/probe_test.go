@@ -36,6 +36,9 @@ type probeProgram struct {
 }
 
 func (p probeProgram) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	if p.probe == keeping {
+		return keep(call), nil
+	}
 	text := func(key string) string {
 		s, _ := call.Request[key].(string)
 		return s

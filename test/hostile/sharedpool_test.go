@@ -4,10 +4,10 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -69,37 +69,51 @@ func (s *sharedPool) measure(t *testing.T, other attack) times {
 		edited := attack{language: other.language, name: other.name, files: maps.Clone(other.files)}
 		edited.files[edited.entry()] += fmt.Sprintf("\n// %d", s.variant)
 		program := s.program(t, edited)
-		group.Go(func() { keepCalling(ctx, program) })
+		group.Go(func() { keepCalling(ctx, program, otherCall) })
 	}
-	var took []time.Duration
-	for began := time.Now(); time.Since(began) < spell; {
+	defer group.Wait()
+	defer cancel()
+	return measureCalls(t, s.good, func() engines.Call {
 		call := request("good")
 		call.Owner = "good"
-		start := time.Now()
-		if _, err := s.good.Run(t.Context(), call); err != nil {
+		return call
+	})
+}
+
+// measureCalls makes one call after another for a spell.
+func measureCalls(t *testing.T, program engines.Program, calls func() engines.Call) times {
+	t.Helper()
+	var took []time.Duration
+	for began := time.Now(); time.Since(began) < spell; {
+		call, start := calls(), time.Now()
+		if _, err := program.Run(t.Context(), call); err != nil {
 			t.Errorf("the innocent call: %v", err)
 		}
 		took = append(took, time.Since(start))
 	}
-	cancel()
-	group.Wait()
 	slices.Sort(took)
 	return times{calls: len(took), p50: took[len(took)/2], p99: took[len(took)*99/100]}
 }
 
-// keepCalling calls as fast as it can until the program is parked, and then waits like
-// a reconciler.
-func keepCalling(ctx context.Context, program engines.Program) {
+// keepCalling calls as fast as it can until it is told to come back later, and then waits like
+// a reconciler, if not for so long.
+func keepCalling(ctx context.Context, program engines.Program, calls func() engines.Call) {
 	for ctx.Err() == nil {
 		within, cancel := context.WithTimeout(ctx, patience)
-		call := request("other")
-		call.Owner = "other"
-		_, err := program.Run(within, call) // It fails, or is given up.
-		if err != nil && strings.Contains(err.Error(), "not called until") {
+		_, err := program.Run(within, calls()) // It fails, or is given up.
+		var e *engines.Error
+		if errors.As(err, &e) && e.RetryAfter > 0 {
 			<-within.Done()
 		}
 		cancel()
 	}
+}
+
+// otherCall returns a call of the hostile definition.
+func otherCall() engines.Call {
+	call := request("other")
+	call.Owner = "other"
+	return call
 }
 
 // startOfWorker is how long a pool's first call takes at present.

@@ -142,19 +142,6 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A script that ends its workers is no longer called, which the definition tells until it is edited.
-func TestScriptThatEndsItsWorkers(t *testing.T) {
-	e := newEnv(t)
-	applyThing(e, "a", "count: 1\ntext: ours")
-	name := define(e, "", `export const sync = () => ({status: {text: "x".repeat(2 ** 40)}, children: []})`, childRule("InPlace"))
-	e.WaitForEvent("a", "SyncError", "HookLimitExceeded: sync hook: ")
-	e.WaitForCondition(name, "Ready", "False", "ScriptResting", "sync hook: ", "not called until ", "correct the script")
-	e.WaitForEvent(name, "ScriptResting", "sync hook: ")
-	define(e, "", copies, childRule("InPlace"))
-	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("ours"))
-	e.WaitForCondition(name, "Ready", "True", "Running")
-}
-
 func TestStatusThatNeverSettles(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: (parent.status?.count ?? 0) + 1}});`, "")

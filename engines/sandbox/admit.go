@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
+)
+
+// effect is what a task did to its workers.
+type effect struct {
+	// load is about the program: whether it could be loaded. call is about the object of the call.
+	load, call outcome
+	err        *engines.Error
+}
+
+// admit returns the turn of a task, or the error of one that may not run now: its program rests, or the
+// object does that it is about, or it is on probation and not the only one. finish must be called at the
+// end of a task that runs.
+func (p *Pool) admit(prog *program, t task) (turn, func(effect), *engines.Error) {
+	own := turn{owner: t.owner}
+	loads, calls := circuit{program: prog.name}, circuit{program: prog.name, origin: t.call.Origin}
+	if refused := p.loads.allow(loads); refused != nil {
+		return own, nil, refused
+	}
+	if t.kind == protocol.KindLoad {
+		return own, func(e effect) { p.loads.report(loads, e.load, e.err) }, nil
+	}
+	if refused := p.calls.allow(calls); refused != nil {
+		p.loads.report(loads, inconclusive, nil)
+		return own, nil, refused
+	}
+	finish := func(e effect) {
+		p.loads.report(loads, e.load, e.err)
+		p.calls.report(calls, e.call, e.err)
+	}
+	if !p.calls.isSuspect(calls) {
+		return own, finish, nil
+	}
+	if wait := p.probation.enter(t.owner, t.call.Origin); wait > 0 {
+		finish(effect{})
+		return own, nil, errProbation(wait)
+	}
+	own.probation = true
+	return own, func(e effect) { finish(e); p.probation.leave(t.owner) }, nil
+}
+
+// loadEffect returns the effect of a load that ended with o and err, after it had waited for a worker and
+// then run for so long.
+func loadEffect(o outcome, err *engines.Error, waited, ran time.Duration) effect {
+	if o == fatal && isLate(err, waited, ran) {
+		o = inconclusive
+	}
+	return effect{load: o, err: err}
+}
+
+// callEffect is loadEffect for a call of a program that is loaded. A call also costs a worker if it is
+// interrupted at its deadline, or uses so much memory that the worker must be replaced.
+func callEffect(o outcome, err *engines.Error, nearLimit bool, waited, ran time.Duration) effect {
+	switch {
+	case o == inconclusive || err == nil:
+	case isLate(err, waited, ran):
+		o = inconclusive
+	case err.Kind == engines.Timeout, err.Kind == engines.Exhausted && nearLimit:
+		o = fatal
+	}
+	return effect{load: answered, call: o, err: err}
+}
+
+// isLate reports whether a question took too long, but waited for a worker for most of the time.
+func isLate(err *engines.Error, waited, ran time.Duration) bool {
+	return err != nil && err.Kind == engines.Timeout && ran < waited
+}
