@@ -77,6 +77,15 @@ func editedCases() map[string]rolloutCase {
 			wantImages: "a=v2 b=v2 c=v1", wantCondition: waiting + "c waits: the rolling update is paused",
 			wantRevisions: []string{"v2: a b =", "v1: c ="},
 		},
+		"StartedInTheFuture": {
+			reason: "A time that has not come counts as now, however far off it is.", strategy: "progressDeadlineSeconds: 60",
+			revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
+			edit: func(e *env) {
+				e.revisions[1].SetAnnotations(map[string]string{updateStartedAt: "9999-12-31T23:59:59Z"})
+			},
+			wantImages: "a=v2 b=v1 c=v1", wantCondition: waiting + "b waits for a, which is missing", wantResync: 60,
+			wantRevisions: []string{"v2: a =", "v1: b c ="},
+		},
 		"Outside": {
 			reason: "Fields outside fieldPaths come from the present parent.", strategy: paused, revisions: []string{"v2: a b"}, children: "a=v2 b=v2 c=v1",
 			edit: func(e *env) {
