@@ -40,6 +40,21 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 	}
 }
 
+// TestConcludeGathersExpiries checks that answers which expire one shortly after the other cost no pass each.
+func TestConcludeGathersExpiries(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	for left, want := range map[time.Duration]time.Duration{
+		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
+	} {
+		p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
+			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(),
+		}}
+		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
+			t.Errorf("the next pass is after %s (%v), want %s", result.RequeueAfter, err, want)
+		}
+	}
+}
+
 // TestConcludeWithUnconfirmedCreation checks that a creation that no event has shown yet
 // causes no repeated syncs of an unchanged parent.
 func TestConcludeWithUnconfirmedCreation(t *testing.T) {

@@ -84,12 +84,16 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
 }
 
+// gatherExpired is how long expired answers are gathered, so that the many inputs of a map, each with a
+// resyncAfterSeconds of its own, do not cost a pass each.
+const gatherExpired = 100 * time.Millisecond
+
 // conclude returns when the parent is synced again. It remembers a pass that changed nothing and
 // would not the next time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: variant.Earlier(p.resyncAfter(desired), p.shortestBackoff)}
 	if !p.answersUntil.IsZero() {
-		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), time.Millisecond))
+		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), gatherExpired))
 	}
 	if err != nil {
 		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)

@@ -178,6 +178,7 @@ func TestRelatedEvent(t *testing.T) {
 	s.ask("gone", "app=web")
 	s.forget(controller.Key{Name: "gone"})
 	s.ask("moved", "app=web")
+	s.ask("moved", "tier=x", "tier=x")
 	s.ask("moved", "app=db", "app=db")
 	s.ask("twice", "app=db", "app=web")
 	s.ask("twice", "app=db", "app=web")

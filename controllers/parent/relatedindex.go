@@ -164,6 +164,9 @@ func (r *relatedIndex) dropRules(key controller.Key, keep map[*relatedRule]bool)
 		}
 		id := rule.id()
 		shared := r.rules[id]
+		if shared == nil {
+			continue // The parent has the rule twice.
+		}
 		delete(shared.parents, key)
 		if len(shared.parents) > 0 {
 			continue
