@@ -84,7 +84,10 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 		}
 		asked.rules = append(asked.rules, rule)
 	}
-	return asked, response.Err()
+	if err := response.Err(); err != nil {
+		return asked, err
+	}
+	return asked, limitIndexKeys(asked.rules)
 }
 
 // relatedRuleFields is a rule as hooks write it.
