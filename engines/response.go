@@ -12,6 +12,10 @@ import (
 // MaxResponseBytes bounds the response of a script, measured as if it were JSON.
 const MaxResponseBytes = 8 << 20
 
+// MaxResponseMemory bounds the memory that the response of a worker or of a webhook takes, decoded: twelve times as
+// much as it may have bytes.
+const MaxResponseMemory = 12 * MaxResponseBytes
+
 // Budget is the number of bytes that a response may still have.
 type Budget int
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 const (
@@ -42,9 +43,12 @@ type heldAnswer struct {
 }
 
 // memory returns about how many bytes of memory a pass takes for the answer.
-func (a *heldAnswer) memory() int {
-	total := a.size
-	fields, _ := a.Body.(map[string]any)
+func (a *heldAnswer) memory() int { return a.size + overheadOf(a.Body) }
+
+// overheadOf returns how much of it is for the objects that the answer lists.
+func overheadOf(body any) int {
+	total := 0
+	fields, _ := body.(map[string]any)
 	for _, field := range fields {
 		list, _ := field.([]any)
 		total += len(list) * objectOverhead
@@ -61,6 +65,15 @@ func (h *heldAnswers) wants(index int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return index < h.end
+}
+
+// sizeOf returns about how many bytes of memory an answer takes. One above the limit is not exact. It is 0 for the
+// only answer of a pass if the limit of all engines is enough, so that the answer need not be walked through.
+func (h *heldAnswers) sizeOf(call variant.Call, body any) int {
+	if len(h.calls) == 1 && len(call.Stamps) == 0 && engines.MaxResponseMemory+overheadOf(body) <= h.limit {
+		return 0
+	}
+	return jsonvalue.Size(body, h.limit)
 }
 
 // add holds an answer, and drops the last ones that are too much.

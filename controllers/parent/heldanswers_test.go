@@ -78,6 +78,29 @@ func TestMemoryOfAnswer(t *testing.T) {
 	}
 }
 
+// TestSizeOf checks when an answer is walked through.
+func TestSizeOf(t *testing.T) {
+	stamped := variant.Call{Stamps: map[string]string{"input": "1"}}
+	small, many := map[string]any{"children": []any{nil}}, map[string]any{"children": make([]any, 20_000)}
+	for name, tc := range map[string]struct {
+		reason string
+		calls  []variant.Call
+		limit  int
+		body   any
+		want   bool
+	}{
+		"Only":    {"The limit of the engine is enough.", []variant.Call{{}}, DefaultPassAnswerBytes, small, false},
+		"Objects": {"It is not, together with so many objects.", []variant.Call{{}}, DefaultPassAnswerBytes, many, true},
+		"Small":   {"It is not enough for a lower limit.", []variant.Call{{}}, 64 << 20, small, true},
+		"Several": {"Answers add up.", []variant.Call{{}, {}}, DefaultPassAnswerBytes, small, true},
+		"Kept":    {"An answer that is kept has a size.", []variant.Call{stamped}, DefaultPassAnswerBytes, small, true},
+	} {
+		if got := newHeldAnswers(tc.calls, tc.limit).sizeOf(tc.calls[0], tc.body); got > 0 != tc.want {
+			t.Errorf("%s: size %d: %s", name, got, tc.reason)
+		}
+	}
+}
+
 // manyCalls is a variant with so many calls with stamps. The answer to the call "bad" is invalid.
 type manyCalls struct {
 	variant.Variant

@@ -11,7 +11,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // defaultTimeout limits a call to a hook without a timeout in the definition.
@@ -37,7 +36,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	for i, call := range calls {
 		group.Go(func() error {
 			if held.wants(i) {
-				held.add(i, p.answer(ctx, call, held.limit))
+				held.add(i, p.answer(ctx, call, held.sizeOf))
 			}
 			return nil
 		})
@@ -52,8 +51,8 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	return desired, err
 }
 
-// answer returns the answer to a call: a cached one, or a new one. A size above limit is not exact.
-func (p *pass) answer(ctx context.Context, call variant.Call, limit int) heldAnswer {
+// answer returns the answer to a call: a cached one, or a new one, with its size.
+func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(variant.Call, any) int) heldAnswer {
 	now := p.env.Clock.Now()
 	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.expires)
@@ -68,7 +67,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, limit int) heldAns
 		p.noteExpiry(expires)
 	}
 	return heldAnswer{
-		Answer: variant.Answer{Call: call, Body: response.Body}, size: jsonvalue.Size(response.Body, limit),
+		Answer: variant.Answer{Call: call, Body: response.Body}, size: sizeOf(call, response.Body),
 		isNew: true, unread: response.Unread, expires: expires,
 	}
 }

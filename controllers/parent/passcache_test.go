@@ -134,4 +134,12 @@ func TestPassCacheForgets(t *testing.T) {
 	if got := m.answers.Usage()["m"].Bytes; got != 0 {
 		t.Errorf("answers of a deleted parent are kept, %d bytes", got)
 	}
+	m.rememberAnswer(key, variant.Call{Hook: "map", Stamps: map[string]string{"input": "1"}}, nil, cachedAnswer{size: 100})
+	if got := m.answers.Usage()["m"].Bytes; got != 100+answerOverhead {
+		t.Errorf("an answer of 100 bytes takes %d", got)
+	}
+	m.close()
+	if got := m.answers.Usage(); len(got) != 0 {
+		t.Errorf("answers of a definition that has ended are kept: %v", got)
+	}
 }

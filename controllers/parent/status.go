@@ -39,12 +39,22 @@ type objectName struct {
 // prunedStatus is a status that the API server did not store as sent, because the schema drops
 // or defaults a part of it. It is not sent again while the schema stays the same.
 type prunedStatus struct {
-	sent, stored map[string]any
+	sent, stored statusDigest
 	// changes is the number of changes of the schema until then. known is set if there is a
 	// schema, so that its changes will be noticed.
 	changes uint64
 	known   bool
 	at      time.Time
+}
+
+// statusDigest stands for a status, which may be large, in comparisons by sameStatus.
+type statusDigest struct {
+	absent bool
+	hash   uint64
+}
+
+func digestOf(status map[string]any) statusDigest {
+	return statusDigest{status == nil, jsonvalue.Fingerprint(status)}
 }
 
 // prunedStatusTTL is how long a pruned status is remembered if no schema is known.
@@ -84,7 +94,7 @@ func (s *StatusWriter) Write(
 	case err != nil:
 		return nil, applyFailed("status", err)
 	}
-	s.remember(ctx, resource, nameOf(object), prunedStatus{sent: desired, stored: comparedStatus(resource, updated, desired), changes: changes})
+	s.remember(ctx, resource, nameOf(object), desired, comparedStatus(resource, updated, desired), changes)
 	return updated, nil
 }
 
@@ -179,19 +189,24 @@ func (s *StatusWriter) isStoredAs(resource discovery.Resource, name objectName, 
 	defer s.mu.Unlock()
 	p, ok := s.pruned[name]
 	return ok && (p.known || s.clock.Since(p.at) < prunedStatusTTL) && p.changes == s.schemas.Changes(resource.Kind) &&
-		sameStatus(p.sent, desired) && sameStatus(p.stored, current)
+		p.sent == digestOf(desired) && p.stored == digestOf(current)
 }
 
-// remember notes what the API server made of a status, if it is not what was sent.
-func (s *StatusWriter) remember(ctx context.Context, resource discovery.Resource, name objectName, p prunedStatus) {
-	if sameStatus(p.sent, p.stored) {
+// remember notes what the API server made of a status, if it is not what was sent. changes is the number of changes
+// of the schema until then.
+func (s *StatusWriter) remember(
+	ctx context.Context, resource discovery.Resource, name objectName, sent, stored map[string]any, changes uint64,
+) {
+	if sameStatus(sent, stored) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.pruned, name)
 		return
 	}
-	// Changes of a schema are counted from the first request for it.
-	p.known, p.at = s.schemas.For(ctx, resource.Kind) != nil, s.clock.Now()
+	p := prunedStatus{
+		sent: digestOf(sent), stored: digestOf(stored), changes: changes,
+		known: s.schemas.For(ctx, resource.Kind) != nil, at: s.clock.Now(), // Changes are counted from the first request.
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pruned[name] = p

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// maxAnswerMemory bounds the memory that a decoded answer takes, as for scripts: twelve times the bytes
-	// of the largest body.
-	maxAnswerMemory = 12 * defaultMaxResponseBytes
+	// maxAnswerMemory bounds the memory that a decoded answer takes, as for scripts.
+	maxAnswerMemory = engines.MaxResponseMemory
 	// maxMemoryPerByte is more than any JSON takes for each of its bytes. The most costly are nested objects
 	// of one field: five bytes for each level.
 	maxMemoryPerByte = 80

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -141,6 +142,20 @@ func (l *Libretto) Metrics(ctx context.Context) (Metrics, error) {
 	}
 	defer response.Body.Close()
 	return ParseMetrics(response.Body)
+}
+
+// PeakMemory is the most memory that the process has had resident, in bytes, without that of its workers.
+func (l *Libretto) PeakMemory() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.command.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
+	if found == nil {
+		return 0, errors.New("the status of the process does not tell its peak")
+	}
+	kibibytes, err := strconv.ParseInt(string(found[1]), 10, 64)
+	return kibibytes << 10, err
 }
 
 // address is where the process says that it listens for something, or "".

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
@@ -27,9 +28,9 @@ const (
 	// MaxResponseBytes bounds the encoded body of a response.
 	MaxResponseBytes = 8 << 20
 	// MaxResponseMemory bounds the memory that the body of a response takes in the host.
-	MaxResponseMemory = memoryPerByte * MaxResponseBytes
+	MaxResponseMemory = engines.MaxResponseMemory
 	// memoryPerByte is how much memory an encoded byte may take once it is decoded.
-	memoryPerByte = 12
+	memoryPerByte = MaxResponseMemory / MaxResponseBytes
 	// MaxLogBytes bounds the logs of one call.
 	MaxLogBytes = 64 << 10
 	// MaxSourceBytes bounds the total size of a script's files.
