@@ -5,6 +5,7 @@ package sandbox_test
 import (
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -13,7 +14,7 @@ import (
 )
 
 // fakeArgument is the first argument of a worker that somebody has taken over. The next one says what it
-// does. It waits for a second where it should not speak at all, so that the host surely waits, too.
+// does.
 const fakeArgument = "__fake"
 
 // What fake workers do that the host must not put up with.
@@ -56,17 +57,29 @@ func fakeWorker() {
 			time.Sleep(100 * time.Millisecond)
 			say(answerTo(number + 1))
 		case floodsStderr:
+			flooding.Do(func() { go flood() })
+			<-flooded
 			say(answer)
-			go flood()
 		}
 	}
 }
 
+var (
+	flooding sync.Once
+	// flooded is closed when more is written than the pipe holds and the host keeps.
+	flooded = make(chan struct{})
+)
+
 // flood writes until the process is killed.
 func flood() {
-	line := make([]byte, 64<<10)
-	for {
-		_, _ = os.Stderr.Write(line)
+	block := make([]byte, 64<<10)
+	for n := 0; ; n++ {
+		if _, err := os.Stderr.Write(block); err != nil {
+			return
+		}
+		if n == 3 {
+			close(flooded)
+		}
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 )
 
 // fakePool returns a pool whose workers do that, its log and its metrics.
-func fakePool(t *testing.T, does string) (engines.Engine, *lines, *prometheus.Registry) {
+func fakePool(t *testing.T, does string) (*sandbox.Pool, *lines, *prometheus.Registry) {
 	t.Helper()
 	registry, log := prometheus.NewRegistry(), &lines{}
 	pool := newPool(t, sandbox.Config{
 		Workers: 1, Metrics: sandbox.NewMetrics(registry), Log: funcr.New(log.add, funcr.Options{}), Command: []string{os.Args[0], fakeArgument, does},
 	})
-	return engineOf(t, pool, "JavaScript"), log, registry
+	return pool, log, registry
 }
 
 // TestSpeaksUnasked has workers say something when it is not their turn. They are killed, and the log says
@@ -29,11 +29,9 @@ func fakePool(t *testing.T, does string) (engines.Engine, *lines, *prometheus.Re
 func TestSpeaksUnasked(t *testing.T) {
 	for _, does := range []string{speaksWhenIdle, speaksAfterAnswer, answersAhead} {
 		t.Run(does, func(t *testing.T) {
-			engine, log, registry := fakePool(t, does)
+			pool, log, registry := fakePool(t, does)
 			if does != speaksWhenIdle {
-				if _, err := engine.Compile(t.Context(), script(alive)); err != nil {
-					t.Fatal(err)
-				}
+				compiled(t, pool, alive)
 			}
 			eventually(t, "the worker is killed", func() bool {
 				return figures(t, registry, "libretto_script_worker_ends_total", "reason")["protocol"] > 0
@@ -45,8 +43,8 @@ func TestSpeaksUnasked(t *testing.T) {
 
 // TestAnswersAtOnce has workers send more than their answer. Nothing of it is believed.
 func TestAnswersAtOnce(t *testing.T) {
-	engine, _, registry := fakePool(t, answersTwice)
-	program, err := engine.Compile(t.Context(), script(alive))
+	pool, _, registry := fakePool(t, answersTwice)
+	program, err := engineOf(t, pool, "JavaScript").Compile(t.Context(), script(alive))
 	wantError(t, err, engines.Failed, "script worker crashed: it was killed, because it sent what it was not asked")
 	if program != nil {
 		t.Error("there is a program")
@@ -54,8 +52,8 @@ func TestAnswersAtOnce(t *testing.T) {
 	if ends := figures(t, registry, "libretto_script_worker_ends_total", "reason"); len(ends) > 1 || ends["protocol"] > 1 {
 		t.Errorf("workers ended %v", ends)
 	}
-	engine, log, _ := fakePool(t, speaksWithReady)
-	_, err = engine.Compile(t.Context(), script(alive))
+	pool, log, _ := fakePool(t, speaksWithReady)
+	_, err = engineOf(t, pool, "JavaScript").Compile(t.Context(), script(alive))
 	wantError(t, err, engines.Failed, "script workers do not start")
 	var e *engines.Error
 	if !errors.As(err, &e) || !strings.Contains(e.Message, "it sent what it was not asked") {
@@ -69,17 +67,17 @@ func TestAnswersAtOnce(t *testing.T) {
 // TestStderrFloodOfWorker has workers write to stderr without end. The host reads it no faster than it
 // allows, and says how much it dropped.
 func TestStderrFloodOfWorker(t *testing.T) {
-	engine, log, _ := fakePool(t, floodsStderr)
-	program, err := engine.Compile(t.Context(), script(alive))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 1100 { // A worker is replaced after a thousand questions.
+	pool, log, _ := fakePool(t, floodsStderr)
+	program := compiled(t, pool, alive)
+	for range 100 {
 		if response, err := program.Run(t.Context(), request(nil)); err != nil || response.Body != "the fake worker's" {
 			t.Fatalf("answer %v, error %v", response.Body, err)
 		}
 	}
-	eventually(t, "the log says how much was dropped", func() bool { return len(log.with("stderrBytesDropped")) > 0 })
+	pool.Close() // Ends the workers.
+	if len(log.with("stderrBytesDropped")) == 0 {
+		t.Fatalf("the log says %q", log.with(""))
+	}
 	line := log.with("stderrBytesDropped")[0]
 	var dropped int
 	_, number, _ := strings.Cut(line, `"stderrBytesDropped"=`)

@@ -3,7 +3,9 @@
 //
 // The attacks are in testdata, an archive for each language (those that are too large to
 // be written down are made in deep_test.go); what a script could try that has already
-// found a way out of its engine is in probes_test.go. All run in pools of real workers,
+// found a way out of its engine is in probes_test.go and, aimed at the host, in
+// hostprobes_test.go. How much text a call that fails makes is counted in texts_test.go. All
+// run in pools of real workers,
 // on the system as it is and once more as in a restricted pod: as an unprivileged user
 // without capabilities, in a read-only root, under a filter of system calls like
 // containerd's default one. What an attack does to others is measured in neighbour_test.go.

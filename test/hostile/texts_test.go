@@ -28,29 +28,8 @@ import (
 // together.
 const maxTexts = 16 << 10
 
-// talkative are scripts that make as much text as they can of a call that fails.
-var talkative = map[string]string{
-	"lines and a long error": `export function sync() { for (let i = 0; i < 5000; i++) console.log("line " + i); throw new Error("x".repeat(1e6)) }`,
-	"empty lines":            `export function sync() { console.log("\n".repeat(60000)); throw new Error("\n".repeat(60000)) }`,
-	"one long line":          `export function sync() { console.log("x".repeat(1e6)); throw "x".repeat(1e6) }`,
-	"control characters":     `export function sync() { for (let i = 0; i < 100; i++) console.log("\x01".repeat(600)); throw new Error("\x01".repeat(1e5)) }`,
-	"quotation marks":        `export function sync() { console.log('"'.repeat(6e4)); throw new Error('"\\'.repeat(1e5)) }`,
-	"line separators":        `export function sync() { console.log("\u2028".repeat(2e4)); throw new Error("\u2028".repeat(1e5)) }`,
-	"a deep stack": `const name = "f".repeat(5000), o = {[name](n) { if (n == 0) throw new Error("x".repeat(5000)); o[name](n - 1) }}
-		export function sync() { console.log("x".repeat(6e4)); o[name](60) }`,
-	"a name of an error": `export function sync() { console.log("x".repeat(6e4)); const e = new Error("x".repeat(5e4)); e.name = "\x01".repeat(5e4); throw e }`,
-	"causes":             `export function sync() { let e; for (let i = 0; i < 100; i++) e = new Error("x".repeat(5e4), {cause: e}); throw e }`,
-	"several errors":     `export function sync() { throw new AggregateError(Array.from({length: 100}, (_, i) => new Error(i + "x".repeat(5e4))), "all") }`,
-	"an object":          `export function sync() { throw {status: 500, body: "x".repeat(1e6)} }`,
-	"no response":        `export function sync() { for (let i = 0; i < 5000; i++) console.log("line " + i); return 1 }`,
-	"an unknown field":   `export function sync() { console.log("\x01".repeat(6e4)); return {["\x01".repeat(1e5)]: 1} }`,
-	"a child of no kind": `export function sync() { console.log("x\n".repeat(3e4)); return {children: [{apiVersion: "x".repeat(1e6), kind: "y".repeat(1e6), metadata: {name: "a"}}]} }`,
-	"a child of another name": `export function sync() { console.log("x\n".repeat(3e4));
-		return {children: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "\x01".repeat(1e6), labels: {app: "b"}}}]} }`,
-	"children that are not written": `export function sync() { console.log("x\n".repeat(3e4)); return {status: {a: 1}, children: Array.from({length: 50}, (_, i) =>
-		({apiVersion: "v1", kind: "ConfigMap", metadata: {name: "a".repeat(1e5) + i, labels: {app: "a"}}}))} }`,
-	"a worker's end": `export function sync() { console.log("x".repeat(6e4)); const all = []; for (;;) all.push(new Uint8Array(1 << 24)) }`,
-}
+// talkative marks the attacks that make as much text as they can of a call that fails.
+const talkative = "-text-"
 
 const definitionOfBoxes = `{"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController", "metadata": {"name": "boxes"}, "spec": {
 	"parentResource": {"apiVersion": "example.com/v1", "resource": "boxes"},
@@ -105,9 +84,12 @@ func TestTextsOfFailingCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, script := range talkative {
-		t.Run(name, func(t *testing.T) {
-			program, err := l.compile(t.Context(), one("JavaScript", "sync.js", script))
+	for _, a := range corpus(t, canary{}) {
+		if !strings.Contains(a.name, talkative) {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			program, err := l.compile(t.Context(), a)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +101,7 @@ func TestTextsOfFailingCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer session.Close()
-			if strings.HasPrefix(name, "children") {
+			if strings.HasPrefix(a.name, "answer-text-refused") {
 				session.Refuse(memcluster.Refusal{Verb: memcluster.Create, Resource: "configmaps", Reason: metav1.StatusReasonForbidden, Times: 50})
 			}
 			written.take()
