@@ -136,14 +136,16 @@ func (p *Pool) choose(now time.Time) choice {
 	if p.idleWorkers() == 0 {
 		return choice{}
 	}
-	coming := p.coming()
-	missing := 0 // Waiters up to this one that no idle worker can be given to.
+	missing, coming := 0, 0 // Waiters up to this one that no idle worker can be given to, and workers for them.
 	var next *waiter
 	for w := range p.queue.eligible(p.config.Workers) {
 		best, score := p.bestIdle(w)
 		switch {
 		case score == unusable:
-			if missing++; missing == coming+1 {
+			if missing++; missing == 1 {
+				coming = p.coming()
+			}
+			if missing == coming+1 {
 				next = w
 			}
 		case missing > coming && best.hasHadItsTime(now):

@@ -73,7 +73,8 @@ func TestChoose(t *testing.T) {
 }
 
 func TestEffects(t *testing.T) {
-	timeout, exhausted, failed := &engines.Error{Kind: engines.Timeout}, &engines.Error{Kind: engines.Exhausted}, &engines.Error{Kind: engines.Failed}
+	timeout, failed := &engines.Error{Kind: engines.Timeout}, &engines.Error{Kind: engines.Failed}
+	exhausted := &engines.Error{Kind: engines.Exhausted}
 	cases := map[string]struct {
 		reason string
 		got    effect
