@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // observation is what is observed, in short: inputs as "Pod prod/a", outputs as
@@ -67,6 +68,9 @@ func TestCalls(t *testing.T) {
 			}
 			var got []string
 			for _, call := range calls {
+				if want := (engines.Origin{ID: call.Subject, Namespace: mapKey(call.Subject).namespace()}); call.Origin != want {
+					t.Errorf("the call for %s is about %v", call.Subject, call.Origin)
+				}
 				text := call.Hook + " " + call.Subject
 				outputs := call.Request["outputs"].(map[string]any)["Pod.v1"].(map[string]any)
 				for _, key := range slices.Sorted(maps.Keys(outputs)) {

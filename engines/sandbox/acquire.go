@@ -88,66 +88,95 @@ func (p *Pool) dispatch() {
 // assign gives one idle worker to a waiter, or replaces one that no waiter can use. It reports whether it
 // did either.
 func (p *Pool) assign() bool {
-	w, best, reason := p.choose(time.Now())
-	if best == nil {
+	c := p.choose(time.Now())
+	if c.wait > 0 {
+		p.dispatchAfter(c.wait)
+	}
+	if c.worker == nil {
 		return false
 	}
-	p.processes[best] = false
-	if w == nil {
-		best.kill(reason) // It counts until it has exited: its successor gets its memory.
+	p.processes[c.worker] = false
+	if c.waiter == nil {
+		c.worker.kill(c.reason) // It counts until it has exited: its successor gets its memory.
 		return true
 	}
-	p.queue.take(w)
-	if best.join(w.program.domain) {
-		best.domainSince = time.Now()
+	p.queue.take(c.waiter)
+	if c.worker.join(c.waiter.program.domain) {
+		c.worker.domainSince = time.Now()
 	}
-	w.result <- grant{process: best}
+	c.waiter.result <- grant{process: c.worker}
 	return true
 }
 
-// domainTime is how long a worker is kept for the waiters of its trust domain while others wait for one:
-// a start for each call would take longer than most calls.
-const domainTime = 50 * time.Millisecond
-
-// choose returns an idle worker and the waiter to give it to, or no waiter and the reason if the worker
-// must be replaced. It returns nothing if there is nothing to do.
-func (p *Pool) choose(now time.Time) (w *waiter, best *process, reason string) {
-	if p.idleWorkers() == 0 {
-		return nil, nil, ""
+// dispatchAfter calls dispatch once after that time.
+func (p *Pool) dispatchAfter(wait time.Duration) {
+	if p.dispatchesLater {
+		return
 	}
-	coming := p.coming()
-	missing := 0 // Waiters up to this one that no idle worker can be given to.
+	p.dispatchesLater = true
+	time.AfterFunc(wait, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.dispatchesLater = false
+		p.dispatch()
+	})
+}
+
+// choice is what to do with an idle worker: give it to a waiter, or replace it for that reason, or neither
+// before that time has passed.
+type choice struct {
+	worker *process
+	waiter *waiter
+	reason string
+	wait   time.Duration
+}
+
+// choose returns what to do next. It returns the zero choice if there is nothing to do.
+func (p *Pool) choose(now time.Time) choice {
+	if p.idleWorkers() == 0 {
+		return choice{}
+	}
+	missing, coming := 0, 0 // Waiters up to this one that no idle worker can be given to, and workers for them.
 	var next *waiter
 	for w := range p.queue.eligible(p.config.Workers) {
 		best, score := p.bestIdle(w)
 		switch {
 		case score == unusable:
-			if missing++; missing == coming+1 {
+			if missing++; missing == 1 {
+				coming = p.coming()
+			}
+			if missing == coming+1 {
 				next = w
 			}
-		case missing > coming && best.assigned && now.Sub(best.domainSince) >= domainTime:
+		case missing > coming && best.hasHadItsTime(now):
 			// It is to make room for a waiter before this one.
 		default:
-			return w, best, ""
+			return choice{worker: best, waiter: w}
 		}
 	}
 	if next == nil {
-		return nil, nil, ""
+		return choice{}
 	}
-	return p.replaceable(next)
+	return p.replacement(next, now)
 }
 
-// replaceable returns the worker that has been idle for longest, and why the waiter can't use it.
-func (p *Pool) replaceable(next *waiter) (none *waiter, oldest *process, reason string) {
+// replacement returns which worker to replace for a waiter: the one that has been idle for longest. No
+// waiter can use the idle ones.
+func (p *Pool) replacement(next *waiter, now time.Time) choice {
+	c := choice{}
 	for w, idle := range p.processes {
-		if idle && (oldest == nil || w.idleSince.Before(oldest.idleSince)) {
-			oldest = w
+		if idle && (c.worker == nil || w.idleSince.Before(c.worker.idleSince)) {
+			c.worker = w
 		}
 	}
-	if oldest.isForeign(next.program.domain) {
-		return nil, oldest, reasonDomain
+	if c.wait = c.worker.idleSince.Add(returnTime).Sub(now); c.wait > 0 && !c.worker.hasHadItsTime(now) {
+		return choice{wait: c.wait}
 	}
-	return nil, oldest, reasonResident
+	c.wait, c.reason = 0, reasonResident
+	if c.worker.isForeign(next.program.domain) {
+		c.reason = reasonDomain
+	}
+	return c
 }
 
 // missing returns how many waiters could have a worker if there were one that they can use.

@@ -26,6 +26,7 @@ func TestChoose(t *testing.T) {
 		"replaced already": {"one is enough for one", "b! c d", "a", "", false},
 		"two of them":      {"and not for two", "b! c d", "a e", "c ends: domain", false},
 		"waits":            {"a worker whose domain goes on is left to it for a while", "b~ c* d*", "a b", "b to b", false},
+		"comes back":       {"it may come back at once", "b~ c* d*", "a", "wait 2ms", false},
 		"waits no longer":  {"and then makes room for who waits for longer", "b c* d*", "a b", "b ends: domain", false},
 		"not for it":       {"unless there will be room anyway", "b c*! d*", "a b", "b to b", false},
 		"in turn":          {"who waits for longer goes first", "- b", "b a", "b to b", false},
@@ -37,12 +38,12 @@ func TestChoose(t *testing.T) {
 			now := time.Unix(1000, 0)
 			p := &Pool{config: Config{Workers: 2, ShareWorkers: c.share}, queue: newQueue(), processes: map[*process]bool{}}
 			for i, text := range strings.Fields(c.workers) {
-				w := &process{slot: i, programs: newLRU(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i) * time.Second)}
+				w := &process{slot: i, programs: newLRU(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
 				if domain := strings.Trim(text, "*!~"); domain != "-" {
 					w.join(domain)
 				}
 				if w.domainSince = now.Add(-domainTime); strings.Contains(text, "~") {
-					w.domainSince = now
+					w.domainSince, w.idleSince = now, now
 				}
 				if strings.Contains(text, "!") {
 					w.killReason = reasonDomain
@@ -53,15 +54,16 @@ func TestChoose(t *testing.T) {
 				p.queue.push(&waiter{turn: turn{owner: domain}, program: &program{name: domain, domain: p.config.domainOf(domain)}, preferred: -1})
 			}
 			got := ""
-			if w, best, reason := p.choose(now); best != nil {
-				if got = "-"; best.assigned {
-					got = best.domain
-				}
-				if w != nil {
-					got += " to " + w.owner
-				} else {
-					got += " ends: " + reason
-				}
+			switch c := p.choose(now); {
+			case c.wait > 0:
+				got = "wait " + c.wait.String()
+			case c.worker == nil:
+			case c.waiter == nil:
+				got = c.worker.domain + " ends: " + c.reason
+			case c.worker.assigned:
+				got = c.worker.domain + " to " + c.waiter.owner
+			default:
+				got = "- to " + c.waiter.owner
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
@@ -71,7 +73,8 @@ func TestChoose(t *testing.T) {
 }
 
 func TestEffects(t *testing.T) {
-	timeout, exhausted, failed := &engines.Error{Kind: engines.Timeout}, &engines.Error{Kind: engines.Exhausted}, &engines.Error{Kind: engines.Failed}
+	timeout, failed := &engines.Error{Kind: engines.Timeout}, &engines.Error{Kind: engines.Failed}
+	exhausted := &engines.Error{Kind: engines.Exhausted}
 	cases := map[string]struct {
 		reason string
 		got    effect

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -17,7 +18,7 @@ type effect struct {
 // admit returns the turn of a task, or the error of one that may not run now: its program rests, or the
 // object does that it is about, or it is on probation and not the only one. finish must be called at the
 // end of a task that runs.
-func (p *Pool) admit(prog *program, t task) (turn, func(effect), *engines.Error) {
+func (p *Pool) admit(ctx context.Context, prog *program, t task) (turn, func(effect), *engines.Error) {
 	own := turn{owner: t.owner}
 	loads, calls := circuit{program: prog.name}, circuit{program: prog.name, origin: t.call.Origin}
 	if refused := p.loads.allow(loads); refused != nil {
@@ -37,7 +38,7 @@ func (p *Pool) admit(prog *program, t task) (turn, func(effect), *engines.Error)
 	if !p.calls.isSuspect(calls) {
 		return own, finish, nil
 	}
-	if wait := p.probation.enter(t.owner, t.call.Origin); wait > 0 {
+	if wait := p.probation.enter(ctx, t.owner, t.call.Origin); wait > 0 {
 		finish(effect{})
 		return own, nil, errProbation(wait)
 	}

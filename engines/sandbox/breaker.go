@@ -56,7 +56,8 @@ type record struct {
 }
 
 const (
-	loadsFormat = "not loaded until %s, because loading it has cost %d script workers in a row: %s: correct the script, which is then loaded at once"
+	loadsFormat = "not loaded until %s, because loading it has cost %d script workers in a row: %s: " +
+		"correct the script, which is then loaded at once"
 	callsFormat = "not called until %s for this object, because it has cost %d script workers in a row: %s: " +
 		"correct the object, or the script, which is then called at once"
 )

@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +48,7 @@ func TestProbationLine(t *testing.T) {
 				}
 				if step == "-" {
 					p.leave(owner)
-				} else if p.enter(owner, engines.Origin{ID: object}) == 0 {
+				} else if wait, _ := p.tryEnter(owner, engines.Origin{ID: object}); wait == 0 {
 					got += object
 				}
 			}
@@ -63,7 +65,8 @@ func TestProbationIsBounded(t *testing.T) {
 	p := newProbation(func() time.Time { return now })
 	longest := time.Duration(0)
 	for n := range 2 * maxLine {
-		longest = max(longest, p.enter("c", engines.Origin{ID: fmt.Sprint(n)}))
+		wait, _ := p.tryEnter("c", engines.Origin{ID: fmt.Sprint(n)})
+		longest = max(longest, wait)
 	}
 	if line := len(p.lanes["c"].line); line != maxLine || longest > 3*time.Minute {
 		t.Errorf("%d stand in line, and come back after up to %v", line, longest)
@@ -73,4 +76,43 @@ func TestProbationIsBounded(t *testing.T) {
 	if len(p.lanes) > 0 {
 		t.Error("the lane is left when nobody has come back")
 	}
+}
+
+// TestBriefCalls has many objects on probation whose calls are short. They must not be sent away.
+func TestBriefCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbation(time.Now)
+		var group sync.WaitGroup
+		for n := range firstInLine {
+			group.Go(func() {
+				for range 100 {
+					if wait := p.enter(t.Context(), "c", engines.Origin{ID: fmt.Sprint(n)}); wait > 0 {
+						t.Errorf("object %d is to come back after %v", n, wait)
+						continue
+					}
+					<-time.After(brief / 10)
+					p.leave("c")
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// TestSlowCall has a call that takes long. Another one must not wait for it.
+func TestSlowCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProbation(time.Now)
+		p.enter(t.Context(), "c", engines.Origin{ID: "slow"})
+		began := time.Now()
+		for n := range 5 {
+			if wait := p.enter(t.Context(), "c", engines.Origin{ID: fmt.Sprint(n)}); wait == 0 {
+				t.Error("two objects are called about at once")
+			}
+		}
+		if took := time.Since(began); took > 2*brief {
+			t.Errorf("five calls waited for %v", took)
+		}
+		p.leave("c")
+	})
 }

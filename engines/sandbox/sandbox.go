@@ -81,6 +81,7 @@ type Pool struct {
 	queue             *queue
 	processes         map[*process]bool // The value is true if the worker is idle.
 	starting          int
+	dispatchesLater   bool
 	closed            bool
 	confinementLogged bool
 	backoff           backoff

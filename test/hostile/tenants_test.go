@@ -25,12 +25,13 @@ const victim = `export function sync({parent: {metadata: {name}}}) {
   return {status: {name}};
 }`
 
+var objectsMade atomic.Int64
+
 // tenantCalls returns calls of one definition about objects of a namespace: the first ones again and
 // again, or new ones each time.
 func tenantCalls(namespace, kind string, fresh bool) func() engines.Call {
-	var made atomic.Int64
 	return func() engines.Call {
-		n := made.Add(1)
+		n := objectsMade.Add(1)
 		if !fresh {
 			n %= attackers
 		}
@@ -42,8 +43,9 @@ func tenantCalls(namespace, kind string, fresh bool) func() engines.Call {
 }
 
 // TestTenants calls the hook of a definition about the objects of one tenant, while those of another one
-// attack it. The p99 must be at most double of what it is beside a tenant whose objects are much work,
-// and noise and starts, as in TestNeighbours. It must also serve at all: no data rests a program.
+// attack it: in a first spell each of these may cost a worker, and in a second one, which counts, no call
+// may wait for them. The p50 must be noise. The p99 must be at most double of what it is beside a tenant
+// whose objects are much work, and noise and starts, as in TestNeighbours.
 func TestTenants(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector changes what costs what")
@@ -59,18 +61,20 @@ func TestTenants(t *testing.T) {
 				program := s.program(t, one("JavaScript", "sync.js", victim))
 				for n := range attempts {
 					beside := measureTenant(t, program, tenantCalls("a", "busy", fresh))
-					under := measureTenant(t, program, tenantCalls("a", kind, fresh))
+					attack := tenantCalls("a", kind, fresh)
+					first := measureTenant(t, program, attack)
+					under := measureTenant(t, program, attack)
 					start := startOfWorker(t)
-					t.Logf("busy tenant: %v; attack: %v; start of a worker: %v", beside, under, start)
+					t.Logf("busy tenant: %v; attack: %v, then %v; start of a worker: %v", beside, first, under, start)
 					if why := program.CircuitOpen(); why != nil {
 						t.Fatalf("the program rests: %v", why)
 					}
 					most := 2*beside.p99 + noise + starts*start
-					if under.p99 <= most {
+					if under.p99 <= most && under.p50 <= noise {
 						return
 					}
 					if n == attempts-1 {
-						t.Errorf("p99 %v is more than %v", under.p99, most)
+						t.Errorf("p99 %v is more than %v, or p50 %v is more than %v", under.p99, most, under.p50, noise)
 					}
 				}
 			})
