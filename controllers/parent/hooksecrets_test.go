@@ -2,12 +2,16 @@ package parent
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -48,5 +52,18 @@ func TestMaskSecrets(t *testing.T) {
 				t.Errorf("%s: %v, want %v", c.reason, got, c.want)
 			}
 		})
+	}
+}
+
+// TestHotLoopNamesNoKey checks that the message about a Secret that is set back again and again has none
+// of its keys.
+func TestHotLoopNamesNoKey(t *testing.T) {
+	for kind, want := range map[string]string{"Secret": "its field data was set to", "ConfigMap": "its field data.password was set to"} {
+		child := apply.Key{Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Namespace: "n", Name: "a"}
+		diff := fielddiff.Diff{Path: "data.password", From: "x", To: "y"}
+		loop := &hotLoop{fightSubject: fightSubject{child: child, field: diff.Path}, Diff: diff, backoff: time.Minute}
+		if got := (&pass{}).describeLoop(loop, apply.Change{}); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
 	}
 }

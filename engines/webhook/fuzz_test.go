@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // FuzzDecode reads the body of an answer. What is no answer is a bounded error for its author, and an
@@ -38,7 +39,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || !utf8.Valid(again) {
 			t.Fatalf("it can't be written as JSON: %v", err)
 		}
-		if got, err := decode(again, refuse); err != nil || !cmp.Equal(body, got) {
+		got, err := decode(again, refuse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// JSON has no way to tell 18017000000000008.0, whose shortest form ends with 10, from 18017000000000010.
+		if text, err := json.Marshal(got); err != nil || string(text) != string(again) && !jsonvalue.Equal(body, got) {
 			t.Errorf("error %v; read again (-first +second):\n%s", err, cmp.Diff(body, got))
 		}
 	})
