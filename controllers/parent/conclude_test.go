@@ -47,7 +47,7 @@ func TestConcludeGathersExpiries(t *testing.T) {
 		-time.Second: 100 * time.Millisecond, time.Microsecond: 100 * time.Millisecond, time.Minute: time.Minute,
 	} {
 		p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), answersUntil: clock.Now().Add(left), shared: &shared{
-			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(),
+			env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
 		}}
 		if result, err := p.conclude(variant.Desired{}, nil); err != nil || result.RequeueAfter != want {
 			t.Errorf("the next pass is after %s (%v), want %s", result.RequeueAfter, err, want)
