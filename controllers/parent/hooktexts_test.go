@@ -46,7 +46,8 @@ func TestConsole(t *testing.T) {
 			if len(log) > 1 {
 				last = log[len(log)-2] // The one before the other call's.
 			}
-			if got := len(log) - c.verbosity; c.logged >= 0 && got != c.logged || c.logged < 0 && (got > len(c.lines)/10 || !strings.Contains(last, cut)) {
+			got := len(log) - c.verbosity
+			if c.logged >= 0 && got != c.logged || c.logged < 0 && (got > len(c.lines)/10 || !strings.Contains(last, cut)) {
 				t.Errorf("%d lines are logged, the last is %s", got, last)
 			}
 			if strings.Count(strings.Join(log, ""), cut) > 1 {

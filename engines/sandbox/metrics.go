@@ -39,7 +39,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_workers_resident_bytes", Help: "Resident memory of all idle script workers as it was after their last calls, without what they share with this process.",
 		}),
 		measures: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "libretto_script_worker_confinement", Help: "1 for each measure that is in force in the script workers, 0.5 for one of which a part is, 0 for one that is not; with its state: full, partial or none.",
+			Name: "libretto_script_worker_confinement", Help: "1 for each measure that is in force in the script workers, " +
+				"0.5 for one of which a part is, 0 for one that is not; with its state: full, partial or none.",
 		}, []string{"measure", "state"}),
 	}
 	registry.MustRegister(m.calls, m.waits, m.exits, m.workers, m.resident, m.measures)
@@ -89,6 +90,6 @@ func (m *Metrics) setConfinement(report map[string]string) {
 	for measure, reason := range report {
 		state, _ := confine.StateOf(reason)
 		m.measures.DeletePartialMatch(prometheus.Labels{"measure": measure})
-		m.measures.WithLabelValues(measure, string(state)).Set(map[confine.State]float64{confine.Full: 1, confine.OnlyPart: 0.5}[state])
+		m.measures.WithLabelValues(measure, string(state)).Set(map[confine.State]float64{confine.Full: 1, confine.Partial: 0.5}[state])
 	}
 }

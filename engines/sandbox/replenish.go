@@ -150,7 +150,7 @@ func describeConfinement(report map[string]string) (message string, missing, par
 		switch state, why := confine.StateOf(reason); state {
 		case confine.None:
 			missing[measure] = why
-		case confine.OnlyPart:
+		case confine.Partial:
 			partial[measure] = why
 		}
 	}

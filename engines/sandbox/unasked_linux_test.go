@@ -19,7 +19,8 @@ func fakePool(t *testing.T, does string) (*sandbox.Pool, *lines, *prometheus.Reg
 	t.Helper()
 	registry, log := prometheus.NewRegistry(), &lines{}
 	pool := newPool(t, sandbox.Config{
-		Workers: 1, Metrics: sandbox.NewMetrics(registry), Log: funcr.New(log.add, funcr.Options{}), Command: []string{os.Args[0], fakeArgument, does},
+		Workers: 1, Metrics: sandbox.NewMetrics(registry), Log: funcr.New(log.add, funcr.Options{}),
+		Command: []string{os.Args[0], fakeArgument, does},
 	})
 	return pool, log, registry
 }

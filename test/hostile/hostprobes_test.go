@@ -137,7 +137,8 @@ func controls(command uint, value int) error { return unix.IoctlSetPointerInt(st
 // reaching are the probes that any process of the same user is permitted.
 var reaching = []string{
 	"who the host is", "the host's state", "signal the host", "signal a thread", "signal a thread (old call)", "queue a signal",
-	"queue a signal to a thread", "a handle of the host", "a signal when there is input", "the same to a thread", "which signal", "have it sent",
+	"queue a signal to a thread", "a handle of the host", "a signal when there is input", "the same to a thread", "which signal",
+	"have it sent",
 	"have it sent (2)", "the host's limits", "limit the host", "shared pages", "a stack of one's own",
 	"memory that doesn't count", "a larger pipe",
 }

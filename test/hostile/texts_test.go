@@ -31,7 +31,8 @@ const maxTexts = 16 << 10
 // talkative marks the attacks that make as much text as they can of a call that fails.
 const talkative = "-text-"
 
-const definitionOfBoxes = `{"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController", "metadata": {"name": "boxes"}, "spec": {
+const definitionOfBoxes = `{"apiVersion": "metacontroller.k8s.io/v1alpha1", "kind": "CompositeController",
+	"metadata": {"name": "boxes"}, "spec": {
 	"parentResource": {"apiVersion": "example.com/v1", "resource": "boxes"},
 	"childResources": [{"apiVersion": "v1", "resource": "configmaps", "updateStrategy": {"method": "InPlace"}}],
 	"hooks": {"sync": {"webhook": {"url": "http://hooks.invalid/sync"}}}}}`
@@ -79,7 +80,8 @@ func (l *writtenLog) logger() logr.Logger {
 // comes of it.
 func TestTextsOfFailingCalls(t *testing.T) {
 	written := &writtenLog{}
-	l := newLane(t, terms{deadline: 10 * time.Second, loading: 10 * time.Second, grace: time.Second, memory: 64 << 20}, sandbox.Config{Log: written.logger()})
+	given := terms{deadline: 10 * time.Second, loading: 10 * time.Second, grace: time.Second, memory: 64 << 20}
+	l := newLane(t, given, sandbox.Config{Log: written.logger()})
 	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +96,9 @@ func TestTextsOfFailingCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			session, err := render.Run(t.Context(), render.Input{
-				Definition: objectOf(t, definitionOfBoxes), Objects: []*unstructured.Unstructured{objectOf(t, box)}, Resources: []memcluster.Resource{boxes},
-				Programs: map[string]engines.Program{"sync": program}, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: written.logger(),
+				Definition: objectOf(t, definitionOfBoxes), Objects: []*unstructured.Unstructured{objectOf(t, box)},
+				Resources: []memcluster.Resource{boxes},
+				Programs:  map[string]engines.Program{"sync": program}, Clock: testclock.NewFakeClock(time.Unix(0, 0)), Log: written.logger(),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -47,9 +47,9 @@ type State string
 
 // The states of a measure.
 const (
-	Full     State = "full"
-	OnlyPart State = "partial"
-	None     State = "none"
+	Full    State = "full"
+	Partial State = "partial"
+	None    State = "none"
 )
 
 // StateOf returns the state of a measure by its reason in a Report, and why it is not in full force.
@@ -58,7 +58,7 @@ func StateOf(reason string) (state State, why string) {
 		return Full, ""
 	}
 	if why, ok := strings.CutPrefix(reason, partial); ok {
-		return OnlyPart, why
+		return Partial, why
 	}
 	return None, reason
 }

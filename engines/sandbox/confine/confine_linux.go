@@ -101,7 +101,8 @@ func restrictAccess(maxABI int) error {
 		return errors.New("this kernel has none")
 	}
 	if abi < signalScopeABI {
-		return fmt.Errorf(partial+"its version here is %d, and signals are kept to the worker from version %d on, which Linux 6.12 has", abi, signalScopeABI)
+		return fmt.Errorf(partial+"its version here is %d, and signals are kept to the worker from version %d on, which Linux 6.12 has",
+			abi, signalScopeABI)
 	}
 	return nil
 }

@@ -163,7 +163,8 @@ func TestApply(t *testing.T) {
 				t.Skip("there is nothing to try without seccomp here")
 			}
 			for _, what := range []string{
-				"read", "list", "write", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC", "share", "stack", "freeze", "raise", "exceed",
+				"read", "list", "write", "exec", "connect", "send", "signal", "owner", "SIGKILL", "O_ASYNC",
+				"share", "stack", "freeze", "raise", "exceed",
 			} {
 				if what == "raise" && user == nil && os.Getuid() == 0 {
 					continue // With CAP_SYS_RESOURCE that is permitted.
@@ -205,12 +206,12 @@ func TestLandlockOfOlderKernels(t *testing.T) {
 		f := confined(t, confine.Options{WithoutSeccomp: true, LandlockABI: abi}, nil)
 		want := confine.Full
 		if abi < 6 {
-			want = confine.OnlyPart
+			want = confine.Partial
 		}
 		if state, why := confine.StateOf(f.Report[confine.Landlock]); state != want {
 			t.Errorf("version %d: it is in force: %s %s, want %s", abi, state, why, want)
 		}
-		if signaled := f.Tried["signal"] == ""; signaled != (want == confine.OnlyPart) {
+		if signaled := f.Tried["signal"] == ""; signaled != (want == confine.Partial) {
 			t.Errorf("version %d: signaling the parent: %q, and it reports %q", abi, f.Tried["signal"], f.Report[confine.Landlock])
 		}
 		if f.Tried["read"] == "" {
