@@ -95,6 +95,8 @@ var rules = []rule{
 	}, inTests: realHooks, why: outermost},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
+	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd"},
+		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
 	{packages: "controllers/render/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition",
 		"engines", "scripts/...", "apply/...", "runtime/...",

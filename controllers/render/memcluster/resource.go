@@ -1,7 +1,10 @@
 package memcluster
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -15,6 +18,21 @@ type Resource struct {
 	Drops []string
 	// Defaults are default values by dotted path.
 	Defaults map[string]any
+	// Schema decodes and validates the objects. Nil means that Drops and Defaults are all that is known.
+	Schema Schema
+}
+
+// Schema does the API server's part for the objects of a kind. Its methods may be called at the same time.
+type Schema interface {
+	// Decode drops unknown fields of an object, fills in defaults, and returns the paths of what it
+	// dropped. It returns an error for an object that cannot be read, such as one with a text for a number.
+	Decode(object map[string]any) (dropped []string, err error)
+	// Validate returns what is wrong with an object. old is what it replaces, or nil.
+	Validate(object, old *unstructured.Unstructured) field.ErrorList
+	// ValidateStatus returns what is wrong with an object of which the status is written.
+	ValidateStatus(object, old *unstructured.Unstructured) field.ErrorList
+	// TypeConverter returns the types for server-side apply.
+	TypeConverter() (managedfields.TypeConverter, error)
 }
 
 // Custom returns a resource like that of a CustomResourceDefinition.
