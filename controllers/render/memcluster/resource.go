@@ -85,6 +85,22 @@ var builtIns = []builtIn{
 	{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", 0},
 	{"rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced},
 	{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced},
+	{"", "v1", "Endpoints", "endpoints", namespaced},
+	{"", "v1", "Event", "events", namespaced},
+	{"", "v1", "LimitRange", "limitranges", namespaced},
+	{"", "v1", "PersistentVolume", "persistentvolumes", status},
+	{"", "v1", "PodTemplate", "podtemplates", namespaced | generation},
+	{"", "v1", "ReplicationController", "replicationcontrollers", namespaced | status | generation},
+	{"", "v1", "ResourceQuota", "resourcequotas", namespaced | status},
+	{"apps", "v1", "ControllerRevision", "controllerrevisions", namespaced},
+	{"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced | status},
+	{"coordination.k8s.io", "v1", "Lease", "leases", namespaced},
+	{"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced | generation},
+	{"networking.k8s.io", "v1", "IngressClass", "ingressclasses", generation},
+	{"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced | generation},
+	{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced | status | generation},
+	{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", generation},
+	{"storage.k8s.io", "v1", "StorageClass", "storageclasses", 0},
 }
 
 // BuiltIn returns the built-in resources of Kubernetes and Libretto's own.
