@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -17,7 +18,10 @@ func (t *table) decode(r *request, object *unstructured.Unstructured) error {
 		return nil
 	}
 	dropped, err := t.Schema.Decode(object.Object)
-	if err != nil {
+	switch {
+	case err != nil && r.verb == Patch && r.patchType == types.MergePatchType:
+		return apierrors.NewInvalid(t.Kind.GroupKind(), r.name, field.ErrorList{field.Invalid(field.NewPath("patch"), string(r.patch), err.Error())})
+	case err != nil:
 		return apierrors.NewBadRequest(err.Error())
 	}
 	r.dropped = append(r.dropped, dropped...)

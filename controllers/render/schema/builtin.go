@@ -101,15 +101,22 @@ func dropAdded(stored, given any) {
 	}
 }
 
-// isEmpty reports whether a value is null, or an object with nothing but such.
+// isEmpty reports whether a value is that of a field that was not set: null, zero, or an object with nothing
+// but such.
 func isEmpty(value any) bool {
-	fields, ok := value.(map[string]any)
-	for _, field := range fields {
-		if !isEmpty(field) {
-			return false
+	switch v := value.(type) {
+	case map[string]any:
+		for _, field := range v {
+			if !isEmpty(field) {
+				return false
+			}
 		}
+		return true
+	case nil, string, bool, int64, float64:
+		return v == nil || v == "" || v == false || v == int64(0) || v == float64(0)
+	default:
+		return false
 	}
-	return ok || value == nil || value == ""
 }
 
 // encodeStringData moves a Secret's stringData to its data.

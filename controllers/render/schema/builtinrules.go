@@ -65,7 +65,7 @@ func (b builtIn) nameRule() apivalidation.ValidateNameFunc {
 
 // validateChange returns the changes that the API server refuses.
 func (b builtIn) validateChange(object, old *unstructured.Unstructured) field.ErrorList {
-	var errs field.ErrorList
+	errs := b.validateTemplate(object)
 	for _, name := range immutable[b.kind.Kind] {
 		before, was := nested(old, name)
 		after, is := nested(object, name)
@@ -86,7 +86,7 @@ func (b builtIn) validateChange(object, old *unstructured.Unstructured) field.Er
 			"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"+
 			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
 	}
-	return append(errs, b.validateTemplate(object)...)
+	return errs
 }
 
 var statefulSetChanges = []string{
@@ -144,8 +144,10 @@ func (b builtIn) validateTemplate(object *unstructured.Unstructured) field.Error
 func validateSelector(object *unstructured.Unstructured, template map[string]any, at *field.Path) field.ErrorList {
 	given, _ := nested(object, "spec.selector")
 	fields, ok := given.(map[string]any)
+	has, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+	mismatch := field.Invalid(at.Child("metadata", "labels"), has, "`selector` does not match template `labels`")
 	if !ok {
-		return field.ErrorList{field.Required(field.NewPath("spec", "selector"), "")}
+		return field.ErrorList{field.Required(field.NewPath("spec", "selector"), ""), mismatch}
 	}
 	var wanted metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &wanted); err != nil {
@@ -155,9 +157,8 @@ func validateSelector(object *unstructured.Unstructured, template map[string]any
 	if err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "selector"), given, err.Error())}
 	}
-	has, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
 	if selector.Empty() || !selector.Matches(labels.Set(has)) {
-		return field.ErrorList{field.Invalid(at.Child("metadata", "labels"), has, "`selector` does not match template `labels`")}
+		return field.ErrorList{mismatch}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func Own(plural string) (memcluster.Resource, error) {
 // refuses it. An error means that it is no definition, or cannot be read.
 func Definition(object *unstructured.Unstructured) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
 	resource, err := Own(strings.ToLower(object.GetKind()) + "s")
-	if err != nil || resource.Kind != object.GroupVersionKind() {
+	if err != nil || resource.Kind != object.GroupVersionKind() || !strings.HasSuffix(object.GetKind(), "Controller") {
 		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are",
 			object.GetAPIVersion(), object.GetKind(), ownGroupVersion)
 	}

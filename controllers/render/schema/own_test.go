@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,6 +84,45 @@ func TestDefinitionOfAnotherKind(t *testing.T) {
 	} {
 		if _, _, _, err := Definition(parse(t, text)); err == nil {
 			t.Errorf("%s is taken for a definition", text)
+		}
+	}
+}
+
+// TestManifests checks that definitions are accepted and refused as by the API server, in the same words: test/integration/api has
+// each of these manifests against a real one.
+func TestManifests(t *testing.T) {
+	for folder, least := range map[string]int{"good": 25, "bad": 50} {
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", "test", "integration", "api", "testdata", folder, "*.yaml"))
+		if err != nil || len(files) < least {
+			t.Fatalf("%s: %d files, %v", folder, len(files), err)
+		}
+		for _, file := range files {
+			t.Run(folder+"/"+filepath.Base(file), func(t *testing.T) {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				object := parse(t, string(text))
+				if !strings.HasSuffix(object.GetKind(), "Controller") {
+					t.Skip("no definition")
+				}
+				_, dropped, invalid, err := Definition(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				message := strings.Join(dropped, "\n")
+				if len(invalid) > 0 {
+					message += invalid.ToAggregate().Error()
+				}
+				if refused := message != ""; refused != (folder == "bad") {
+					t.Errorf("got %q", message)
+				}
+				for line := range strings.Lines(string(text)) {
+					if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# want: "); ok && !strings.Contains(message, strings.TrimPrefix(strings.Trim(want, `"`), "unknown field \"")) {
+						t.Errorf("the message lacks %q: %s", want, message)
+					}
+				}
+			})
 		}
 	}
 }
