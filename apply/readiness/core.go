@@ -117,9 +117,6 @@ func serviceStatus(o object, _ string) map[string]any {
 }
 
 func checkDisruptionBudget(o object) Status {
-	if _, observed := o.int("status", "observedGeneration"); !observed {
-		return Status{InProgress, "it has not been observed"}
-	}
 	return counted(count{"healthy", o.number("status", "currentHealthy"), o.number("status", "desiredHealthy")})
 }
 

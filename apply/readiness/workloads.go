@@ -18,6 +18,16 @@ func counted(counts ...count) Status {
 	return ready
 }
 
+// observed returns a check that fails until the kind's controller has seen the object.
+func observed(check func(object) Status) func(object) Status {
+	return func(o object) Status {
+		if _, ok := o.int("status", "observedGeneration"); !ok {
+			return Status{InProgress, "its controller has not seen it yet"}
+		}
+		return check(o)
+	}
+}
+
 func checkDeployment(o object) Status {
 	if o.reasonOf("Progressing") == "ProgressDeadlineExceeded" {
 		reason, _ := o.condition("Progressing")
@@ -37,6 +47,7 @@ func checkDeployment(o object) Status {
 func deploymentStatus(o object, now string) map[string]any {
 	status := o.status()
 	setReplicas(o, status, "replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+	status["terminatingReplicas"] = int64(0)
 	setCondition(status, "Available", "True", "MinimumReplicasAvailable", now)
 	setCondition(status, "Progressing", "True", "NewReplicaSetAvailable", now)
 	return status
@@ -59,6 +70,9 @@ func checkReplicaSet(o object) Status {
 func replicaSetStatus(o object, _ string) map[string]any {
 	status := o.status()
 	setReplicas(o, status, "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+	if o.GroupVersionKind().Group == "apps" {
+		status["terminatingReplicas"] = int64(0)
+	}
 	return status
 }
 
@@ -90,21 +104,19 @@ func statefulSetStatus(o object, _ string) map[string]any {
 	return status
 }
 
-// setReplicas sets counts to the replicas that are wanted. Counts of zero are left out, as by the controllers.
+// setReplicas sets counts to the replicas that are wanted. Counts of zero are left out, as by the controllers:
+// all but status.replicas, and that too of a Deployment.
 func setReplicas(o object, status map[string]any, names ...string) {
 	status["observedGeneration"] = o.GetGeneration()
 	for _, name := range names {
 		status[name] = o.replicas()
-		if o.replicas() == 0 && name != "replicas" {
+		if o.replicas() == 0 && (name != "replicas" || o.GetKind() == "Deployment") {
 			delete(status, name)
 		}
 	}
 }
 
 func checkDaemonSet(o object) Status {
-	if _, observed := o.int("status", "observedGeneration"); !observed {
-		return Status{InProgress, "it has not been observed"}
-	}
 	want := o.number("status", "desiredNumberScheduled")
 	return counted(
 		count{"scheduled", o.number("status", "currentNumberScheduled"), want}, count{"updated", o.number("status", "updatedNumberScheduled"), want},
