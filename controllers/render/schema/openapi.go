@@ -1,13 +1,62 @@
 package schema
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 )
+
+// OpenAPI serves OpenAPI documents as an API server does. It has those of custom resources.
+type OpenAPI struct {
+	documents map[string]func() ([]byte, error)
+}
+
+// Documents returns the OpenAPI documents of resources.
+func Documents(resources []memcluster.Resource) OpenAPI {
+	kinds := map[string][]*Custom{}
+	for _, resource := range resources {
+		if custom, ok := resource.Schema.(*Custom); ok {
+			path := "apis/" + custom.kind.GroupVersion().String()
+			kinds[path] = append(kinds[path], custom)
+		}
+	}
+	o := OpenAPI{map[string]func() ([]byte, error){}}
+	for path, all := range kinds {
+		o.documents[path] = func() ([]byte, error) {
+			schemas := map[string]any{}
+			for _, custom := range all {
+				schemas[modelName(custom.kind)] = custom.openAPI()
+			}
+			return json.Marshal(map[string]any{"openapi": "3.0.0", "components": map[string]any{"schemas": schemas}})
+		}
+	}
+	return o
+}
+
+const openAPIRoot = "/openapi/v3"
+
+// Fetch returns the index or a document.
+func (o OpenAPI) Fetch(_ context.Context, path string) ([]byte, error) {
+	if path == openAPIRoot {
+		paths := map[string]any{}
+		for path := range o.documents {
+			paths[path] = map[string]any{"serverRelativeURL": openAPIRoot + "/" + path}
+		}
+		return json.Marshal(map[string]any{"paths": paths})
+	}
+	document, ok := o.documents[strings.TrimPrefix(path, openAPIRoot+"/")]
+	if !ok {
+		return nil, fmt.Errorf("there is no document %s", path)
+	}
+	return document()
+}
 
 // openAPI returns the schema as the API server publishes it: with metadata and the fields of the type.
 func (c *Custom) openAPI() *spec.Schema {
