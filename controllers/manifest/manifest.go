@@ -173,5 +173,7 @@ func Name(o *document.Object) string {
 }
 
 func (s *Set) fail(o *document.Object, field, format string, args ...any) {
-	s.Problems = append(s.Problems, &document.Error{Location: o.Place(field), Message: fmt.Sprintf(format, args...)})
+	s.Problems = append(s.Problems, &document.Error{
+		Location: o.Place(field), Message: fmt.Sprintf(format, args...), Object: o.Location,
+	})
 }
