@@ -15,11 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
 )
 
 // TestGroup is the API group of files that are no objects of a cluster, such as tests.
@@ -44,7 +46,7 @@ type Options struct {
 
 // Set is what was loaded.
 type Set struct {
-	// Definitions are the CompositeControllers, DecoratorControllers and MapControllers.
+	// Definitions are the CompositeControllers, DecoratorControllers and MapControllers, with defaults.
 	Definitions []*document.Object
 	// CRDs are the CustomResourceDefinitions, without Libretto's own.
 	CRDs []*CRD
@@ -52,7 +54,7 @@ type Set struct {
 	Files []*document.Object
 	// Objects are all others, ConfigMaps with scripts among them.
 	Objects []*document.Object
-	// Problems are why some objects could not be read, in the order of the files.
+	// Problems are why objects could not be read, and what an API server would refuse.
 	Problems []*document.Error
 	// Skipped are the files in directories that were not read, because they are no manifests: scripts, and configurations of tools.
 	Skipped []string
@@ -64,7 +66,8 @@ type Set struct {
 // CRD is a CustomResourceDefinition.
 type CRD struct {
 	*document.Object
-	Definition *apiextensionsv1.CustomResourceDefinition
+	// Resources are the served versions, with their schemas.
+	Resources []memcluster.Resource
 }
 
 // Err returns all problems as one error, or nil.
@@ -91,6 +94,9 @@ func Load(ctx context.Context, options Options) (*Set, error) {
 	}
 	s.Problems, s.Skipped = r.problems, r.skipped
 	s.sort(r.objects)
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
 	return s, s.addDirectories()
 }
 
@@ -104,14 +110,14 @@ type loaded struct {
 func (s *Set) sort(all []loaded) {
 	first := map[string]*document.Object{}
 	for _, o := range all {
-		name := s.nameOf(o.Object)
-		earlier := first[name]
+		key := fmt.Sprint(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName(), o.GetGenerateName())
+		earlier := first[key]
 		switch {
 		case earlier == nil:
-			first[name] = o.Object
+			first[key] = o.Object
 			s.put(o)
 		case !cmp.Equal(earlier.Object, o.Object.Object):
-			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out", name, earlier.Location)
+			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out", Name(o.Object), earlier.Location)
 		}
 	}
 }
@@ -141,26 +147,33 @@ func (s *Set) put(o loaded) {
 // definitionKinds are the kinds of definition.
 var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind}
 
+// putCRD reads a CustomResourceDefinition. Libretto's own are known already.
 func (s *Set) putCRD(o *document.Object) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd); err != nil {
-		s.fail(o, "spec", "CustomResourceDefinition %s: %v", o.GetName(), err)
+	if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == v1alpha1.GroupName {
 		return
 	}
-	if crd.Spec.Group != v1alpha1.GroupName {
-		s.CRDs = append(s.CRDs, &CRD{Object: o, Definition: crd})
+	resources, err := schema.Read(o.Unstructured)
+	if err != nil {
+		s.failAt(o, err)
+		return
 	}
+	s.CRDs = append(s.CRDs, &CRD{Object: o, Resources: resources})
 }
 
-// nameOf returns "Kind.group namespace/name" of an object.
-func (s *Set) nameOf(o *document.Object) string {
+// Name returns "Kind namespace/name" of an object, for messages.
+func Name(o *document.Object) string {
 	name := o.GetName()
+	if name == "" {
+		name = o.GetGenerateName()
+	}
 	if namespace := o.GetNamespace(); namespace != "" {
 		name = namespace + "/" + name
 	}
-	return fmt.Sprintf("%s %s", o.GroupVersionKind().GroupKind(), name)
+	return o.GetKind() + " " + name
 }
 
 func (s *Set) fail(o *document.Object, field, format string, args ...any) {
-	s.Problems = append(s.Problems, &document.Error{Location: o.Place(field), Message: fmt.Sprintf(format, args...)})
+	s.Problems = append(s.Problems, &document.Error{
+		Location: o.Place(field), Message: fmt.Sprintf(format, args...), Object: o.Location,
+	})
 }

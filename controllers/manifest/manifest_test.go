@@ -52,6 +52,10 @@ data: {a: x}
 apiVersion: metacontroller.k8s.io/v1alpha1
 kind: MapController
 metadata: {name: three}
+spec:
+  parentResource: {apiVersion: example.com/v1, resource: fours}
+  inputResources: [{apiVersion: v1, resource: pods}]
+  hooks: {map: {script: {inline: "a", engine: CEL}}}
 ---
 apiVersion: libretto.dev/v1alpha1
 kind: ControllerTest
@@ -65,7 +69,11 @@ nothing
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: fours.example.com}
-spec: {group: example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {kind: Four, plural: fours}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: integer, minimum: 3}}}}}}}]
 -- built/kustomization.yaml --
 namePrefix: pre-
 resources: [five.yaml]
@@ -93,12 +101,12 @@ func TestLoad(t *testing.T) {
 		want    []string
 	}{
 		"a directory": {Options{Filenames: []string{"."}}, []string{
-			"definition MapController three at three.yml:1:1", "file ControllerTest  at three.yml:5:1",
+			"definition MapController three at three.yml:1:1", "file ControllerTest  at three.yml:9:1",
 			"object ConfigMap one at one.yaml:1:1", "object Secret two at two.json:1:1",
 			"skipped sync.cel.yaml", "skipped tsconfig.json",
 		}},
 		"recursively": {Options{Filenames: []string{"."}, Recursive: true}, []string{
-			"definition MapController three at three.yml:1:1", "crd fours.example.com", "file ControllerTest  at three.yml:5:1",
+			"definition MapController three at three.yml:1:1", "crd fours.example.com", "file ControllerTest  at three.yml:9:1",
 			"object Service pre-five at built/five.yaml:1:1", "object ConfigMap pre-hooks-4bddht9t7b at built/kustomization.yaml:4:3",
 			"object ConfigMap pre-other-4h2mbtbbt6 at built/kustomization.yaml:6:3",
 			"object ConfigMap one at one.yaml:1:1", "object Secret two at two.json:1:1",
@@ -108,12 +116,12 @@ func TestLoad(t *testing.T) {
 			"crd fours.example.com", "object ConfigMap one at one.yaml:1:1",
 		}},
 		"standard input": {
-			Options{Filenames: []string{"-"}, Stdin: strings.NewReader("\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")},
-			[]string{"object Pod a at stdin:2:1"},
+			Options{Filenames: []string{"-"}, Stdin: strings.NewReader("\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")},
+			[]string{"object Secret a at stdin:2:1"},
 		},
 		"the same twice": {
-			Options{Filenames: []string{"-"}, Stdin: strings.NewReader(strings.Repeat("---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 2))},
-			[]string{"object Pod a at stdin:2:1"},
+			Options{Filenames: []string{"-"}, Stdin: strings.NewReader(strings.Repeat("---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n", 2))},
+			[]string{"object Secret a at stdin:2:1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +145,7 @@ func contentsOf(set *Set) []string {
 		got = append(got, "definition "+d)
 	}
 	for _, crd := range set.CRDs {
-		got = append(got, "crd "+crd.Definition.Name)
+		got = append(got, "crd "+crd.GetName())
 	}
 	for _, f := range describe(set.Files) {
 		got = append(got, "file "+f)
@@ -192,6 +200,18 @@ func TestScriptsDirectory(t *testing.T) {
 	}
 }
 
+const crd = `
+-- a.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fours.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {kind: Four, plural: fours}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: integer, minimum: 3}}}}}}}]
+`
+
 // TestProblems checks the messages about files that are not as they should be.
 func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -211,6 +231,20 @@ func TestProblems(t *testing.T) {
 		"a bad CRD": {
 			"-- a.yaml --\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {group: 1}\n",
 			"a.yaml:4:7: CustomResourceDefinition a: cannot convert int64 to string",
+		},
+		"an invalid object": {
+			"-- a.yaml --\napiVersion: v1\nkind: Service\nmetadata: {name: A}\nspec:\n  prots: []\n",
+			"a.yaml:5:10: Service A: unknown field spec.prots\na.yaml:3:18: Service A: metadata.name: Invalid value: \"A\"",
+		},
+		"an invalid custom resource": {
+			crd + "-- b.yaml --\napiVersion: example.com/v1\nkind: Four\nmetadata: {name: a}\nspec:\n  a: 1\n  b: 1\n",
+			"b.yaml:6:6: Four a: unknown field spec.b\nb.yaml:5:6: Four a: spec.a: Invalid value: 1: spec.a in body should be greater than or equal to 3",
+		},
+		"an invalid definition": {
+			"-- a.yaml --\napiVersion: metacontroller.k8s.io/v1alpha1\nkind: MapController\nmetadata: {name: a}\nspec:\n  parentResource: {apiVersion: v1, resource: pods}\n" +
+				"  hooks:\n    map:\n      script: {path: ../map, engine: CEL}\n  outputResources:\n  - {apiVersion: v1, resource: pods, updateStrategy: {method: Recreate, when: now}}\n",
+			"a.yaml:10:79: MapController a: unknown field spec.outputResources[0].updateStrategy.when\n" +
+				"a.yaml:4:1: MapController a: spec.inputResources: Required value",
 		},
 		"a missing resource": {
 			"-- kustomization.yaml --\nnamespace: a\nresources:\n- b.yaml\n",

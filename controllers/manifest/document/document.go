@@ -42,6 +42,8 @@ type Object struct {
 type Error struct {
 	Location engines.Location
 	Message  string
+	// Object is where the object begins that the problem is about, if it is about one.
+	Object engines.Location
 }
 
 // Error returns "file:line:column: message".

@@ -122,7 +122,7 @@ func TestPlaces(t *testing.T) {
 		"a list in a list":      {text: nested, field: "spec.list[1][0]", want: "f:16:7"},
 		"through an alias":      {text: nested, field: "spec.other.y", want: "f:17:17"},
 		"a missing field":       {text: nested, field: "spec.list[0].b.c", want: "f:15:5"},
-		"a missing element":     {text: nested, field: "spec.list[7]", want: "f:15:3"},
+		"a missing element":     {text: nested, field: "spec.list[7]", want: "f:14:3"},
 		"nothing":               {text: nested, field: "", want: "f:1:1"},
 		"a literal's line":      {text: nested, field: "data[sync.js]", line: 3, column: 3, want: "f:9:7"},
 		"a literal's start":     {text: nested, field: "data[sync.js]", want: "f:6:12"},
@@ -130,7 +130,7 @@ func TestPlaces(t *testing.T) {
 		"a quoted text's line":  {text: nested, field: "data[quoted]", line: 2, column: 1, want: "f:12:11"},
 		"JSON":                  {text: asJSON, field: "spec.list[1].b", want: "f:4:19"},
 		"JSON, a list":          {text: asJSON, field: "spec.list", want: "f:3:20"},
-		"a field of a document": {text: "kind: A\n---\n" + nested, field: "spec.list", want: "f:17:3"},
+		"a field of a document": {text: "kind: A\n---\n" + nested, field: "spec.list", want: "f:16:3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, _ := Read("f", []byte(c.text))

@@ -1,0 +1,190 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Reasons of findings that are no reasons of the host.
+const (
+	reasonInvalid           = "Invalid"
+	reasonUnknownResource   = "UnknownResource"
+	reasonHookNotCalled     = "HookNotCalled"
+	reasonNoSelector        = "NoSelector"
+	reasonScriptWarning     = "ScriptWarning"
+	reasonUnusedFile        = "UnusedFile"
+	reasonUnusedImport      = "UnusedImport"
+	reasonUnusedParameters  = "UnusedParameters"
+	reasonSecretsUndeclared = "SecretsNotDeclared"
+)
+
+// definitionCheck is the check of one definition.
+type definitionCheck struct {
+	*run
+	object *document.Object
+	name   string
+}
+
+func (d *definitionCheck) report(severity Severity, reason, field, format string, args ...any) {
+	d.add(Finding{Severity: severity, Reason: reason, Location: d.object.Place(field), Object: d.name, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *definitionCheck) check(ctx context.Context) error {
+	planner := definition.Planner{Find: d.resources.find, RevisionNamespace: "default", FieldManager: "libretto"}
+	plan, refusal := planner.Plan(d.object.Unstructured)
+	if refusal != nil {
+		if !d.hasProblem(d.object) || refusal.Reason != reasonInvalid {
+			d.report(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
+		}
+		return nil
+	}
+	d.checkPlan(plan)
+	d.checkWebhooks(ctx, plan)
+	spec, err := plan.Scripts()
+	if err == nil && len(spec.Hooks) == 0 {
+		return ctx.Err()
+	}
+	var compiled *scripts.Compiled
+	if err == nil {
+		compiled, err = scripts.Compile(ctx, d.registry, spec, d.set.Contents)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		if !d.hasProblem(d.object) {
+			d.report(Error, reasonInvalid, fieldOf(err), "%v", err)
+		}
+		return nil
+	}
+	d.checkScripts(spec, compiled)
+	return nil
+}
+
+// field matches the path of a field at the start of a message.
+var field = regexp.MustCompile(`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
+
+// fieldOf returns the field that an error is about.
+func fieldOf(err error) string {
+	if match := field.FindStringSubmatch(err.Error()); match != nil {
+		return "spec." + match[1]
+	}
+	return "spec"
+}
+
+// checkPlan reports what is suspicious about an accepted definition.
+func (d *definitionCheck) checkPlan(plan *definition.Plan) {
+	for _, w := range plan.Warnings() {
+		d.report(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
+	}
+	for _, name := range []string{"preUpdateChild", "postUpdateChild"} {
+		if _, given, _ := unstructured.NestedMap(d.object.Object, "spec", "hooks", name); given {
+			d.report(Warning, reasonHookNotCalled, "spec.hooks."+name, "the hook %s is never called, here as in metacontroller: leave it out", name)
+		}
+	}
+	d.checkSelector(plan)
+	for _, resource := range d.resources.unknown(d.object) {
+		d.report(Note, reasonUnknownResource, resource.field,
+			"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, and it is taken to be namespaced, with a status",
+			resource.resource, resource.apiVersion)
+	}
+}
+
+// fieldOfWarning returns the field that a warning of a plan is about.
+func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.Warning) string {
+	if w.Reason == definition.WarningNoStatusSubresource {
+		return "spec.parentResource"
+	}
+	rules, _, _ := unstructured.NestedSlice(d.object.Object, "spec", "childResources")
+	for i, rule := range rules {
+		fields, _ := rule.(map[string]any)
+		apiVersion, _ := fields["apiVersion"].(string)
+		resource, _ := fields["resource"].(string)
+		found, err := d.resources.find(apiVersion, resource)
+		if err == nil && strings.Contains(w.Message, " of "+found.GroupResource().String()+" ") {
+			return fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
+		}
+	}
+	return "spec.childResources"
+}
+
+// checkSelector reports a definition whose parents can have no selector.
+func (d *definitionCheck) checkSelector(plan *definition.Plan) {
+	generate, _, _ := unstructured.NestedBool(d.object.Object, "spec", "generateSelector")
+	if d.object.GetKind() != v1alpha1.CompositeControllerKind || generate || len(plan.Config.Parents) == 0 {
+		return
+	}
+	parents := plan.Config.Parents[0].Resource
+	if d.resources.prunesSelector(parents.Kind) {
+		d.report(Error, reasonNoSelector, "spec.parentResource",
+			"%s have no spec.selector in their CustomResourceDefinition, so that no parent can tell its children: set generateSelector: true, "+
+				"or add the field", parents.GroupResource())
+	}
+}
+
+// checkWebhooks compiles the webhooks. It calls none.
+func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Plan) {
+	engine, err := d.registry.ByName("webhook")
+	for _, hook := range plan.Hooks {
+		if hook.Hook.Webhook == nil {
+			continue
+		}
+		if err == nil {
+			_, err = engine.Compile(ctx, engines.Source{Hook: string(hook.Name), Endpoint: &engines.Endpoint{URL: hook.Hook.Webhook.Address()}})
+		}
+		if err != nil {
+			d.report(Error, reasonInvalid, fmt.Sprintf("spec.hooks.%s.webhook", hook.Name), "hook %s: %v", hook.Name, err)
+		}
+		err = nil
+	}
+}
+
+// checkScripts reports what does not load, and what is suspicious about the rest.
+func (d *definitionCheck) checkScripts(spec scripts.Spec, compiled *scripts.Compiled) {
+	d.mu.Lock()
+	d.scripts += len(spec.Hooks)
+	d.mu.Unlock()
+	for _, p := range compiled.Problems {
+		d.addProblem(spec, p, Error, p.Reason())
+	}
+	for _, p := range compiled.Warnings {
+		d.addProblem(spec, p, Warning, reasonScriptWarning)
+	}
+	if len(compiled.Problems) == 0 {
+		d.checkTree(newTree(spec, compiled))
+	}
+}
+
+// addProblem reports a problem with scripts at its place in the files.
+func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, severity Severity, reason string) {
+	f := Finding{Severity: severity, Reason: reason, Object: d.name, Message: p.Err.Error()}
+	var at engines.Location
+	var e *engines.Error
+	switch {
+	case errors.As(p.Err, &e):
+		at, f.Message, f.Detail = e.Location, e.Message, e.Stack
+	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
+		f.Message = fmt.Sprintf("%s is not among the files: give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY",
+			p.Origin, p.Origin.ConfigMap)
+	case errors.Is(p.Err, scripts.ErrMissing):
+		f.Message = fmt.Sprintf("%s: there is no such directory below --scripts-dir", p.Origin)
+	default:
+		f.Message = fmt.Sprintf("%s: %v", p.Origin, p.Err)
+	}
+	f.Location = d.set.Locate(d.object, spec, p.Origin, at)
+	if p.Origin.Hook != "" {
+		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)
+	}
+	d.add(f)
+}
