@@ -41,16 +41,19 @@ func (d *definitionCheck) report(severity Severity, reason, field, format string
 }
 
 func (d *definitionCheck) check(ctx context.Context) error {
-	planner := definition.Planner{Find: d.resources.find, RevisionNamespace: "default", FieldManager: "libretto"}
+	d.checkResources()
+	planner := definition.Planner{Find: d.resources.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
 	plan, refusal := planner.Plan(d.object.Unstructured)
 	if refusal != nil {
-		if !d.hasProblem(d.object) || refusal.Reason != reasonInvalid {
+		if !d.hasProblem(d.object) {
 			d.report(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
 		}
 		return nil
 	}
 	d.checkPlan(plan)
-	d.checkWebhooks(ctx, plan)
+	if err := d.checkWebhooks(ctx, plan); err != nil {
+		return err
+	}
 	spec, err := plan.Scripts()
 	if err == nil && len(spec.Hooks) == 0 {
 		return ctx.Err()
@@ -94,10 +97,22 @@ func (d *definitionCheck) checkPlan(plan *definition.Plan) {
 		}
 	}
 	d.checkSelector(plan)
-	for _, resource := range d.resources.unknown(d.object) {
-		d.report(Note, reasonUnknownResource, resource.field,
-			"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, and it is taken to be namespaced, with a status",
-			resource.resource, resource.apiVersion)
+}
+
+// checkResources reports the resources that do not exist, and those of which nothing is known.
+func (d *definitionCheck) checkResources() {
+	for _, rule := range resourceRules(d.object) {
+		_, known, err := d.resources.find(rule.apiVersion, rule.resource)
+		switch {
+		case err != nil && d.hasProblem(d.object) && rule.resource != strings.ToLower(rule.resource):
+			// The schema says so too.
+		case err != nil:
+			d.report(Error, definition.ReasonResourceNotFound, rule.field, "%s: %v", rule.field, err)
+		case !known:
+			d.report(Note, reasonUnknownResource, rule.field,
+				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, and it is taken to be namespaced, with a status",
+				rule.resource, rule.apiVersion)
+		}
 	}
 }
 
@@ -111,7 +126,7 @@ func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.War
 		fields, _ := rule.(map[string]any)
 		apiVersion, _ := fields["apiVersion"].(string)
 		resource, _ := fields["resource"].(string)
-		found, err := d.resources.find(apiVersion, resource)
+		found, err := d.resources.findOrAssume(apiVersion, resource)
 		if err == nil && strings.Contains(w.Message, " of "+found.GroupResource().String()+" ") {
 			return fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
 		}
@@ -134,20 +149,21 @@ func (d *definitionCheck) checkSelector(plan *definition.Plan) {
 }
 
 // checkWebhooks compiles the webhooks. It calls none.
-func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Plan) {
+func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Plan) error {
 	engine, err := d.registry.ByName("webhook")
+	if err != nil {
+		return err
+	}
 	for _, hook := range plan.Hooks {
-		if hook.Hook.Webhook == nil {
+		if hook.Hook.Webhook == nil || d.hasProblem(d.object) {
 			continue
 		}
-		if err == nil {
-			_, err = engine.Compile(ctx, engines.Source{Hook: string(hook.Name), Endpoint: &engines.Endpoint{URL: hook.Hook.Webhook.Address()}})
-		}
-		if err != nil {
+		endpoint := &engines.Endpoint{URL: hook.Hook.Webhook.Address()}
+		if _, err := engine.Compile(ctx, engines.Source{Hook: string(hook.Name), Endpoint: endpoint}); err != nil {
 			d.report(Error, reasonInvalid, fmt.Sprintf("spec.hooks.%s.webhook", hook.Name), "hook %s: %v", hook.Name, err)
 		}
-		err = nil
 	}
+	return nil
 }
 
 // checkScripts reports what does not load, and what is suspicious about the rest.
@@ -174,6 +190,9 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 	switch {
 	case errors.As(p.Err, &e):
 		at, f.Message, f.Detail = e.Location, e.Message, e.Stack
+		if at.File == "" && p.Origin.Hook == "" {
+			f.Message = fmt.Sprintf("%s: %s", p.Origin, e.Message)
+		}
 	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
 		f.Message = fmt.Sprintf("%s is not among the files: give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY",
 			p.Origin, p.Origin.ConfigMap)

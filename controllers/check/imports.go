@@ -36,7 +36,7 @@ func unusedImports(file, text string) []unusedImport {
 		clause := text[at[2]:at[3]]
 		for _, part := range strings.FieldsFunc(clause, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
 			match := boundName.FindStringSubmatch(strings.TrimSpace(part))
-			if match == nil || count(text, match[1]) > count(clause, match[1]) {
+			if match == nil || count(text, match[1]) > count(text[at[0]:at[1]], match[1]) {
 				continue
 			}
 			offset := at[2] + strings.Index(clause, match[1])

@@ -58,38 +58,29 @@ func (r *resources) put(resource discovery.Resource) {
 	r.groups[resource.Group] = true
 }
 
-// find returns a resource by apiVersion and plural. Those of groups about which nothing is known are taken to exist.
-func (r *resources) find(apiVersion, resource string) (discovery.Resource, error) {
+// find returns a resource by apiVersion and plural. It is an error if the group is known and does not have it.
+func (r *resources) find(apiVersion, resource string) (found discovery.Resource, known bool, err error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return discovery.Resource{}, err
+		return discovery.Resource{}, false, err
 	}
-	if found, ok := r.known[gv.WithResource(resource)]; ok {
+	found, known = r.known[gv.WithResource(resource)]
+	if !known && r.groups[gv.Group] {
+		err = fmt.Errorf("there is no resource %q in %q: %s", resource, apiVersion, r.hint(gv, resource))
+	}
+	return found, known, err
+}
+
+// findOrAssume returns a resource, or one that is assumed to exist, so that the rest of a definition can be checked.
+func (r *resources) findOrAssume(apiVersion, resource string) (discovery.Resource, error) {
+	if found, known, _ := r.find(apiVersion, resource); known {
 		return found, nil
 	}
-	if r.groups[gv.Group] {
-		return discovery.Resource{}, &unknownError{
-			NotFoundError: discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}, hint: r.hint(gv, resource),
-		}
-	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
 	return discovery.Resource{
 		GroupVersionResource: gv.WithResource(resource), Kind: gv.WithKind(resource), Namespaced: true, HasStatus: true, Custom: true,
-	}, nil
+	}, err
 }
-
-// unknownError is the error for a resource that a known group does not have.
-type unknownError struct {
-	discovery.NotFoundError
-	hint string
-}
-
-// Error returns what there is instead.
-func (e *unknownError) Error() string {
-	return fmt.Sprintf("there is no resource %q in %q: %s", e.Resource, e.APIVersion, e.hint)
-}
-
-// Unwrap returns the host's error.
-func (e *unknownError) Unwrap() error { return &e.NotFoundError }
 
 // maxHinted is how many resources a hint lists.
 const maxHinted = 10
@@ -122,19 +113,17 @@ func (r *resources) hint(gv schema.GroupVersion, resource string) string {
 	}
 }
 
-// unknownResource is a resource of which nothing is known.
-type unknownResource struct{ apiVersion, resource, field string }
+// resourceRule is a rule of a definition that names a resource.
+type resourceRule struct{ apiVersion, resource, field string }
 
-// unknown returns the resources of a definition of which nothing is known.
-func (r *resources) unknown(definition *document.Object) []unknownResource {
-	var all []unknownResource
+// resourceRules returns the rules of a definition that name a resource.
+func resourceRules(definition *document.Object) []resourceRule {
+	var all []resourceRule
 	add := func(field string, rule any) {
 		fields, _ := rule.(map[string]any)
 		apiVersion, _ := fields["apiVersion"].(string)
-		resource, _ := fields["resource"].(string)
-		gv, err := schema.ParseGroupVersion(apiVersion)
-		if _, known := r.known[gv.WithResource(resource)]; err == nil && !known && resource != "" {
-			all = append(all, unknownResource{apiVersion, resource, field})
+		if resource, _ := fields["resource"].(string); resource != "" && apiVersion != "" {
+			all = append(all, resourceRule{apiVersion, resource, field})
 		}
 	}
 	spec, _, _ := unstructured.NestedMap(definition.Object, "spec")

@@ -6,8 +6,9 @@ type Warning struct {
 	Reason, Message string
 }
 
-// Reasons of the warnings of a plan.
+// Reasons of refusals and of the warnings of a plan.
 const (
+	ReasonResourceNotFound     = reasonNotFound
 	WarningNoStatusSubresource = reasonNoStatusSubresource
 	WarningNoStatusChecks      = reasonNoStatusChecks
 )

@@ -113,6 +113,8 @@ func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scri
 	switch {
 	case origin.Hook != "":
 		return locateInline(definition, spec, origin.Hook, at)
+	case at.File == "":
+		return placeOfSource(definition, spec, origin)
 	case origin.Directory != "":
 		at.File = filepath.Join(s.options.ScriptsDir, filepath.FromSlash(origin.Directory), filepath.FromSlash(at.File))
 		return at
@@ -134,6 +136,9 @@ func locateInline(definition *document.Object, spec scripts.Spec, hook string, a
 	field := fmt.Sprintf("spec.hooks.%s.script", hook)
 	if spec.Hooks[hook].Inline != "" && at.File != "" {
 		return definition.PlaceIn(field+".inline", at.Line, at.Column)
+	}
+	if spec.Hooks[hook].Path != "" {
+		field += ".path"
 	}
 	return definition.Place(field)
 }

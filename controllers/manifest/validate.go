@@ -59,7 +59,9 @@ func (s *Set) schemas() (map[string]memcluster.Resource, error) {
 
 // validateDefinition returns the definition as an API server would store it.
 func (s *Set) validateDefinition(o *document.Object) *document.Object {
-	stored, dropped, invalid, err := schema.Definition(o.Unstructured)
+	given := o.DeepCopy()
+	given.SetNamespace("") // As the API server does.
+	stored, dropped, invalid, err := schema.Definition(given)
 	if err != nil {
 		s.failAt(o, err)
 		return o
@@ -73,7 +75,10 @@ func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {
 	if stored.GetName() == "" {
 		stored.SetName(o.GetGenerateName() + "0")
 	}
-	if stored.GetNamespace() == "" && resource.Namespaced {
+	switch {
+	case !resource.Namespaced:
+		stored.SetNamespace("") // As the API server does.
+	case stored.GetNamespace() == "":
 		stored.SetNamespace(s.options.Namespace)
 	}
 	dropped, err := resource.Schema.Decode(stored.Object)
