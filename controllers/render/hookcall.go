@@ -3,6 +3,9 @@ package render
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -40,4 +43,19 @@ func (p recordedProgram) Run(ctx context.Context, call engines.Call) (engines.Re
 	response, err := p.Program.Run(ctx, call)
 	p.calls.add(HookCall{Hook: p.hook, Subject: call.Subject, Request: call.Request, Response: response.Body, Logs: response.Logs, Err: err})
 	return response, err
+}
+
+// recordedVariant is a variant that records the children that it wants.
+type recordedVariant struct {
+	variant.Variant
+	desired *recorded[*unstructured.Unstructured]
+}
+
+// Desired returns what the variant returns.
+func (v recordedVariant) Desired(observed variant.Observed, answers []variant.Answer) (variant.Desired, error) {
+	desired, err := v.Variant.Desired(observed, answers)
+	for _, child := range desired.Children {
+		v.desired.add(child)
+	}
+	return desired, err
 }

@@ -97,7 +97,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	s.running = running
+	s.running, s.plan = running, plan
 	s.running.queue.reset()
 	return nil
 }
@@ -121,6 +121,7 @@ type running struct {
 	events     *eventRecorder
 	writes     *recorded[memcluster.Write]
 	calls      *recorded[HookCall]
+	desired    *recorded[*unstructured.Unstructured]
 	queue      *recordedQueue
 	cancel     context.CancelFunc
 }
@@ -128,13 +129,14 @@ type running struct {
 // start creates the reconciler and waits until its caches are filled. It runs until it is closed, even if
 // ctx ends.
 func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
-	calls := &recorded[HookCall]{}
+	calls, desired := &recorded[HookCall]{}, &recorded[*unstructured.Unstructured]{}
+	config.Variant = recordedVariant{Variant: config.Variant, desired: desired}
 	byHook := recordCalls(programs, calls)
 	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(byHook)} }
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{
-		config: config, calls: calls, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
+		config: config, calls: calls, desired: desired, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
 		queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel,
 	}
 	client := s.cluster.Client(r.writes.add)

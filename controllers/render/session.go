@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -27,6 +28,7 @@ type Session struct {
 	revisions string
 	schemas   *openapi.Source
 	running   *running
+	plan      *definition.Plan
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
 }
@@ -41,6 +43,8 @@ type Result struct {
 	Events []Event
 	// Calls are the calls of hooks, in order. Answers of earlier passes that are used again are not among them.
 	Calls []HookCall
+	// Desired are the children that the pass aimed at. In a rollout those that wait are as an earlier revision wants them.
+	Desired []*unstructured.Unstructured
 	// RequeueAfter is the time until the next pass; zero means at the next event.
 	RequeueAfter time.Duration
 	// Err is the error of the pass. controller.ErrLater means that it is repeated soon, without an event.
@@ -60,6 +64,7 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 	s.running.events.take()
 	s.running.writes.take()
 	s.running.calls.take()
+	s.running.desired.take()
 	var result Result
 	for again := true; again; {
 		known := s.running.pool.Len()
@@ -71,6 +76,7 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 		again = errors.Is(err, controller.ErrLater) && s.running.pool.Len() > known
 	}
 	result.Writes, result.Events, result.Calls = s.running.writes.take(), s.running.events.take(), s.running.calls.take()
+	result.Desired = s.running.desired.take()
 	result.Parent, err = s.Get(ctx, object)
 	s.running.queue.reset()
 	return result, err
@@ -111,6 +117,9 @@ func (s *Session) Get(ctx context.Context, object *unstructured.Unstructured) (*
 	}
 	return found, err
 }
+
+// Plan returns the resolved definition, or nil if the session has none. Its update methods are those of the definition.
+func (s *Session) Plan() *definition.Plan { return s.plan }
 
 // Cluster returns the session's cluster.
 func (s *Session) Cluster() *memcluster.Cluster { return s.cluster }

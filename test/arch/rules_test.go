@@ -107,6 +107,10 @@ var rules = []rule{
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
+	{packages: "controllers/render/offline", imports: []string{
+		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
+		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",
+	}, inTests: realHooks, why: "it puts files on a cluster in memory, and shows requests as a webhook gets them"},
 	{packages: "controllers/render/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition",
 		"engines", "scripts/...", "apply/...", "runtime/...",
