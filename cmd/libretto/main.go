@@ -80,7 +80,7 @@ func command(w process) *cobra.Command {
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -88,6 +88,8 @@ func versionCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "libretto %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 		},
 	}
+	conduct{success: "always", stdout: "the version"}.addTo(c)
+	return c
 }
 
 func userAgent() string {
