@@ -65,7 +65,12 @@ could not be run.`,
   libretto render -f app/ --parent WebApp/default/shop -o diff
   libretto render -f app/ --until-settled --ready 'Deployment/*' -o diff
   libretto render -f app/ -o request | curl -d @- http://localhost:8080/sync`,
-		RunE: func(c *cobra.Command, args []string) error { return runRender(c.Context(), w, o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.untilSettled && c.Flags().Changed("steps") {
+				return cannot(errors.New("--steps and --until-settled: give one of them"))
+			}
+			return runRender(c.Context(), w, o, args)
+		},
 	}
 	o.manifests.addTo(c.Flags())
 	f := c.Flags()
@@ -80,8 +85,12 @@ could not be run.`,
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
 	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
-	c.MarkFlagsMutuallyExclusive("steps", "until-settled")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	conduct{
+		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
+		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",
+		colour: "-o diff",
+	}.addTo(c)
 	return c
 }
 
@@ -119,6 +128,8 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	switch {
 	case errors.As(failed, &input):
 		return cannot(failed)
+	case o.output == "request" && errors.Is(failed, offline.ErrNotCalled):
+		return nil
 	case failed != nil:
 		return &exitError{exitProblems, failed}
 	default:

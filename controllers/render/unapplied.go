@@ -22,7 +22,7 @@ func (s *Session) Unapplied(ctx context.Context, parent *unstructured.Unstructur
 	rules := s.childRules(ctx)
 	in := apply.Input{Rules: rules, Owner: *metav1.NewControllerRef(parent, parent.GroupVersionKind())}
 	seen := map[apply.Key]bool{}
-	for _, desired := range Desired(parent, calls) {
+	for _, desired := range desiredObjects(parent, calls) {
 		i := slices.IndexFunc(rules, func(r apply.Rule) bool { return r.Kind == desired.GroupVersionKind() })
 		if i < 0 {
 			continue // The pass has failed for it.
@@ -80,8 +80,8 @@ func (s *Session) childRules(ctx context.Context) []apply.Rule {
 	return rules
 }
 
-// Desired returns the objects that the answers to calls about the present state of a parent want. Some have no namespace yet.
-func Desired(parent *unstructured.Unstructured, calls []HookCall) []*unstructured.Unstructured {
+// desiredObjects returns the objects that the answers to calls about the present state of a parent want. Some have no namespace yet.
+func desiredObjects(parent *unstructured.Unstructured, calls []HookCall) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, call := range calls {
 		about, _ := call.Request["parent"].(map[string]any)

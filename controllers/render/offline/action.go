@@ -1,11 +1,11 @@
 package offline
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
@@ -45,12 +45,12 @@ const (
 func (o Output) actions(r *Rendering, step render.Result) []Action {
 	var all []Action
 	for _, write := range step.Writes {
-		all = append(all, o.action(r, write))
+		all = append(all, o.action(r, step, write))
 	}
 	return all
 }
 
-func (o Output) action(r *Rendering, w memcluster.Write) Action {
+func (o Output) action(r *Rendering, step render.Result, w memcluster.Write) Action {
 	a := Action{Action: string(w.Verb), Object: nameOf(w.Kind.Kind, w.Namespace, w.Name), Error: text(w.Err), Dropped: w.Dropped}
 	after := w.After
 	if w.Err != nil && w.Verb != memcluster.Patch {
@@ -58,9 +58,11 @@ func (o Output) action(r *Rendering, w memcluster.Write) Action {
 	}
 	switch {
 	case w.Verb == memcluster.Delete:
-		if r.wants(w.Kind, w.Namespace, w.Name) {
+		if wants(step, w) {
 			a.Action = actionRecreate
 		}
+	case w.Before != nil && w.After == nil && w.Err == nil:
+		a.Action, a.Reason = string(memcluster.Update), "its last finalizer is removed, and with it the object"
 	case w.Kind.Group == v1alpha1.GroupName, after == nil:
 	case w.Before == nil:
 		a.Action, a.Manifest = string(memcluster.Create), o.manifest(after)
@@ -124,7 +126,7 @@ func (o Output) left(l Left) Action {
 	}
 	switch {
 	case l.Method == apply.OnDelete || l.Method == "":
-		a.Action, a.Reason = actionLeave, "updateStrategy is OnDelete: it is made anew once somebody deletes it"
+		a.Action, a.Reason = actionLeave, "its updateStrategy is OnDelete, so that it changes only when it is deleted and made anew"
 	case l.Observed.GetDeletionTimestamp() != nil:
 		a.Reason = "it is being deleted"
 	case l.Rolling:
@@ -133,13 +135,8 @@ func (o Output) left(l Left) Action {
 	return a
 }
 
-// wants reports whether an object is among those that the last answers want.
-func (r *Rendering) wants(kind schema.GroupVersionKind, namespace, name string) bool {
-	for _, object := range render.Desired(r.Object, r.calls) {
-		same := object.GroupVersionKind() == kind && object.GetName() == name
-		if same && (object.GetNamespace() == namespace || object.GetNamespace() == "" && namespace == r.Object.GetNamespace()) {
-			return true
-		}
-	}
-	return false
+// wants reports whether an object is among those that a pass aimed at.
+func wants(step render.Result, w memcluster.Write) bool {
+	key := apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+	return slices.ContainsFunc(step.Desired, func(object *unstructured.Unstructured) bool { return apply.KeyOf(object) == key })
 }

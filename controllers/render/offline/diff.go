@@ -2,10 +2,13 @@ package offline
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // mark is how an action begins in a diff.
@@ -135,8 +138,10 @@ func (o Output) reportEnd(w *bufio.Writer, r *Rendering) {
 	}
 	last := r.last()
 	switch {
+	case errors.Is(last.Err, controller.ErrLater):
+		fmt.Fprintf(w, "  the last pass is repeated soon: %v\n", last.Err)
 	case last.Err != nil:
-		fmt.Fprintf(w, "  the last pass fails, and is repeated: %v\n", last.Err)
+		fmt.Fprintln(w, "  the last pass fails, and is repeated")
 	case last.RequeueAfter > 0:
 		fmt.Fprintf(w, "  next sync in %s, or when something changes\n", last.RequeueAfter)
 	default:

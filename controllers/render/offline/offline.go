@@ -45,7 +45,7 @@ type Options struct {
 }
 
 // maxSteps is how many passes are made over each parent at most.
-const maxSteps = 10_000
+const maxSteps = 1000
 
 // Render renders all parents. The renderings that were made are returned with an error, too. An error that is an *InputError means
 // that something is wrong with the files or the options, and any other that a rendering failed.
@@ -157,12 +157,12 @@ func (r *renderer) arrange(ctx context.Context) error {
 
 // run makes passes over all parents, as many as given or until nothing changes.
 func (r *renderer) run(ctx context.Context, steps int) error {
-	later := 0
+	later, seen := 0, repetition{}
 	for step := 1; ; step++ {
 		moved, err := r.step(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return r.unsettled(step)
+			return r.unsettled(fmt.Errorf("it has not settled in time, after %d passes", step))
 		case err != nil:
 			return err
 		case step == steps:
@@ -175,16 +175,18 @@ func (r *renderer) run(ctx context.Context, steps int) error {
 		if steps > 0 {
 			continue
 		}
-		switch settled := moved == nothing && len(others) == 0; {
-		case settled, moved == waiting && later == maxLater:
-			return nil
-		case moved == waiting && len(others) == 0:
-			later++
-		default:
+		switch changed := moved == written || len(others) > 0; {
+		case step == maxSteps:
+			return r.unsettled(fmt.Errorf("it has not settled after %d passes", step))
+		case changed:
 			later = 0
-		}
-		if step == maxSteps {
-			return r.unsettled(step)
+			if err := seen.check(step, r.stage.session.Cluster().Objects()); err != nil {
+				return r.unsettled(err)
+			}
+		case moved == nothing, later == maxLater:
+			return nil
+		default:
+			later++
 		}
 	}
 }
@@ -218,8 +220,8 @@ func (r *renderer) step(ctx context.Context) (movement, error) {
 	return moved, nil
 }
 
-// unsettled returns the error for parents that change in every pass.
-func (r *renderer) unsettled(steps int) error {
+// unsettled adds to an error which parents changed in the last pass.
+func (r *renderer) unsettled(err error) error {
 	var changing []string
 	for _, rendering := range r.renderings {
 		if last := rendering.last(); last != nil && len(last.Writes) > 0 {
@@ -228,5 +230,5 @@ func (r *renderer) unsettled(steps int) error {
 		}
 	}
 	slices.Sort(changing)
-	return fmt.Errorf("it has not settled after %d passes: %s", steps, strings.Join(changing, "; "))
+	return fmt.Errorf("%w: %s", err, strings.Join(changing, "; "))
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
@@ -65,16 +66,28 @@ func (r *renderer) prepare(ctx context.Context) error {
 		return err
 	}
 	s.session, err = render.Run(ctx, render.Input{
-		Definition: r.definition.Unstructured, Objects: objects, Resources: resources, Programs: programs, Clock: r.clock,
+		Definition: stored(r.definition.Unstructured, r.clock.Now()), Objects: objects, Resources: resources, Programs: programs, Clock: r.clock,
 		RevisionNamespace: r.HostNamespace, Schemas: s.schemas, Log: logr.Discard(),
 	})
 	return err
 }
 
+// stored returns a definition with the metadata that an API server sets, unless it has any.
+func stored(given *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
+	definition := given.DeepCopy()
+	if definition.GetUID() == "" {
+		definition.SetUID(types.UID(strings.ToLower(definition.GetKind()) + "." + definition.GetName()))
+		definition.SetResourceVersion("1")
+		definition.SetGeneration(1)
+		definition.SetCreationTimestamp(metav1.NewTime(now))
+	}
+	return definition
+}
+
 // refused returns the error for a definition that is not accepted.
 func (r *renderer) refused(refusal *definition.Refusal) error {
 	if refusal.Reason == "ResourceNotFound" {
-		return inputError("%w: give its CustomResourceDefinition with -f", refusal.Err)
+		return inputError("%w (give it with -f)", refusal.Err)
 	}
 	return &InputError{refusal.Err}
 }
@@ -191,7 +204,15 @@ func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[str
 		if err := r.problems(spec, compiled); err != nil {
 			return nil, err
 		}
-		programs = compiled.Programs
+		for hook, program := range compiled.Programs {
+			programs[hook] = locatedProgram{Program: program, locate: func(e *engines.Error) error {
+				origin, known := compiled.Origins[e.Location.File]
+				if !known {
+					return e
+				}
+				return r.problem(spec, scripts.Problem{Origin: origin, Err: e})
+			}}
+		}
 	}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -24,8 +25,27 @@ type webhookProgram struct {
 	hook string
 }
 
+// ErrNotCalled is part of the error for a webhook that was not called.
+var ErrNotCalled = errors.New("webhooks are not called offline")
+
 // Run fails: nothing is sent.
 func (p webhookProgram) Run(context.Context, engines.Call) (engines.Response, error) {
-	return engines.Response{}, &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf(
+	return engines.Response{}, &engines.Error{Kind: engines.Failed, Err: ErrNotCalled, Message: fmt.Sprintf(
 		"this hook is a webhook, and webhooks are not called offline: give an answer for it with --answer %s=FILE, or see what it would be sent with -o request", p.hook)}
+}
+
+// locatedProgram is a script whose errors have places in the author's files.
+type locatedProgram struct {
+	engines.Program
+	locate func(*engines.Error) error
+}
+
+// Run runs the program.
+func (p locatedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response, err := p.Program.Run(ctx, call)
+	var e *engines.Error
+	if errors.As(err, &e) {
+		err = p.locate(e)
+	}
+	return response, err
 }

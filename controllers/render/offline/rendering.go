@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -105,6 +107,13 @@ func (r *Rendering) Err() error {
 	return last.Err
 }
 
+// wasPruned reports whether fields were dropped when the last pass wrote an object.
+func (r *Rendering) wasPruned(key apply.Key) bool {
+	return slices.ContainsFunc(r.last().Writes, func(w memcluster.Write) bool {
+		return len(w.Dropped) > 0 && key == apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+	})
+}
+
 // finish reads what has become of the children.
 func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 	rules := r.stage.plan.Config.Children
@@ -131,6 +140,9 @@ func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 		return fmt.Errorf("%s: %w", rendering.Name(), err)
 	}
 	for _, change := range changes {
+		if rendering.wasPruned(change.Key) {
+			continue // It differs in what the API server does not store.
+		}
 		left := Left{Change: change, Rolling: r.stage.plan.Config.Revisions != nil}
 		for _, rule := range rules {
 			if rule.Kind == change.Key.Kind {
