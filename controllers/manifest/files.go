@@ -18,7 +18,7 @@ import (
 // Limits of everything that is read.
 const (
 	maxFiles = 10_000
-	maxBytes = 64 << 20
+	maxBytes = 32 << 20
 )
 
 // reader reads files into objects.
