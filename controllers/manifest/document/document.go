@@ -200,6 +200,6 @@ func (p part) syntaxError(err error) *Error {
 		before, _, _ := bytes.Cut(p.text, []byte("*"+strings.TrimSuffix(anchor, "' referenced")))
 		line = bytes.Count(before, []byte("\n")) + 1
 	}
-	last := bytes.Count(bytes.TrimRight(p.text, "\n"), []byte("\n")) + 1 // The parser may stop behind it.
+	last := bytes.Count(bytes.TrimRight(p.text, "\n"), []byte("\n")) + bytes.Count(p.text, []byte("\r")) + 1 // The parser may stop behind it.
 	return errorAt(engines.Location{File: p.file, Line: p.before + min(max(line, 1), last)}, "%s", message)
 }
