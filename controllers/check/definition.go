@@ -204,6 +204,7 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 	default:
 		f.Message = fmt.Sprintf("%s: %v", p.Origin, p.Err)
 	}
+	f.Message, _, _ = strings.Cut(f.Message, ": it is tried again every") // As the host does.
 	f.Location = d.set.Locate(d.object, spec, p.Origin, at)
 	if p.Origin.Hook != "" {
 		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)

@@ -142,6 +142,10 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 		if !r.options.Recursive {
 			return nil
 		}
+		if name := entry.Name(); strings.HasPrefix(name, ".") || name == "node_modules" {
+			r.skipped = append(r.skipped, path)
+			return nil
+		}
 		return r.addDirectory(ctx, path)
 	}
 	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
