@@ -93,7 +93,7 @@ func TestCheckCommand(t *testing.T) {
 		},
 		"YAML that is none": {
 			stdin: "a: [\n", args: []string{"-f", "-"}, code: 1,
-			stdout: "stdin:2: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
+			stdout: "stdin:1: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
 		},
 		"no files":          {code: 2, stderr: "libretto: name the files with -f: a file, a directory, or - for standard input\n"},
 		"no such file":      {args: []string{"-f", "nope"}, code: 2, stderr: "libretto: stat nope: no such file or directory\n"},

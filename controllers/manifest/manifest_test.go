@@ -221,7 +221,7 @@ func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		files, want string
 	}{
-		"bad YAML":           {"-- a.yaml --\na: [\n", "a.yaml:2: did not find expected node content"},
+		"bad YAML":           {"-- a.yaml --\na: [\n", "a.yaml:1: did not find expected node content"},
 		"no name":            {"-- a.yaml --\napiVersion: v1\nkind: Pod\n", "a.yaml:1:1: Pod: metadata.name is missing"},
 		"twice, and differs": {"-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n-- b.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {a: b}}\n", "b.yaml:3:18: Pod a is given twice: it is at a.yaml:1:1 too, and differs: leave one of them out"},
 		"a number in a ConfigMap": {
