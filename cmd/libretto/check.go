@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -93,6 +94,13 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if err != nil {
 		return cannot(err)
 	}
+	defer collectSeldom()()
+	scriptsIn := defaultIsolation()
+	engines, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), 0) // First, as workers take time to start.
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
 	set, err := manifest.Load(ctx, options)
 	if err != nil {
 		return cannot(err)
@@ -100,12 +108,6 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
 		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
 	}
-	scriptsIn := defaultIsolation()
-	engines, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), 0)
-	if err != nil {
-		return cannot(err)
-	}
-	defer stop()
 	result, err := check.Run(ctx, set, engines)
 	if err != nil {
 		return cannot(err)
@@ -123,6 +125,17 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 		return &exitError{code: exitProblems}
 	}
 	return nil
+}
+
+// collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
+// check went into it. It returns a function that undoes this.
+func collectSeldom() func() {
+	const percent, limit = 400, 512 << 20
+	before, limitBefore := debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limitBefore)
+	}
 }
 
 // isColoured reports whether standard output is a terminal whose user has not turned colour off.

@@ -86,9 +86,14 @@ func TestCheckCommand(t *testing.T) {
 				"and no file that it reaches names request.parameters\n",
 			stderr: "1 definition and 1 script checked: 0 errors, 1 warning\n",
 		},
+		"a directory for no ConfigMap": {
+			args: []string{"-f", examples + "/hello", "--scripts", "default/other=" + examples + "/catset", "--strict"}, code: 1,
+			stdout: "warning: --scripts default/other: no definition has that ConfigMap among its scriptSources: correct the name [UnusedScripts]\n" +
+				"1 definition and 1 script checked: 0 errors, 1 warning\n",
+		},
 		"YAML that is none": {
 			stdin: "a: [\n", args: []string{"-f", "-"}, code: 1,
-			stdout: "stdin:2: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
+			stdout: "stdin:1: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
 		},
 		"no files":          {code: 2, stderr: "libretto: name the files with -f: a file, a directory, or - for standard input\n"},
 		"no such file":      {args: []string{"-f", "nope"}, code: 2, stderr: "libretto: stat nope: no such file or directory\n"},

@@ -8,6 +8,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // Severity is what a finding means.
@@ -65,7 +67,7 @@ func (r *Result) Count(severity Severity) int {
 
 // Run checks all definitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
-	r := &run{set: set, registry: registry, resources: newResources(set)}
+	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}}
 	for _, p := range set.Problems {
 		r.add(Finding{Severity: Error, Reason: reasonInvalid, Location: p.Location, Message: p.Message})
 	}
@@ -80,6 +82,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	r.checkReplaced()
 	return &Result{Findings: sorted(r.findings), Definitions: len(set.Definitions), Scripts: r.scripts}, nil
 }
 
@@ -92,6 +95,35 @@ type run struct {
 	mu       sync.Mutex
 	findings []Finding
 	scripts  int
+	// used are the sources that definitions name. It is incomplete if a definition was refused.
+	used    map[scripts.Origin]bool
+	refused bool
+}
+
+// use notes the sources of a definition.
+func (r *run) use(spec scripts.Spec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, source := range spec.Sources {
+		r.used[source.Origin()] = true
+	}
+}
+
+// refuse notes that the sources of a definition are not known.
+func (r *run) refuse() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused = true
+}
+
+// checkReplaced reports directories in the place of ConfigMaps that no definition names.
+func (r *run) checkReplaced() {
+	for _, name := range r.set.Replaced() {
+		if !r.refused && !r.used[scripts.Origin{ConfigMap: name}] {
+			r.add(Finding{Severity: Warning, Reason: reasonUnusedScripts, Message: fmt.Sprintf(
+				"--scripts %s: no definition has that ConfigMap among its scriptSources: correct the name", name)})
+		}
+	}
 }
 
 func (r *run) add(f Finding) {

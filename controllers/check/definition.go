@@ -25,6 +25,7 @@ const (
 	reasonScriptWarning     = "ScriptWarning"
 	reasonUnusedFile        = "UnusedFile"
 	reasonUnusedImport      = "UnusedImport"
+	reasonUnusedScripts     = "UnusedScripts"
 	reasonUnusedParameters  = "UnusedParameters"
 	reasonSecretsUndeclared = "SecretsNotDeclared"
 )
@@ -45,6 +46,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	planner := definition.Planner{Find: d.resources.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
 	plan, refusal := planner.Plan(d.object.Unstructured)
 	if refusal != nil {
+		d.refuse()
 		if !d.hasProblem(d.object) {
 			d.report(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
 		}
@@ -55,6 +57,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 		return err
 	}
 	spec, err := plan.Scripts()
+	d.use(spec)
 	if err == nil && len(spec.Hooks) == 0 {
 		return ctx.Err()
 	}
@@ -201,6 +204,7 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 	default:
 		f.Message = fmt.Sprintf("%s: %v", p.Origin, p.Err)
 	}
+	f.Message, _, _ = strings.Cut(f.Message, ": it is tried again every") // As the host does.
 	f.Location = d.set.Locate(d.object, spec, p.Origin, at)
 	if p.Origin.Hook != "" {
 		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)

@@ -57,7 +57,7 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 		return colours + text + plain
 	}
 	for _, f := range r.Findings {
-		at := f.Location.String()
+		at := printable(f.Location.String())
 		if at != "" {
 			at = paint(bold, at+":") + " "
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -89,6 +90,11 @@ func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap,
 		return nil, errors.New("it has no files")
 	}
 	return c, nil
+}
+
+// Replaced returns the names of the ConfigMaps in whose place directories are, sorted.
+func (s *Set) Replaced() []types.NamespacedName {
+	return slices.SortedFunc(maps.Keys(s.options.Scripts), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Contents returns what a script source holds, for scripts.Compile.

@@ -18,7 +18,7 @@ import (
 // Limits of everything that is read.
 const (
 	maxFiles = 10_000
-	maxBytes = 64 << 20
+	maxBytes = 32 << 20
 )
 
 // reader reads files into objects.
@@ -140,6 +140,10 @@ func (r *reader) addDirectory(ctx context.Context, directory string) error {
 func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) error {
 	if entry.IsDir() {
 		if !r.options.Recursive {
+			return nil
+		}
+		if name := entry.Name(); strings.HasPrefix(name, ".") || name == "node_modules" {
+			r.skipped = append(r.skipped, path)
 			return nil
 		}
 		return r.addDirectory(ctx, path)

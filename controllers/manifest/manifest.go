@@ -56,7 +56,8 @@ type Set struct {
 	Objects []*document.Object
 	// Problems are why objects could not be read, and what an API server would refuse.
 	Problems []*document.Error
-	// Skipped are the files in directories that were not read, because they are no manifests: scripts, and configurations of tools.
+	// Skipped are files and folders in directories that were not read, because they are no manifests: scripts, packages, hidden
+	// folders, and configurations of tools.
 	Skipped []string
 
 	configMaps map[types.NamespacedName]*configMap

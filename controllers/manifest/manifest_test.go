@@ -65,6 +65,10 @@ response: {}
 { /* not JSON */ }
 -- README.md --
 nothing
+-- .git/a.yaml --
+a
+-- node_modules/a/package.yaml --
+a
 -- below/four.yaml --
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -110,7 +114,7 @@ func TestLoad(t *testing.T) {
 			"object Service pre-five at built/five.yaml:1:1", "object ConfigMap pre-hooks-4bddht9t7b at built/kustomization.yaml:4:3",
 			"object ConfigMap pre-other-4h2mbtbbt6 at built/kustomization.yaml:6:3",
 			"object ConfigMap one at one.yaml:1:1", "object Secret two at two.json:1:1",
-			"skipped sync.cel.yaml", "skipped tsconfig.json",
+			"skipped .git", "skipped node_modules", "skipped sync.cel.yaml", "skipped tsconfig.json",
 		}},
 		"files, each once": {Options{Filenames: []string{"one.yaml", "./one.yaml", "below/four.yaml"}}, []string{
 			"crd fours.example.com", "object ConfigMap one at one.yaml:1:1",
@@ -217,7 +221,7 @@ func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct {
 		files, want string
 	}{
-		"bad YAML":           {"-- a.yaml --\na: [\n", "a.yaml:2: did not find expected node content"},
+		"bad YAML":           {"-- a.yaml --\na: [\n", "a.yaml:1: did not find expected node content"},
 		"no name":            {"-- a.yaml --\napiVersion: v1\nkind: Pod\n", "a.yaml:1:1: Pod: metadata.name is missing"},
 		"twice, and differs": {"-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n-- b.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {a: b}}\n", "b.yaml:3:18: Pod a is given twice: it is at a.yaml:1:1 too, and differs: leave one of them out"},
 		"a number in a ConfigMap": {

@@ -25,7 +25,7 @@ const (
 	maxDocuments = 10_000
 	maxDepth     = 200
 	// maxValues counts values with all aliases expanded.
-	maxValues = 2_000_000
+	maxValues = 1_000_000
 )
 
 // Object is an object of a file.
@@ -200,5 +200,6 @@ func (p part) syntaxError(err error) *Error {
 		before, _, _ := bytes.Cut(p.text, []byte("*"+strings.TrimSuffix(anchor, "' referenced")))
 		line = bytes.Count(before, []byte("\n")) + 1
 	}
-	return errorAt(engines.Location{File: p.file, Line: p.before + max(line, 1)}, "%s", message)
+	last := bytes.Count(bytes.TrimRight(p.text, "\n"), []byte("\n")) + bytes.Count(p.text, []byte("\r")) + 1 // The parser may stop behind it.
+	return errorAt(engines.Location{File: p.file, Line: p.before + min(max(line, 1), last)}, "%s", message)
 }
