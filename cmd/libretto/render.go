@@ -96,10 +96,15 @@ could not be run.`,
 
 // runRender renders, and returns an *exitError unless all is well.
 func runRender(ctx context.Context, w process, o *renderOptions, args []string) error {
+	ready, err := readySelector(o.ready)
+	if err != nil {
+		return cannot(err)
+	}
 	options, err := o.options(w)
 	if err != nil {
 		return cannot(err)
 	}
+	options.Ready = ready.selects
 	files, err := o.manifests.options(args, w.stdin)
 	if err != nil {
 		return cannot(err)
@@ -121,6 +126,11 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	renderings, failed := offline.Render(ctx, options)
+	if options.Steps != 1 {
+		for _, name := range ready.unmatched() {
+			options.Warn(fmt.Sprintf("--ready %s: no object has that name", name))
+		}
+	}
 	if err := o.write(w, renderings); err != nil {
 		return cannot(err)
 	}
@@ -160,27 +170,45 @@ func (o *renderOptions) options(w process) (offline.Options, error) {
 			return options, fmt.Errorf("--now: %w", err)
 		}
 	}
-	if options.Ready, err = readySelector(o.ready); err != nil {
-		return options, err
-	}
 	options.Answers, err = readAnswers(o.answers)
 	return options, err
 }
 
-// readySelector returns the function for --ready.
-func readySelector(text string) (func(*unstructured.Unstructured) bool, error) {
+// readyNames are the names of --ready.
+type readyNames struct {
+	all     bool
+	names   []string
+	matched map[string]bool
+}
+
+// readySelector reads --ready.
+func readySelector(text string) (*readyNames, error) {
 	if text == "all" || text == "none" {
-		return func(*unstructured.Unstructured) bool { return text == "all" }, nil
+		return &readyNames{all: text == "all"}, nil
 	}
-	patterns := strings.Split(text, ",")
-	for _, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return nil, fmt.Errorf("--ready %s: %q is no name and no pattern of one", text, pattern)
+	r := &readyNames{names: strings.Split(text, ","), matched: map[string]bool{}}
+	for _, name := range r.names {
+		if _, err := path.Match(name, ""); err != nil || name == "" {
+			return nil, fmt.Errorf("--ready %s: %q is no name and no pattern of one", text, name)
 		}
 	}
-	return func(object *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(patterns, func(pattern string) bool { return offline.Matches(pattern, object) })
-	}, nil
+	return r, nil
+}
+
+// selects reports whether an object is to become ready.
+func (r *readyNames) selects(object *unstructured.Unstructured) bool {
+	selected := r.all
+	for _, name := range r.names {
+		if offline.Matches(name, object) {
+			r.matched[name], selected = true, true
+		}
+	}
+	return selected
+}
+
+// unmatched returns the names that no object had.
+func (r *readyNames) unmatched() []string {
+	return slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { return r.matched[name] })
 }
 
 // readAnswers reads the files of --answer.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -33,11 +34,32 @@ func TestRender(t *testing.T) {
 }
 
 func testTranscript(t *testing.T, path, root string) {
+	archive, want, at := unpack(t, path)
+	got := transcript(t, string(archive.Comment), root)
+	if *update {
+		archive.Files = append(archive.Files[:at:at], txtar.File{Name: "transcript", Data: []byte(got)})
+		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n-want +got:\n%s", archive.Comment, diff)
+	}
+	if again := transcript(t, string(archive.Comment), root); again != got {
+		t.Errorf("it is another one the second time: -first +second:\n%s", cmp.Diff(got, again))
+	}
+}
+
+// unpack writes the files of a case into a folder, which becomes the working directory. It returns the transcript and where in the
+// archive it is.
+func unpack(t *testing.T, path string) (archive *txtar.Archive, want string, at int) {
+	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, want, at := t.TempDir(), "", len(archive.Files)
+	dir, at := t.TempDir(), len(archive.Files)
 	for i, f := range archive.Files {
 		if f.Name == "transcript" {
 			want, at = string(f.Data), i
@@ -52,19 +74,31 @@ func testTranscript(t *testing.T, path, root string) {
 		}
 	}
 	t.Chdir(dir)
-	got := transcript(t, string(archive.Comment), root)
-	if *update {
-		archive.Files = append(archive.Files[:at:at], txtar.File{Name: "transcript", Data: []byte(got)})
-		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
+	return archive, want, at
+}
+
+// TestRenderHostile runs scripts that never end, or use up what they can. Each has to end in time, with an error about the parent.
+func TestRenderHostile(t *testing.T) {
+	path, err := filepath.Abs(filepath.Join("testdata", "hostile.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, _, _ := unpack(t, path)
+	for line := range strings.Lines(string(archive.Comment)) {
+		command, is := strings.CutPrefix(strings.TrimSpace(line), "$ libretto ")
+		if !is {
+			continue
 		}
-		return
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s\n-want +got:\n%s", archive.Comment, diff)
-	}
-	if again := transcript(t, string(archive.Comment), root); again != got {
-		t.Errorf("it is another one the second time: -first +second:\n%s", cmp.Diff(got, again))
+		began := time.Now()
+		code, _, stderr := run(t, "", strings.Fields(command)...)
+		took := time.Since(began)
+		if code != exitProblems || !strings.Contains(stderr, "App default/a") {
+			t.Errorf("%s: exit code %d, with %s", command, code, stderr)
+		}
+		if took > time.Minute {
+			t.Errorf("%s: took %s", command, took)
+		}
+		t.Logf("%s: %s: %s", command, took.Round(time.Millisecond), stderr[:min(len(stderr), 300)])
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 //
 // Nothing is made: a Deployment becomes ready without Pods. Custom resources get the condition Ready, but
 // parents of the definition do not. Objects with an owner that was never in the cluster are not collected.
-func (s *Session) RunOthers(ctx context.Context, isReady func(*unstructured.Unstructured) bool) (changed []*unstructured.Unstructured, err error) {
-	err = s.Edit(ctx, func(client dynamic.Interface) error {
+func (s *Session) RunOthers(ctx context.Context, isReady func(*unstructured.Unstructured) bool) (Others, error) {
+	result := Others{}
+	err := s.Edit(ctx, func(client dynamic.Interface) error {
 		o := others{session: s, client: client, all: s.cluster.Objects()}
 		if err := o.collectGarbage(ctx); err != nil {
 			return err
@@ -32,10 +33,18 @@ func (s *Session) RunOthers(ctx context.Context, isReady func(*unstructured.Unst
 				}
 			}
 		}
-		changed = o.changed
+		result = o.result
 		return nil
 	})
-	return changed, err
+	return result, err
+}
+
+// Others is what other controllers did.
+type Others struct {
+	// Changed are the objects that were changed or deleted.
+	Changed []*unstructured.Unstructured
+	// Unready are why custom resources could not be made ready: their schema has no such status.
+	Unready []error
 }
 
 // others are the other controllers of a cluster.
@@ -43,7 +52,7 @@ type others struct {
 	session *Session
 	client  dynamic.Interface
 	all     []*unstructured.Unstructured
-	changed []*unstructured.Unstructured
+	result  Others
 }
 
 // makeReady writes the status of an object that is ready.
@@ -71,10 +80,10 @@ func (o *others) makeReady(ctx context.Context, object *unstructured.Unstructure
 	updated, err := at.UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsInvalid(err): // The schema has no such conditions.
-		o.session.log.Info("the object cannot be made ready", "kind", object.GetKind(), "name", object.GetName(), "error", err.Error())
+		o.result.Unready = append(o.result.Unready, err)
 		return nil
 	case err == nil && updated.GetResourceVersion() != object.GetResourceVersion():
-		o.changed = append(o.changed, updated)
+		o.result.Changed = append(o.result.Changed, updated)
 	}
 	return err
 }
@@ -118,7 +127,7 @@ func (o *others) delete(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil || object.GetDeletionTimestamp() != nil {
 		return err
 	}
-	o.changed = append(o.changed, object)
+	o.result.Changed = append(o.result.Changed, object)
 	return at.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
 }
 
@@ -173,7 +182,7 @@ func (o *others) update(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil {
 		return err
 	}
-	o.changed = append(o.changed, object)
+	o.result.Changed = append(o.result.Changed, object)
 	_, err = at.Update(ctx, object, metav1.UpdateOptions{})
 	return err
 }

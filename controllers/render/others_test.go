@@ -47,12 +47,12 @@ func withObjects(t *testing.T, objects ...string) *Session {
 // runOthers returns the names of the objects that other controllers change.
 func runOthers(t *testing.T, s *Session, isReady func(*unstructured.Unstructured) bool) []string {
 	t.Helper()
-	changed, err := s.RunOthers(t.Context(), isReady)
+	others, err := s.RunOthers(t.Context(), isReady)
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := []string{}
-	for _, o := range changed {
+	for _, o := range others.Changed {
 		names = append(names, o.GetKind()+" "+o.GetName())
 	}
 	slices.Sort(names)

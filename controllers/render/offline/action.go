@@ -65,7 +65,7 @@ func (o Output) action(r *Rendering, step render.Result, w memcluster.Write) Act
 		a.Action, a.Reason = string(memcluster.Update), "its last finalizer is removed, and with it the object"
 	case w.Kind.Group == v1alpha1.GroupName, after == nil:
 	case w.Before == nil:
-		a.Action, a.Manifest = string(memcluster.Create), o.manifest(after)
+		a.Action, a.Manifest = string(memcluster.Create), o.manifest(r, after)
 	default:
 		a.Action = strings.Replace(a.Action, string(memcluster.Patch), string(memcluster.Update), 1)
 		a.Fields = describe(r, w.Before, after)

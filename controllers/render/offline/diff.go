@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -92,8 +93,13 @@ func (o Output) writeAction(w *bufio.Writer, a Action) {
 // Report writes about each parent what is no object: status, events, lines of hooks and the time of the next sync.
 func (o Output) Report(renderings []*Rendering) error {
 	w := bufio.NewWriter(o.Out)
+	several := slices.ContainsFunc(renderings, func(r *Rendering) bool { return r.Definition != renderings[0].Definition })
 	for _, r := range renderings {
-		fmt.Fprintf(w, "%s:\n", r.Name())
+		name := r.Name()
+		if several {
+			name += " of " + nameOf(r.Definition.GetKind(), "", r.Definition.GetName())
+		}
+		fmt.Fprintf(w, "%s:\n", name)
 		for i, step := range r.Steps {
 			prefix := "  "
 			if len(r.Steps) > 1 {

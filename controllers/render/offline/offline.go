@@ -53,6 +53,7 @@ func Render(ctx context.Context, options Options) ([]*Rendering, error) {
 	if len(options.Set.Definitions) == 0 {
 		return nil, &InputError{errors.New("there is no CompositeController, DecoratorController or MapController among the files: give one with -f")}
 	}
+	options.Warn = once(options.Warn)
 	var all []*Rendering
 	var others []string
 	for _, definition := range options.Set.Definitions {
@@ -75,6 +76,17 @@ func Render(ctx context.Context, options Options) ([]*Rendering, error) {
 		}
 	}
 	return all, nil
+}
+
+// once returns a function that warns of each thing once.
+func once(warn func(string)) func(string) {
+	warned := map[string]bool{}
+	return func(text string) {
+		if !warned[text] {
+			warned[text] = true
+			warn(text)
+		}
+	}
 }
 
 // noParents returns the error for a set without parents.
@@ -172,10 +184,13 @@ func (r *renderer) run(ctx context.Context, steps int) error {
 		if err != nil {
 			return err
 		}
+		for _, problem := range others.Unready {
+			r.Warn("it cannot be made ready: " + problem.Error())
+		}
 		if steps > 0 {
 			continue
 		}
-		switch changed := moved == written || len(others) > 0; {
+		switch changed := moved == written || len(others.Changed) > 0; {
 		case step == maxSteps:
 			return r.unsettled(fmt.Errorf("it has not settled after %d passes", step))
 		case changed:
@@ -220,14 +235,20 @@ func (r *renderer) step(ctx context.Context) (movement, error) {
 	return moved, nil
 }
 
-// unsettled adds to an error which parents changed in the last pass.
+// unsettled adds to an error what was last written for each parent.
 func (r *renderer) unsettled(err error) error {
 	var changing []string
 	for _, rendering := range r.renderings {
-		if last := rendering.last(); last != nil && len(last.Writes) > 0 {
-			w := last.Writes[len(last.Writes)-1]
-			changing = append(changing, fmt.Sprintf("%s, where the last write was %s %s", rendering.Name(), w.Verb, nameOf(w.Kind.Kind, w.Namespace, w.Name)))
+		for _, step := range slices.Backward(rendering.Steps) {
+			if n := len(step.Writes); n > 0 {
+				w := step.Writes[n-1]
+				changing = append(changing, fmt.Sprintf("%s, whose last write was %s %s", rendering.Name(), w.Verb, nameOf(w.Kind.Kind, w.Namespace, w.Name)))
+				break
+			}
 		}
+	}
+	if len(changing) == 0 {
+		return err
 	}
 	slices.Sort(changing)
 	return fmt.Errorf("%w: %s", err, strings.Join(changing, "; "))

@@ -37,14 +37,14 @@ func (o Output) YAML(renderings []*Rendering) error {
 	for _, r := range renderings {
 		if o.Hook != "" {
 			for _, call := range r.called(o.Hook) {
-				if err := write(o.visible(call.Response)); err != nil {
+				if err := write(o.visible(r, call.Response)); err != nil {
 					return err
 				}
 			}
 			continue
 		}
 		for _, child := range r.Children {
-			if err := write(o.manifest(child)); err != nil {
+			if err := write(o.manifest(r, child)); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (o Output) YAML(renderings []*Rendering) error {
 func (o Output) Requests(renderings []*Rendering) error {
 	for _, r := range renderings {
 		for _, call := range r.called(o.Hook) {
-			request, _ := o.visible(call.Request).(map[string]any)
+			request, _ := o.visible(r, call.Request).(map[string]any)
 			body, err := webhook.Encode(request)
 			if err != nil {
 				return err
@@ -81,12 +81,12 @@ func (r *Rendering) called(hook string) []render.HookCall {
 	return calls
 }
 
-// visible returns a value without what Secrets hold.
-func (o Output) visible(value any) any {
+// visible returns a value without what is secret.
+func (o Output) visible(r *Rendering, value any) any {
 	if o.ShowSecrets {
 		return value
 	}
-	return hideSecrets(value)
+	return hideSecrets(value, r.schema)
 }
 
 // serverFields are the fields of metadata that an API server sets.
@@ -94,7 +94,7 @@ var serverFields = []string{"uid", "resourceVersion", "generation", "creationTim
 
 // manifest returns an object as it would be applied. Its owner is left out: the parent's UID here is not that of a
 // cluster, whose garbage collector would delete the object.
-func (o Output) manifest(object *unstructured.Unstructured) map[string]any {
+func (o Output) manifest(r *Rendering, object *unstructured.Unstructured) map[string]any {
 	copied := object.DeepCopy()
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(copied.Object, "metadata", field)
@@ -106,7 +106,7 @@ func (o Output) manifest(object *unstructured.Unstructured) map[string]any {
 	if len(annotations) == 0 {
 		unstructured.RemoveNestedField(copied.Object, "metadata", "annotations")
 	}
-	manifest, _ := o.visible(copied.Object).(map[string]any)
+	manifest, _ := o.visible(r, copied.Object).(map[string]any)
 	return manifest
 }
 
@@ -175,14 +175,14 @@ func (o Output) document(r *Rendering) renderingDocument {
 		for _, call := range step.Calls {
 			if o.Hook == "" || o.Hook == call.Hook {
 				s.Calls = append(s.Calls, callDocument{
-					Hook: call.Hook, Subject: call.Subject, Response: o.visible(call.Response), Logs: call.Logs, Error: text(call.Err),
+					Hook: call.Hook, Subject: call.Subject, Response: o.visible(r, call.Response), Logs: call.Logs, Error: text(call.Err),
 				})
 			}
 		}
 		d.Steps = append(d.Steps, s)
 	}
 	for _, child := range r.Children {
-		d.Children = append(d.Children, o.manifest(child))
+		d.Children = append(d.Children, o.manifest(r, child))
 	}
 	for _, left := range r.Left {
 		d.Left = append(d.Left, o.left(left))

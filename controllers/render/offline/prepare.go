@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -52,6 +53,7 @@ func (r *renderer) prepare(ctx context.Context) error {
 	if refusal != nil {
 		return r.refused(refusal)
 	}
+	r.serveInVersions(plan, objects)
 	r.stage, s.plan, s.parents = s, plan, r.parentsAmong(plan, objects)
 	if len(s.parents) == 0 {
 		return nil
@@ -160,6 +162,30 @@ func guess(object *unstructured.Unstructured) memcluster.Resource {
 	// The apiVersion of an object was read before.
 	resource, _ := memcluster.Custom(object.GetAPIVersion(), object.GetKind(), plural.Resource, true, true)
 	return resource
+}
+
+// serveInVersions gives objects the versions in which the definition names their kinds, as for a CustomResourceDefinition whose conversion
+// strategy is None.
+func (r *renderer) serveInVersions(plan *definition.Plan, objects []*unstructured.Unstructured) {
+	var kinds []gvk.GroupVersionKind
+	for _, rule := range plan.Config.Parents {
+		kinds = append(kinds, rule.Kind)
+	}
+	for _, rule := range plan.Config.Children {
+		kinds = append(kinds, rule.Kind)
+	}
+	for _, rule := range plan.Config.Inputs {
+		kinds = append(kinds, rule.Kind)
+	}
+	for _, object := range objects {
+		given := object.GroupVersionKind()
+		for _, kind := range kinds {
+			if kind.GroupKind() == given.GroupKind() && kind.Version != given.Version {
+				r.Warn(fmt.Sprintf("%s of %s is served as %s, and nothing is converted", given.Kind, given.GroupVersion(), kind.GroupVersion()))
+				object.SetGroupVersionKind(kind)
+			}
+		}
+	}
 }
 
 // parentsAmong returns the parents among the objects.

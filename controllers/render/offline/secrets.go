@@ -3,26 +3,38 @@ package offline
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/libretto-k8s/libretto/apply/merge"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// hideSecrets returns a value in which the values of Secrets are hidden. It does not change its argument.
-func hideSecrets(value any) any {
+// hideSecrets returns a value in which the values of Secrets are hidden, and what the schemas of other objects call a password. It
+// does not change its argument.
+func hideSecrets(value any, schemaOf func(schema.GroupVersionKind) *openapi.Kind) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if jsonvalue.IsSecret(v) {
 			return hidden(v)
 		}
+		object := unstructured.Unstructured{Object: v}
+		if _, named := v["metadata"].(map[string]any); named && object.GetKind() != "" {
+			if kind := schemaOf(object.GroupVersionKind()); kind != nil {
+				visible, _ := jsonvalue.Redact(nil, v, kind.Secret)
+				return visible
+			}
+		}
 		next := make(map[string]any, len(v))
 		for name, field := range v {
-			next[name] = hideSecrets(field)
+			next[name] = hideSecrets(field, schemaOf)
 		}
 		return next
 	case []any:
 		next := make([]any, len(v))
 		for i, item := range v {
-			next[i] = hideSecrets(item)
+			next[i] = hideSecrets(item, schemaOf)
 		}
 		return next
 	default:
