@@ -73,7 +73,9 @@ func containerStatuses(o object, field string, ended bool, since string) []any {
 		image, _ := container["image"].(string)
 		state := map[string]any{"running": map[string]any{"startedAt": since}}
 		if ended {
-			state = map[string]any{"terminated": map[string]any{"exitCode": int64(0), "reason": "Completed", "startedAt": since, "finishedAt": since}}
+			state = map[string]any{"terminated": map[string]any{
+				"exitCode": int64(0), "reason": "Completed", "startedAt": since, "finishedAt": since,
+			}}
 		}
 		list = append(list, map[string]any{
 			"name": container["name"], "image": image, "imageID": image, "ready": !ended || field == "initContainers", "started": !ended,

@@ -41,7 +41,9 @@ func checkDeployment(o object) Status {
 	if have > updated {
 		return Status{InProgress, fmt.Sprintf("%d old replicas are still there", have-updated)}
 	}
-	return counted(count{"available", o.number("status", "availableReplicas"), want}, count{"ready", o.number("status", "readyReplicas"), want})
+	return counted(
+		count{"available", o.number("status", "availableReplicas"), want}, count{"ready", o.number("status", "readyReplicas"), want},
+	)
 }
 
 func deploymentStatus(o object, now string) map[string]any {
@@ -119,7 +121,8 @@ func setReplicas(o object, status map[string]any, names ...string) {
 func checkDaemonSet(o object) Status {
 	want := o.number("status", "desiredNumberScheduled")
 	return counted(
-		count{"scheduled", o.number("status", "currentNumberScheduled"), want}, count{"updated", o.number("status", "updatedNumberScheduled"), want},
+		count{"scheduled", o.number("status", "currentNumberScheduled"), want},
+		count{"updated", o.number("status", "updatedNumberScheduled"), want},
 		count{"available", o.number("status", "numberAvailable"), want}, count{"ready", o.number("status", "numberReady"), want},
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -27,7 +28,8 @@ var renderFormats = []string{"yaml", "diff", "request", "json"}
 
 // renderHooks are the hooks of --hook.
 var renderHooks = []string{
-	string(v1alpha1.SyncHook), string(v1alpha1.FinalizeHook), string(v1alpha1.CustomizeHook), string(v1alpha1.MapHookName), string(v1alpha1.TombstoneHook),
+	string(v1alpha1.SyncHook), string(v1alpha1.FinalizeHook), string(v1alpha1.CustomizeHook), string(v1alpha1.MapHookName),
+	string(v1alpha1.TombstoneHook),
 }
 
 type renderOptions struct {
@@ -72,8 +74,18 @@ could not be run.`,
 			return runRender(c.Context(), w, o, args)
 		},
 	}
-	o.manifests.addTo(c.Flags())
-	f := c.Flags()
+	o.addTo(c.Flags())
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	conduct{
+		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
+		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",
+		colour: "-o diff",
+	}.addTo(c)
+	return c
+}
+
+func (o *renderOptions) addTo(f *pflag.FlagSet) {
+	o.manifests.addTo(f)
 	f.StringVarP(&o.output, "output", "o", o.output, "yaml (the children), diff (what the host does), request (the bodies that webhooks get), or json")
 	f.StringVar(&o.parent, "parent", o.parent, "the parent to render, as KIND/NAMESPACE/NAME, KIND/NAME or NAME (default all among the files)")
 	f.StringVar(&o.hook, "hook", o.hook, "show requests and answers of one hook: "+strings.Join(renderHooks, ", ")+"; for finalize the parent is deleted, for tombstone the inputs are")
@@ -85,13 +97,6 @@ could not be run.`,
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
 	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
-	conduct{
-		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
-		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",
-		colour: "-o diff",
-	}.addTo(c)
-	return c
 }
 
 // runRender renders, and returns an *exitError unless all is well.

@@ -97,7 +97,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	s.running, s.plan = running, plan
+	s.running = running
 	s.running.queue.reset()
 	return nil
 }

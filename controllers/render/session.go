@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
-	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -28,7 +27,6 @@ type Session struct {
 	revisions string
 	schemas   *openapi.Source
 	running   *running
-	plan      *definition.Plan
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
 }
@@ -117,9 +115,6 @@ func (s *Session) Get(ctx context.Context, object *unstructured.Unstructured) (*
 	}
 	return found, err
 }
-
-// Plan returns the resolved definition, or nil if the session has none. Its update methods are those of the definition.
-func (s *Session) Plan() *definition.Plan { return s.plan }
 
 // Cluster returns the session's cluster.
 func (s *Session) Cluster() *memcluster.Cluster { return s.cluster }

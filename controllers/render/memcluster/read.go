@@ -57,7 +57,8 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 func (c *Cluster) Objects() []*unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	resources := slices.SortedFunc(maps.Keys(c.tables), func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) })
+	byName := func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }
+	resources := slices.SortedFunc(maps.Keys(c.tables), byName)
 	var all []*unstructured.Unstructured
 	for _, resource := range resources {
 		for _, object := range c.tables[resource].sorted() {

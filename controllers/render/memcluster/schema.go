@@ -20,7 +20,8 @@ func (t *table) decode(r *request, object *unstructured.Unstructured) error {
 	dropped, err := t.Schema.Decode(object.Object)
 	switch {
 	case err != nil && r.verb == Patch && r.patchType == types.MergePatchType:
-		return apierrors.NewInvalid(t.Kind.GroupKind(), r.name, field.ErrorList{field.Invalid(field.NewPath("patch"), string(r.patch), err.Error())})
+		invalid := field.Invalid(field.NewPath("patch"), string(r.patch), err.Error())
+		return apierrors.NewInvalid(t.Kind.GroupKind(), r.name, field.ErrorList{invalid})
 	case err != nil:
 		return apierrors.NewBadRequest(err.Error())
 	}

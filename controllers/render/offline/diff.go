@@ -133,8 +133,8 @@ func (o Output) reportEnd(w *bufio.Writer, r *Rendering) {
 	case r.Parent == nil:
 		fmt.Fprintf(w, "  it is gone after %s\n", count(len(r.Steps), "pass", "passes"))
 		return
-	case r.Parent.Object["status"] != nil:
-		text, err := yaml.Marshal(map[string]any{"status": r.Parent.Object["status"]})
+	case o.status(r) != nil:
+		text, err := yaml.Marshal(map[string]any{"status": o.status(r)})
 		if err != nil {
 			text = []byte(err.Error() + "\n")
 		}

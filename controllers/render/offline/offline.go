@@ -4,7 +4,6 @@ package offline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ const maxSteps = 1000
 // that something is wrong with the files or the options, and any other that a rendering failed.
 func Render(ctx context.Context, options Options) ([]*Rendering, error) {
 	if len(options.Set.Definitions) == 0 {
-		return nil, &InputError{errors.New("there is no CompositeController, DecoratorController or MapController among the files: give one with -f")}
+		return nil, inputError("there is no CompositeController, DecoratorController or MapController among the files: give one with -f")
 	}
 	options.Warn = once(options.Warn)
 	var all []*Rendering
@@ -242,7 +241,8 @@ func (r *renderer) unsettled(err error) error {
 		for _, step := range slices.Backward(rendering.Steps) {
 			if n := len(step.Writes); n > 0 {
 				w := step.Writes[n-1]
-				changing = append(changing, fmt.Sprintf("%s, whose last write was %s %s", rendering.Name(), w.Verb, nameOf(w.Kind.Kind, w.Namespace, w.Name)))
+				last := fmt.Sprintf("%s %s", w.Verb, nameOf(w.Kind.Kind, w.Namespace, w.Name))
+				changing = append(changing, fmt.Sprintf("%s, whose last write was %s", rendering.Name(), last))
 				break
 			}
 		}

@@ -89,6 +89,15 @@ func (o Output) visible(r *Rendering, value any) any {
 	return hideSecrets(value, r.schema)
 }
 
+// status returns the parent's status in the end, or nil.
+func (o Output) status(r *Rendering) any {
+	if r.Parent == nil {
+		return nil
+	}
+	parent, _ := o.visible(r, r.Parent.Object).(map[string]any)
+	return parent["status"]
+}
+
 // serverFields are the fields of metadata that an API server sets.
 var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
 
@@ -161,9 +170,7 @@ func (o Output) document(r *Rendering) renderingDocument {
 		Definition: nameOf(r.Definition.GetKind(), "", r.Definition.GetName()), Parent: r.Name(), Error: text(r.Err()),
 		Steps: []stepDocument{}, Children: []map[string]any{},
 	}
-	if r.Parent != nil {
-		d.Status = r.Parent.Object["status"]
-	}
+	d.Status = o.status(r)
 	for _, step := range r.Steps {
 		s := stepDocument{Actions: o.actions(r, step), Error: text(step.Err)}
 		for _, event := range step.Events {

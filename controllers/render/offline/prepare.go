@@ -48,7 +48,9 @@ func (r *renderer) prepare(ctx context.Context) error {
 	s := &stage{schemas: openapi.New(openapi.Config{
 		API: schema.Documents(resources), Interval: time.Hour, Timeout: time.Minute, Clock: r.clock, Log: logr.Discard(),
 	})}
-	planner := definition.Planner{Find: memcluster.New(r.clock, resources...).Find, RevisionNamespace: r.HostNamespace, FieldManager: "libretto"}
+	planner := definition.Planner{
+		Find: memcluster.New(r.clock, resources...).Find, RevisionNamespace: r.HostNamespace, FieldManager: "libretto",
+	}
 	plan, refusal := planner.Plan(r.definition.Unstructured)
 	if refusal != nil {
 		return r.refused(refusal)
@@ -252,7 +254,8 @@ func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[str
 	}
 	for name := range r.Answers {
 		if programs[name] == nil {
-			return nil, inputError("--answer %s: the definition has no such hook: it has %s", name, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+			has := strings.Join(slices.Sorted(maps.Keys(programs)), ", ")
+			return nil, inputError("--answer %s: the definition has no such hook: it has %s", name, has)
 		}
 	}
 	return programs, nil

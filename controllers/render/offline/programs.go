@@ -31,7 +31,8 @@ var ErrNotCalled = errors.New("webhooks are not called offline")
 // Run fails: nothing is sent.
 func (p webhookProgram) Run(context.Context, engines.Call) (engines.Response, error) {
 	return engines.Response{}, &engines.Error{Kind: engines.Failed, Err: ErrNotCalled, Message: fmt.Sprintf(
-		"this hook is a webhook, and webhooks are not called offline: give an answer for it with --answer %s=FILE, or see what it would be sent with -o request", p.hook)}
+		"this hook is a webhook, and webhooks are not called offline: give an answer for it with --answer %s=FILE, "+
+			"or see what it would be sent with -o request", p.hook)}
 }
 
 // locatedProgram is a script whose errors have places in the author's files.

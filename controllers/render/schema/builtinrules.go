@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,12 +55,17 @@ func (b builtIn) ValidateStatus(object, old *unstructured.Unstructured) field.Er
 func (b builtIn) nameRule() apivalidation.ValidateNameFunc {
 	switch {
 	case b.kind.Group == "rbac.authorization.k8s.io":
-		return path.ValidatePathSegmentName
+		return isPathSegment
 	case b.kind.Kind == "Service", b.kind.Kind == "Namespace":
 		return apivalidation.NameIsDNSLabel
 	default:
 		return apivalidation.NameIsDNSSubdomain
 	}
+}
+
+// isPathSegment returns why a name cannot be a part of an URL.
+func isPathSegment(name string, _ bool) []string {
+	return content.IsPathSegmentName(name)
 }
 
 // validateChange returns the changes that the API server refuses.

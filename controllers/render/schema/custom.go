@@ -106,7 +106,8 @@ func (c *Custom) Decode(object map[string]any) (dropped []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dropped = append(unknown, pruning.PruneWithOptions(object, c.structural, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})...)
+	tracked := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	dropped = append(unknown, pruning.PruneWithOptions(object, c.structural, true, tracked)...)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, c.structural)
 	invalid, paths := objectmeta.CoerceWithOptions(nil, object, c.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	if invalid != nil {

@@ -63,7 +63,9 @@ func Own(plural string) (memcluster.Resource, error) {
 // Definition returns a definition as the API server stores it, with defaults and without unknown fields, and
 // the paths of the fields that were dropped. The list has what is wrong with it: with any, the API server
 // refuses it. An error means that it is no definition, or cannot be read.
-func Definition(object *unstructured.Unstructured) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
+func Definition(
+	object *unstructured.Unstructured,
+) (stored *unstructured.Unstructured, dropped []string, invalid field.ErrorList, err error) {
 	resource, err := Own(strings.ToLower(object.GetKind()) + "s")
 	if err != nil || resource.Kind != object.GroupVersionKind() || !strings.HasSuffix(object.GetKind(), "Controller") {
 		return nil, nil, nil, fmt.Errorf("%s %s is no definition: CompositeController, DecoratorController and MapController of %s are",

@@ -87,12 +87,15 @@ func validateNames(crd *apiextensionsv1.CustomResourceDefinition) field.ErrorLis
 		}
 	}
 	if stored != 1 {
-		errs = append(errs, field.Invalid(spec.Child("versions"), len(crd.Spec.Versions), "must have exactly one version marked as storage version"))
+		const one = "must have exactly one version marked as storage version"
+		errs = append(errs, field.Invalid(spec.Child("versions"), len(crd.Spec.Versions), one))
 	}
 	return errs
 }
 
-func resourceOf(crd *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, custom *Custom) memcluster.Resource {
+func resourceOf(
+	crd *apiextensionsv1.CustomResourceDefinition, version *apiextensionsv1.CustomResourceDefinitionVersion, custom *Custom,
+) memcluster.Resource {
 	gv := schema.GroupVersion{Group: crd.Spec.Group, Version: version.Name}
 	return memcluster.Resource{
 		Resource: discovery.Resource{
@@ -109,7 +112,8 @@ func internalSchema(version *apiextensionsv1.CustomResourceDefinitionVersion) (*
 		return nil, errors.New("schema.openAPIV3Schema: Required value: schemas are required")
 	}
 	internal := &apiextensions.CustomResourceValidation{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(version.Schema, internal, nil); err != nil {
+	convert := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation
+	if err := convert(version.Schema, internal, nil); err != nil {
 		return nil, err
 	}
 	return internal.OpenAPIV3Schema, nil

@@ -38,7 +38,8 @@ func (c *Custom) Validate(object, old *unstructured.Unstructured) field.ErrorLis
 func (c *Custom) validateUpdate(v *validators, object, old *unstructured.Unstructured) field.ErrorList {
 	correlated := c.correlate(object, old)
 	errs := apivalidation.ValidateObjectMetaAccessorUpdate(object, old, field.NewPath("metadata"))
-	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, object.Object, old.Object, v.object, validation.WithRatcheting(correlated))...)
+	ratcheting := validation.WithRatcheting(correlated)
+	errs = append(errs, validation.ValidateCustomResourceUpdate(nil, object.Object, old.Object, v.object, ratcheting)...)
 	errs = append(errs, c.validateScale(object)...)
 	errs = append(errs, objectmeta.Validate(nil, object.Object, c.structural, false)...)
 	errs = append(errs, c.validateLists(object, old)...)
