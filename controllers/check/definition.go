@@ -79,7 +79,8 @@ func (d *definitionCheck) check(ctx context.Context) error {
 }
 
 // field matches the path of a field at the start of a message.
-var field = regexp.MustCompile(`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
+var field = regexp.MustCompile(
+	`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
 
 // fieldOf returns the field that an error is about.
 func fieldOf(err error) string {
@@ -113,7 +114,8 @@ func (d *definitionCheck) checkResources() {
 			d.report(Error, definition.ReasonResourceNotFound, rule.field, "%s: %v", rule.field, err)
 		case !known:
 			d.report(Note, reasonUnknownResource, rule.field,
-				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, and it is taken to be namespaced, with a status",
+				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
+					"and it is taken to be namespaced, with a status",
 				rule.resource, rule.apiVersion)
 		}
 	}

@@ -91,8 +91,8 @@ func (d *definitionCheck) checkTree(t *tree) {
 				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 			}
 		case !isCompanion(file):
-			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: leave it out, with items if the ConfigMap has other uses, or import it",
-				file, t.origins[file])
+			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: "+
+				"leave it out, with items if the ConfigMap has other uses, or import it", file, t.origins[file])
 		}
 	}
 	d.checkParameters(t)
@@ -139,7 +139,8 @@ func (d *definitionCheck) checkSecrets(t *tree) {
 		if found := secretsRule.FindStringIndex(t.files[file]); found != nil {
 			line := 1 + strings.Count(t.files[file][:found[0]], "\n")
 			d.warn(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,
-				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: add {apiVersion: v1, resource: secrets}")
+				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: "+
+					"add {apiVersion: v1, resource: secrets}")
 		}
 	}
 }

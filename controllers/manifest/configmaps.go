@@ -94,7 +94,9 @@ func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap,
 
 // Replaced returns the names of the ConfigMaps in whose place directories are, sorted.
 func (s *Set) Replaced() []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(s.options.Scripts), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(s.options.Scripts), func(a, b types.NamespacedName) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 // Contents returns what a script source holds, for scripts.Compile.

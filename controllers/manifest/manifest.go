@@ -118,7 +118,8 @@ func (s *Set) sort(all []loaded) {
 			first[key] = o.Object
 			s.put(o)
 		case !cmp.Equal(earlier.Object, o.Object.Object):
-			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out", Name(o.Object), earlier.Location)
+			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
+				Name(o.Object), earlier.Location)
 		}
 	}
 }
