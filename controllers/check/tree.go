@@ -53,10 +53,19 @@ func (t *tree) reach(file string) {
 		names[stem(match[1])] = true
 	}
 	for other := range t.files {
-		if names[stem(other)] || names[path.Base(path.Dir(other))] && stem(other) == "index" {
+		if names[stem(other)] || isEntryOf(names, other) {
 			t.reach(other)
 		}
 	}
+}
+
+// isEntryOf reports whether a file is what an import of its folder may lead to, by its name or by a package.json, which is read then.
+func isEntryOf(names map[string]bool, file string) bool {
+	folder := path.Dir(file)
+	if stem(file) != "index" && path.Base(file) != "package.json" {
+		return false
+	}
+	return folder == "." || names[path.Base(folder)] || names[""] // The last is "." or "..".
 }
 
 // stem returns the last element of a path without its extensions.
