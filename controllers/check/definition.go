@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
@@ -199,8 +200,7 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 			f.Message = fmt.Sprintf("%s: %s", p.Origin, e.Message)
 		}
 	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
-		f.Message = fmt.Sprintf("%s is not among the files: give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY",
-			p.Origin, p.Origin.ConfigMap)
+		f.Message = fmt.Sprintf("%s is not among the files: %s", p.Origin, d.hintAt(p.Origin.ConfigMap))
 	case errors.Is(p.Err, scripts.ErrMissing):
 		f.Message = fmt.Sprintf("%s: there is no such directory below --scripts-dir", p.Origin)
 	default:
@@ -212,4 +212,21 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)
 	}
 	d.add(f)
+}
+
+// hashSuffix is what kustomize puts behind the names of ConfigMaps that it generates.
+var hashSuffix = regexp.MustCompile(`^-[a-z0-9]{10}$`)
+
+// hintAt returns what may be meant by a ConfigMap that is not there.
+func (d *definitionCheck) hintAt(name types.NamespacedName) string {
+	for _, other := range d.set.ConfigMaps() {
+		suffix, ok := strings.CutPrefix(other.Name, name.Name)
+		switch {
+		case ok && other.Namespace == name.Namespace && hashSuffix.MatchString(suffix):
+			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true", other.Name)
+		case other.Name == name.Name:
+			return fmt.Sprintf("there is ConfigMap %s: correct the namespace (one that has none is in that of -n)", other)
+		}
+	}
+	return fmt.Sprintf("give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY", name)
 }
