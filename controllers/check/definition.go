@@ -79,13 +79,13 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	return nil
 }
 
-// field matches the path of a field at the start of a message.
-var field = regexp.MustCompile(
+// fieldAtStart matches the path of a field at the start of a message.
+var fieldAtStart = regexp.MustCompile(
 	`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
 
 // fieldOf returns the field that an error is about.
 func fieldOf(err error) string {
-	if match := field.FindStringSubmatch(err.Error()); match != nil {
+	if match := fieldAtStart.FindStringSubmatch(err.Error()); match != nil {
 		return "spec." + match[1]
 	}
 	return "spec"
