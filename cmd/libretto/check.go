@@ -78,8 +78,9 @@ could not be run. Findings go to standard output.`,
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(check.Formats, ", ")+" (annotations of a workflow)")
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	conduct{
-		success: "no errors", problems: "an error was found, or with `--strict` a warning", cannot: "a bad flag, an unreadable file, no definition",
-		stdin: "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
+		success: "no errors", problems: "an error was found, or with `--strict` a warning",
+		cannot: "a bad flag, an unreadable file, no definition",
+		stdin:  "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
 	}.addTo(c)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	return c

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -159,6 +161,39 @@ func TestCheckExamples(t *testing.T) {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+// TestCheckHostile checks that scripts that do not end when they are loaded, or use up memory, are errors like others, and are
+// not waited for longer than the host does.
+func TestCheckHostile(t *testing.T) {
+	script := func(name, text string) string {
+		good := strings.Replace(brokenDefinition, "{ attachments: [ }", text, 1)
+		return "---\n" + strings.Replace(good, "name: a}", "name: "+name+"}", 1)
+	}
+	stdin := script("brackets", strings.Repeat("[", 100_000)) +
+		script("loop", "1 }; while (true) {") +
+		script("memory", "1 }; for (const a = [];;) { a.push('x'.repeat(1e6) + a.length)") +
+		script("good", "{ attachments: [] }")
+	start := time.Now()
+	code, stdout, stderr := run(t, stdin, "check", "-f", "-", "-o", "json")
+	if took := time.Since(start); took > 2*time.Minute {
+		t.Errorf("the check takes %s", took)
+	}
+	var got struct {
+		Findings []struct{ Object, Reason string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	var reasons []string
+	for _, f := range got.Findings {
+		reasons = append(reasons, f.Object+": "+f.Reason)
+	}
+	slices.Sort(reasons)
+	want := []string{"DecoratorController brackets: ScriptInvalid", "DecoratorController loop: HookTimedOut", "DecoratorController memory: HookLimitExceeded"}
+	if diff := cmp.Diff(want, reasons); diff != "" || code != 1 {
+		t.Errorf("exit code %d, -want +got:\n%s", code, diff)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *Result) Count(severity Severity) int {
 	return n
 }
 
-// Run checks all definitions of a set at the same time.
+// Run checks all definitions and CustomResourceDefinitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
 	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}}
 	for _, p := range set.Problems {
@@ -78,6 +78,9 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 			d := &definitionCheck{run: r, object: object, name: manifest.Name(object)}
 			return d.check(ctx)
 		})
+	}
+	for _, crd := range set.CRDs {
+		group.Go(func() error { return r.checkCRD(crd) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err

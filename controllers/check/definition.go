@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
@@ -78,12 +79,13 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	return nil
 }
 
-// field matches the path of a field at the start of a message.
-var field = regexp.MustCompile(`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
+// fieldAtStart matches the path of a field at the start of a message.
+var fieldAtStart = regexp.MustCompile(
+	`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
 
 // fieldOf returns the field that an error is about.
 func fieldOf(err error) string {
-	if match := field.FindStringSubmatch(err.Error()); match != nil {
+	if match := fieldAtStart.FindStringSubmatch(err.Error()); match != nil {
 		return "spec." + match[1]
 	}
 	return "spec"
@@ -113,7 +115,8 @@ func (d *definitionCheck) checkResources() {
 			d.report(Error, definition.ReasonResourceNotFound, rule.field, "%s: %v", rule.field, err)
 		case !known:
 			d.report(Note, reasonUnknownResource, rule.field,
-				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, and it is taken to be namespaced, with a status",
+				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
+					"and it is taken to be namespaced, with a status",
 				rule.resource, rule.apiVersion)
 		}
 	}
@@ -197,8 +200,7 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 			f.Message = fmt.Sprintf("%s: %s", p.Origin, e.Message)
 		}
 	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
-		f.Message = fmt.Sprintf("%s is not among the files: give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY",
-			p.Origin, p.Origin.ConfigMap)
+		f.Message = fmt.Sprintf("%s is not among the files: %s", p.Origin, d.hintAt(p.Origin.ConfigMap))
 	case errors.Is(p.Err, scripts.ErrMissing):
 		f.Message = fmt.Sprintf("%s: there is no such directory below --scripts-dir", p.Origin)
 	default:
@@ -210,4 +212,21 @@ func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, sever
 		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)
 	}
 	d.add(f)
+}
+
+// hashSuffix is what kustomize puts behind the names of ConfigMaps that it generates.
+var hashSuffix = regexp.MustCompile(`^-[a-z0-9]{10}$`)
+
+// hintAt returns what may be meant by a ConfigMap that is not there.
+func (d *definitionCheck) hintAt(name types.NamespacedName) string {
+	for _, other := range d.set.ConfigMaps() {
+		suffix, ok := strings.CutPrefix(other.Name, name.Name)
+		switch {
+		case ok && other.Namespace == name.Namespace && hashSuffix.MatchString(suffix):
+			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true", other.Name)
+		case other.Name == name.Name:
+			return fmt.Sprintf("there is ConfigMap %s: correct the namespace (one that has none is in that of -n)", other)
+		}
+	}
+	return fmt.Sprintf("give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY", name)
 }

@@ -61,9 +61,9 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 		if at != "" {
 			at = paint(bold, at+":") + " "
 		}
-		lines := append([]string{f.text()}, f.Detail...)
-		_, err := fmt.Fprintf(w, "%s%s %s [%s]\n", at, paint(colours[f.Severity], string(f.Severity)+":"), printable(strings.Join(lines, "\n")), f.Reason)
-		if err != nil {
+		severity := paint(colours[f.Severity], string(f.Severity)+":")
+		message := printable(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
+		if _, err := fmt.Fprintf(w, "%s%s %s [%s]\n", at, severity, message, f.Reason); err != nil {
 			return err
 		}
 	}
@@ -142,8 +142,8 @@ func (r *Result) writeGitHub(w io.Writer) error {
 		if f.Location.Column > 0 {
 			properties = append(properties, fmt.Sprintf("col=%d", f.Location.Column))
 		}
-		message := strings.Join(append([]string{f.text()}, f.Detail...), "\n")
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", commands[f.Severity], strings.Join(properties, ","), escapeData.Replace(message)); err != nil {
+		message := escapeData.Replace(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
+		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", commands[f.Severity], strings.Join(properties, ","), message); err != nil {
 			return err
 		}
 	}

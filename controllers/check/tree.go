@@ -53,10 +53,19 @@ func (t *tree) reach(file string) {
 		names[stem(match[1])] = true
 	}
 	for other := range t.files {
-		if names[stem(other)] || names[path.Base(path.Dir(other))] && stem(other) == "index" {
+		if names[stem(other)] || isEntryOf(names, other) {
 			t.reach(other)
 		}
 	}
+}
+
+// isEntryOf reports whether a file is what an import of its folder may lead to, by its name or by a package.json, which is read then.
+func isEntryOf(names map[string]bool, file string) bool {
+	folder := path.Dir(file)
+	if stem(file) != "index" && path.Base(file) != "package.json" {
+		return false
+	}
+	return folder == "." || names[path.Base(folder)] || names[""] // The last is "." or "..".
 }
 
 // stem returns the last element of a path without its extensions.
@@ -91,8 +100,8 @@ func (d *definitionCheck) checkTree(t *tree) {
 				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 			}
 		case !isCompanion(file):
-			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: leave it out, with items if the ConfigMap has other uses, or import it",
-				file, t.origins[file])
+			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: "+
+				"leave it out, with items if the ConfigMap has other uses, or import it", file, t.origins[file])
 		}
 	}
 	d.checkParameters(t)
@@ -139,7 +148,8 @@ func (d *definitionCheck) checkSecrets(t *tree) {
 		if found := secretsRule.FindStringIndex(t.files[file]); found != nil {
 			line := 1 + strings.Count(t.files[file][:found[0]], "\n")
 			d.warn(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,
-				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: add {apiVersion: v1, resource: secrets}")
+				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: "+
+					"add {apiVersion: v1, resource: secrets}")
 		}
 	}
 }

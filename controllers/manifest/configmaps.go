@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -92,9 +93,16 @@ func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap,
 	return c, nil
 }
 
+// ConfigMaps returns the names of all ConfigMaps, sorted.
+func (s *Set) ConfigMaps() []types.NamespacedName { return sortedNames(maps.Keys(s.configMaps)) }
+
 // Replaced returns the names of the ConfigMaps in whose place directories are, sorted.
 func (s *Set) Replaced() []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(s.options.Scripts), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	return sortedNames(maps.Keys(s.options.Scripts))
+}
+
+func sortedNames(names iter.Seq[types.NamespacedName]) []types.NamespacedName {
+	return slices.SortedFunc(names, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // Contents returns what a script source holds, for scripts.Compile.

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -115,14 +117,17 @@ func (f *kustomizeFiles) accept(shown string, text []byte) error {
 	if err := document.Check(shown, text); err != nil {
 		return err
 	}
-	var root yaml.Node
-	if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
-		return nil // kustomize says what is wrong.
+	for decoder := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var root yaml.Node
+		if decoder.Decode(&root) != nil || len(root.Content) == 0 {
+			return nil // That was the last one, or kustomize says what is wrong.
+		}
+		if isKustomization || isPluginConfig(root.Content[0]) {
+			if err := f.checkLocal(shown, root.Content[0]); err != nil {
+				return err
+			}
+		}
 	}
-	if isKustomization || isPluginConfig(root.Content[0]) {
-		return f.checkLocal(shown, root.Content[0])
-	}
-	return nil
 }
 
 // isPluginConfig reports whether a document configures a transformer or generator of kustomize.
@@ -140,26 +145,14 @@ var remote = regexp.MustCompile(`(?i)^(git::)?([a-z][a-z0-9+.-]*://|[a-z][a-z0-9
 
 // plainFields are fields whose values are no files.
 var plainFields = []string{
-	"commonLabels", "commonAnnotations", "labels", "images", "literals", "patch", "options", "generatorOptions", "vars", "namePrefix", "nameSuffix",
-	"namespace", "replicas", "metadata", "target", "inline", "source", "targets", "newName", "value",
+	"annotations", "commonAnnotations", "commonLabels", "generatorOptions", "images", "inline", "labels", "literals", "metadata", "namePrefix",
+	"nameSuffix", "namespace", "newName", "options", "patch", "replicas", "source", "target", "targets", "value", "vars",
 }
 
 // checkLocal returns an error if a kustomization names something to fetch, and notes the files that it names.
 func (f *kustomizeFiles) checkLocal(shown string, node *yaml.Node) error {
 	if node.Kind == yaml.ScalarNode {
-		at := engines.Location{File: shown, Line: node.Line, Column: node.Column}
-		for line := range strings.Lines(node.Value) {
-			line = strings.TrimSpace(line)
-			_, after, _ := strings.Cut(line, "=")
-			_, value, _ := strings.Cut(line, ": ")
-			for _, path := range []string{line, after, value} {
-				if remote.MatchString(path) {
-					return &document.Error{Location: at, Message: fmt.Sprintf(
-						"%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -", path)}
-				}
-			}
-		}
-		f.entries = append(f.entries, entry{node.Value, at})
+		return f.checkFile(node.Value, engines.Location{File: shown, Line: node.Line, Column: node.Column})
 	}
 	for i, inner := range node.Content {
 		if node.Kind == yaml.MappingNode && (i%2 == 0 || slices.Contains(plainFields, node.Content[i-1].Value)) {
@@ -169,6 +162,32 @@ func (f *kustomizeFiles) checkLocal(shown string, node *yaml.Node) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// checkFile returns an error if a value names something to fetch: a path, NAME=PATH, or a configuration in place of its file.
+func (f *kustomizeFiles) checkFile(value string, at engines.Location) error {
+	if strings.Contains(value, "\n") {
+		decoder := yaml.NewDecoder(strings.NewReader(value))
+		for {
+			var inner yaml.Node
+			if decoder.Decode(&inner) != nil {
+				return nil
+			}
+			var problem *document.Error
+			if err := f.checkLocal(at.File, &inner); errors.As(err, &problem) {
+				return &document.Error{Location: at, Message: problem.Message}
+			}
+		}
+	}
+	_, named, _ := strings.Cut(value, "=")
+	for _, path := range []string{value, named} {
+		if remote.MatchString(path) {
+			return &document.Error{Location: at, Message: fmt.Sprintf(
+				"%s is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -", path)}
+		}
+	}
+	f.entries = append(f.entries, entry{value, at})
 	return nil
 }
 

@@ -111,14 +111,21 @@ type loaded struct {
 func (s *Set) sort(all []loaded) {
 	first := map[string]*document.Object{}
 	for _, o := range all {
-		key := fmt.Sprint(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName(), o.GetGenerateName())
+		namespace := o.GetNamespace()
+		if namespace == "" {
+			namespace = s.options.Namespace // Also of objects that have none, which does no harm.
+		}
+		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), namespace, o.GetName())
 		earlier := first[key]
 		switch {
+		case o.GetName() == "":
+			s.put(o)
 		case earlier == nil:
 			first[key] = o.Object
 			s.put(o)
 		case !cmp.Equal(earlier.Object, o.Object.Object):
-			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out", Name(o.Object), earlier.Location)
+			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
+				Name(o.Object), earlier.Location)
 		}
 	}
 }

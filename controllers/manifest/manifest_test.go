@@ -224,6 +224,14 @@ func TestProblems(t *testing.T) {
 		"bad YAML":           {"-- a.yaml --\na: [\n", "a.yaml:1: did not find expected node content"},
 		"no name":            {"-- a.yaml --\napiVersion: v1\nkind: Pod\n", "a.yaml:1:1: Pod: metadata.name is missing"},
 		"twice, and differs": {"-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n-- b.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {a: b}}\n", "b.yaml:3:18: Pod a is given twice: it is at a.yaml:1:1 too, and differs: leave one of them out"},
+		"twice, once with its namespace": {
+			"-- a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n",
+			"a.yaml:7:18: ConfigMap default/a is given twice: it is at a.yaml:1:1 too, and differs: leave one of them out",
+		},
+		"tests, which have no names": {
+			"-- a.yaml --\napiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n---\napiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\ncases: []\n" +
+				"---\napiVersion: v1\nkind: Secret\nmetadata: {generateName: a-}\n---\napiVersion: v1\nkind: Secret\nmetadata: {generateName: a-}\ndata: {}\n", "",
+		},
 		"a number in a ConfigMap": {
 			"-- a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n",
 			"a.yaml:4:11: ConfigMap default/a: data.a must be a string: put it into quotes",
@@ -265,6 +273,19 @@ func TestProblems(t *testing.T) {
 		"a remote file of a generator": {
 			"-- kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  files: [a=http://example.com/a]\n",
 			"kustomization.yaml:3:11: http://example.com/a is not fetched: this command needs no network: run kustomize localize, or pipe kustomize build into -f -",
+		},
+		"a remote file of an inline transformer": {
+			"-- kustomization.yaml --\ntransformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  {path: \"https://example.com/a\"}\n" +
+				"- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: https://example.com/b\n",
+			"kustomization.yaml:7:3: https://example.com/b is not fetched",
+		},
+		"a remote file of the second transformer of a file": {
+			"-- kustomization.yaml --\ntransformers: [a.yaml]\n-- a.yaml --\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n" +
+				"apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: https://example.com/b\n",
+			"a.yaml:8:7: https://example.com/b is not fetched",
+		},
+		"a URL that is no file": {
+			"-- kustomization.yaml --\ncommonAnnotations: {a: \"https://example.com\"}\nconfigMapGenerator:\n- {name: a, literals: [\"a=https://example.com\"]}\n", "",
 		},
 		"a bomb in a resource": {
 			"-- kustomization.yaml --\nresources: [a.yaml]\n-- a.yaml --\na: " + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "\n",

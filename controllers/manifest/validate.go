@@ -121,7 +121,7 @@ func (s *Set) failAt(o *document.Object, err error) {
 		path = "spec"
 	}
 	message := err.Error()
-	if name := Name(o); !strings.Contains(message, o.GetName()) {
+	if name := Name(o); !strings.Contains(message, name) {
 		message = fmt.Sprintf("%s: %s", name, message)
 	}
 	s.fail(o, path, "%s", message)

@@ -80,7 +80,8 @@ func splitJSON(file string, text []byte) ([]part, bool) {
 		} else if err != nil {
 			return nil, false
 		}
-		parts = append(parts, part{file: file, text: text[start:decoder.InputOffset()], before: bytes.Count(text[:start], []byte("\n")), json: true})
+		before := bytes.Count(text[:start], []byte("\n"))
+		parts = append(parts, part{file: file, text: text[start:decoder.InputOffset()], before: before, json: true})
 	}
 }
 
