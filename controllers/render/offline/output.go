@@ -98,24 +98,10 @@ func (o Output) status(r *Rendering) any {
 	return parent["status"]
 }
 
-// serverFields are the fields of metadata that an API server sets.
-var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"}
-
 // manifest returns an object as it would be applied. Its owner is left out: the parent's UID here is not that of a
 // cluster, whose garbage collector would delete the object.
 func (o Output) manifest(r *Rendering, object *unstructured.Unstructured) map[string]any {
-	copied := object.DeepCopy()
-	for _, field := range serverFields {
-		unstructured.RemoveNestedField(copied.Object, "metadata", field)
-	}
-	delete(copied.Object, "status")
-	annotations := copied.GetAnnotations()
-	delete(annotations, merge.LastApplied)
-	copied.SetAnnotations(annotations)
-	if len(annotations) == 0 {
-		unstructured.RemoveNestedField(copied.Object, "metadata", "annotations")
-	}
-	manifest, _ := o.visible(r, copied.Object).(map[string]any)
+	manifest, _ := o.visible(r, merge.Managed(object.Object)).(map[string]any)
 	return manifest
 }
 
