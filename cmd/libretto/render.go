@@ -141,6 +141,8 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	}
 	var input *offline.InputError
 	switch {
+	case failed != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &exitError{exitProblems, fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, failed)}
 	case errors.As(failed, &input):
 		return cannot(failed)
 	case o.output == "request" && errors.Is(failed, offline.ErrNotCalled):

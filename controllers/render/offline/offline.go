@@ -58,7 +58,11 @@ func Render(ctx context.Context, options Options) ([]*Rendering, error) {
 	for _, definition := range options.Set.Definitions {
 		r := &renderer{Options: options, definition: definition, clock: clocktesting.NewFakeClock(options.Now)}
 		renderings, err := r.render(ctx)
-		all = append(all, renderings...)
+		for _, rendering := range renderings {
+			if len(rendering.Steps) > 0 {
+				all = append(all, rendering)
+			}
+		}
 		if err != nil {
 			return all, fmt.Errorf("%s %s: %w", definition.GetKind(), definition.GetName(), err)
 		}
