@@ -28,7 +28,7 @@ type moduleTree struct {
 func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
 	d := newModuleTree()
 	for _, source := range spec.Sources {
-		d.addSource(source, readings[source.origin()])
+		d.addSource(source, readings[source.Origin()])
 	}
 	d.addInline(spec, registry)
 	return d
@@ -55,7 +55,7 @@ func (h Hook) entry(name string, registry *engines.Registry) string {
 }
 
 func (d *moduleTree) addSource(source Source, r reading) {
-	origin := source.origin()
+	origin := source.Origin()
 	switch {
 	case r.err != nil:
 		d.fail(origin, r.err)

@@ -108,15 +108,15 @@ func compileRecovering(ctx context.Context, engine engines.Engine, source engine
 	return engine.Compile(ctx, source)
 }
 
-// warnings returns the warnings of a revision's programs, each with the origin of its file.
-func (d *moduleTree) warnings(r *Revision) string {
+// warnings returns the warnings of programs, each with the origin of its file.
+func (d *moduleTree) warnings(programs map[string]engines.Program) []Problem {
 	var all []Problem
-	for name, program := range r.Programs {
+	for name, program := range programs {
 		for _, warning := range program.Warnings() {
 			all = append(all, Problem{Origin: d.originOf(warning, name), Err: warning})
 		}
 	}
-	return State{}.withProblems(all).Message()
+	return all
 }
 
 // originOf returns the origin of the file that an error points to or, failing that, the hook.

@@ -166,12 +166,13 @@ func (s Spec) trustDomain() string {
 func (s Spec) origins() map[Origin]struct{} {
 	origins := map[Origin]struct{}{}
 	for _, source := range s.Sources {
-		origins[source.origin()] = struct{}{}
+		origins[source.Origin()] = struct{}{}
 	}
 	return origins
 }
 
-func (s Source) origin() Origin {
+// Origin returns the origin of the source's files.
+func (s Source) Origin() Origin {
 	if s.Directory != nil {
 		return Origin{Directory: s.Directory.Path}
 	}

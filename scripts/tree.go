@@ -149,7 +149,7 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			return
 		}
 		t.restored = restored{}
-		t.publish(ctx, revision, State{Desired: content.id(), Warnings: d.warnings(revision)})
+		t.publish(ctx, revision, State{Desired: content.id(), Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message()})
 		if t.archiver != nil {
 			t.archiver.offer(content.id(), d.sourceFiles())
 		}

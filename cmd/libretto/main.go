@@ -26,6 +26,7 @@ var version = "unreleased"
 type process struct {
 	args           []string
 	getenv         func(string) string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
@@ -34,11 +35,24 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // A second signal kills the process.
-	w := process{args: arguments(os.Args), getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr}
-	if err := command(w).ExecuteContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "libretto:", err)
-		os.Exit(1)
+	w := process{args: arguments(os.Args), getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(exitCode(w, command(w).ExecuteContext(ctx)))
+}
+
+// exitCode prints an error of a command and returns the exit code for it. To be told to stop is no error.
+func exitCode(w process, err error) int {
+	code := 1
+	var exit *exitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.code
+	case err == nil || errors.Is(err, context.Canceled):
+		return 0
 	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(w.stderr, "libretto:", text)
+	}
+	return code
 }
 
 // arguments returns the arguments of the command line. A program called metacontroller serves, as
@@ -61,12 +75,12 @@ func command(w process) *cobra.Command {
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.AddCommand(serveCommand(w), typesCommand(), versionCommand())
+	root.AddCommand(serveCommand(w), checkCommand(w), renderCommand(w), typesCommand(), versionCommand())
 	return root
 }
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
@@ -74,6 +88,8 @@ func versionCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "libretto %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 		},
 	}
+	conduct{success: "always", stdout: "the version"}.addTo(c)
+	return c
 }
 
 func userAgent() string {

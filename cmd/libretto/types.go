@@ -31,6 +31,7 @@ func typesCommand() *cobra.Command {
 			return err
 		},
 	}
+	conduct{success: "both files are there", problems: "a file can't be written, or was edited", stdout: "a line for each file"}.addTo(c)
 	c.Flags().StringVar(&directory, "directory", directory, "where to write them: beside the scripts")
 	c.Flags().BoolVar(&force, "force", force, "write both files, whatever is there")
 	return c

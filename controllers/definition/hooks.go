@@ -44,17 +44,17 @@ func (r *Reconciler) openHooks(p *Plan, served scripts.RevisionID, changed func(
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
 	}
-	spec := scripts.Spec{
-		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
-		Serving: served,
+	spec, err := p.Scripts()
+	if err != nil {
+		return nil, err
 	}
+	spec.Serving = served
 	spec.Archive = r.archiveOf(p, spec)
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error
 		h.timeouts[name] = callTimeout(named.Hook)
 		if named.Hook.Script != nil {
-			spec.Hooks[name], err = scriptOf(named.Hook.Script)
 			h.needsScripts = h.needsScripts || named.Hook.Serving() == v1alpha1.ScriptBackend && named.Hook.Fallback == ""
 		}
 		if named.Hook.Webhook != nil && err == nil {
@@ -141,6 +141,24 @@ func (h *hooks) close() {
 	if h.tree != nil {
 		h.tree.Close()
 	}
+}
+
+// Scripts returns the part of the definition that is about scripts. It has no hooks if none is a script.
+func (p *Plan) Scripts() (scripts.Spec, error) {
+	spec := scripts.Spec{
+		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
+	}
+	for _, named := range p.Hooks {
+		if named.Hook.Script == nil {
+			continue
+		}
+		hook, err := scriptOf(named.Hook.Script)
+		if err != nil {
+			return spec, fmt.Errorf("spec.hooks.%s: %w", named.Name, err)
+		}
+		spec.Hooks[string(named.Name)] = hook
+	}
+	return spec, nil
 }
 
 func sourcesOf(sources []v1alpha1.ScriptSource) []scripts.Source {

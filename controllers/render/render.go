@@ -10,12 +10,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
@@ -38,7 +42,9 @@ type Input struct {
 	Clock clock.WithTicker
 	// RevisionNamespace is the namespace of ControllerRevisions of cluster-scoped parents.
 	RevisionNamespace string
-	Log               logr.Logger
+	// Schemas tell how lists are merged. Nil means by well-known field names.
+	Schemas *openapi.Source
+	Log     logr.Logger
 }
 
 // RefusedError is the error for a definition that is not accepted.
@@ -58,11 +64,15 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // accepted.
 func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
-	s := &Session{cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace}
+	s := &Session{cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas}
 	for _, object := range in.Objects {
 		if err := s.cluster.Seed(object); err != nil {
 			return nil, err
 		}
+	}
+	s.known = map[types.UID]bool{}
+	for _, object := range s.cluster.Objects() {
+		s.known[object.GetUID()] = true
 	}
 	if err := s.Define(ctx, in.Definition, in.Programs); err != nil {
 		return nil, err
@@ -82,6 +92,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	if refusal != nil {
 		return &RefusedError{Reason: refusal.Reason, Err: refusal.Err}
 	}
+	plan.Config.Timeouts = timeouts(plan.Hooks)
 	running, err := s.start(ctx, plan.Config, programs)
 	if err != nil {
 		return err
@@ -91,6 +102,17 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	return nil
 }
 
+// timeouts returns those of scripts.
+func timeouts(hooks []v1alpha1.NamedHook) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for _, named := range hooks {
+		if named.Hook.Script != nil {
+			all[string(named.Name)] = named.Hook.Script.CallTimeout()
+		}
+	}
+	return all
+}
+
 // running is a running definition.
 type running struct {
 	config     parent.Config
@@ -98,6 +120,8 @@ type running struct {
 	pool       *informer.Pool
 	events     *eventRecorder
 	writes     *recorded[memcluster.Write]
+	calls      *recorded[HookCall]
+	desired    *recorded[*unstructured.Unstructured]
 	queue      *recordedQueue
 	cancel     context.CancelFunc
 }
@@ -105,11 +129,14 @@ type running struct {
 // start creates the reconciler and waits until its caches are filled. It runs until it is closed, even if
 // ctx ends.
 func (s *Session) start(ctx context.Context, config parent.Config, programs map[string]engines.Program) (*running, error) {
-	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(programs)} }
+	calls, desired := &recorded[HookCall]{}, &recorded[*unstructured.Unstructured]{}
+	config.Variant = recordedVariant{Variant: config.Variant, desired: desired}
+	byHook := recordCalls(programs, calls)
+	config.Programs = func() parent.Programs { return parent.Programs{ByHook: maps.Clone(byHook)} }
 	config.Changed = func() {}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{
-		config: config, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
+		config: config, calls: calls, desired: desired, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
 		queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel,
 	}
 	client := s.cluster.Client(r.writes.add)
@@ -136,7 +163,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 // a time, so that the order is always the same.
 func (s *Session) environment(client dynamic.Interface, r *running) parent.Environment {
 	return parent.Environment{
-		Client: client, Pool: r.pool, Events: r.events, Clock: s.clock, Log: s.log, Writes: 1, Calls: 1,
+		Client: client, Pool: r.pool, Events: r.events, Schemas: s.schemas, Clock: s.clock, Log: s.log, Writes: 1, Calls: 1,
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -23,7 +25,10 @@ type Session struct {
 	clock     clock.WithTicker
 	log       logr.Logger
 	revisions string
+	schemas   *openapi.Source
 	running   *running
+	// known are the UIDs of objects that RunOthers has seen.
+	known map[types.UID]bool
 }
 
 // Result is the result of a pass.
@@ -34,6 +39,10 @@ type Result struct {
 	Parent *unstructured.Unstructured
 	// Events are those that the pass emitted, in order.
 	Events []Event
+	// Calls are the calls of hooks, in order. Answers of earlier passes that are used again are not among them.
+	Calls []HookCall
+	// Desired are the children that the pass aimed at. In a rollout those that wait are as an earlier revision wants them.
+	Desired []*unstructured.Unstructured
 	// RequeueAfter is the time until the next pass; zero means at the next event.
 	RequeueAfter time.Duration
 	// Err is the error of the pass. controller.ErrLater means that it is repeated soon, without an event.
@@ -52,6 +61,8 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 	}
 	s.running.events.take()
 	s.running.writes.take()
+	s.running.calls.take()
+	s.running.desired.take()
 	var result Result
 	for again := true; again; {
 		known := s.running.pool.Len()
@@ -62,7 +73,8 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 		}
 		again = errors.Is(err, controller.ErrLater) && s.running.pool.Len() > known
 	}
-	result.Writes, result.Events = s.running.writes.take(), s.running.events.take()
+	result.Writes, result.Events, result.Calls = s.running.writes.take(), s.running.events.take(), s.running.calls.take()
+	result.Desired = s.running.desired.take()
 	result.Parent, err = s.Get(ctx, object)
 	s.running.queue.reset()
 	return result, err

@@ -24,6 +24,13 @@ func (x *exchange) encode() (*payload, error) {
 	return p, nil
 }
 
+// Encode returns the bytes that are sent as the body of a request.
+func Encode(request map[string]any) ([]byte, error) {
+	e := encoder{}
+	e.object(request)
+	return e.text, e.err
+}
+
 // encoder appends JSON to text. It is about four times as fast as encoding/json
 // on values of these types.
 type encoder struct {

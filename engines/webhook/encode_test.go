@@ -39,6 +39,9 @@ func TestEncodeAsEncodingJSON(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours := encoded(t, newJSONCache(1<<20), request)
+			if alone, err := Encode(request); err != nil || string(alone) != ours {
+				t.Errorf("Encode returns %s and %v, and %s is sent", alone, err, ours)
+			}
 			if diff := cmp.Diff(decoded(t, standard), decoded(t, []byte(ours))); diff != "" {
 				t.Errorf("encoding/json and %s differ (-standard +ours):\n%s", ours, diff)
 			}

@@ -94,8 +94,24 @@ var rules = []rule{
 		"controllers/credentials/...", "engines/failover",
 		"engines", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: outermost},
+	{packages: "controllers/manifest/document", imports: []string{"engines"}, excludes: clients,
+		why: "it reads objects from text: it opens no files, and knows none of the kinds"},
+	{packages: "controllers/manifest", imports: []string{
+		"controllers/api/...", "controllers/manifest/document", "controllers/render/memcluster", "controllers/render/schema", "engines", "scripts/...",
+	},
+		inTests: realHooks, why: "it loads files for offline commands: what is done with them is its callers' part"},
+	{packages: "controllers/check", imports: []string{
+		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
+		"engines", "scripts/...",
+	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
+	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
+		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
+	{packages: "controllers/render/offline", imports: []string{
+		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
+		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",
+	}, inTests: realHooks, why: "it puts files on a cluster in memory, and shows requests as a webhook gets them"},
 	{packages: "controllers/render/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition",
 		"engines", "scripts/...", "apply/...", "runtime/...",

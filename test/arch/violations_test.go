@@ -47,6 +47,9 @@ func TestRulesCatch(t *testing.T) {
 		"variant to runtime":       {node{path: "controllers/decorator", imports: []string{"runtime/informer"}}, "belongs in the contract"},
 		"definition to list":       {node{path: "controllers/definition", imports: []string{"engines/standard"}}, "belongs in cmd"},
 		"render to list":           {node{path: "controllers/render", imports: []string{"engines/standard"}}, "one way from a definition"},
+		"a document to kinds":      {node{path: "controllers/manifest/document", imports: []string{"controllers/api/v1alpha1"}}, "opens no files"},
+		"manifests to the planner": {node{path: "controllers/manifest", imports: []string{"controllers/definition"}}, "its callers' part"},
+		"check to the list":        {node{path: "controllers/check", imports: []string{"engines/standard"}}, "asks the planner"},
 		"memcluster to its users": {
 			node{path: "controllers/render/memcluster", imports: []string{"controllers/parent"}},
 			"takes the place of an API server",

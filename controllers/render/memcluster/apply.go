@@ -2,6 +2,7 @@ package memcluster
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// apply is server-side apply without a schema: lists are atomic, as in a custom resource whose schema does
+// apply is server-side apply. Without a schema lists are atomic, as in a custom resource whose schema does
 // not say otherwise. Objects have managedFields from their first apply on.
 func (c *Cluster) apply(t *table, r *request) error {
 	config := &unstructured.Unstructured{}
@@ -36,9 +37,13 @@ func (c *Cluster) apply(t *table, r *request) error {
 	if r.before != nil {
 		live = r.before.DeepCopy()
 	}
-	result, err := t.fields.Apply(live, config, r.manager, r.force)
+	fields, err := t.fieldManager()
 	if err != nil {
 		return err
+	}
+	result, err := fields.Apply(live, config, r.manager, r.force)
+	if err != nil {
+		return serverError(err)
 	}
 	applied := withoutTimes(result)
 	if r.before != nil {
@@ -51,22 +56,43 @@ func (c *Cluster) apply(t *table, r *request) error {
 
 // updated returns an object after a write that is not an apply, with its new managedFields.
 func (t *table) updated(before, after *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	result, err := t.fields.Update(before.DeepCopy(), after, manager)
+	fields, err := t.fieldManager()
 	if err != nil {
 		return nil, err
+	}
+	result, err := fields.Update(before.DeepCopy(), after, manager)
+	if err != nil {
+		return nil, serverError(err)
 	}
 	return withoutTimes(result), nil
 }
 
-// newFieldManager returns what an API server has for a custom resource that has no schema.
-func newFieldManager(kind schema.GroupVersionKind) *managedfields.FieldManager {
-	scheme := unstructuredScheme{runtime.NewScheme()}
-	converter := managedfields.NewDeducedTypeConverter()
-	manager, err := managedfields.NewDefaultCRDFieldManager(converter, scheme, scheme, scheme, kind, kind.GroupVersion(), "", nil)
-	if err != nil {
-		panic(err) // It depends on nothing but constants.
+// fieldManager returns what an API server has for the resource. The lock is held.
+func (t *table) fieldManager() (*managedfields.FieldManager, error) {
+	if t.fields != nil {
+		return t.fields, nil
 	}
-	return manager
+	converter := managedfields.NewDeducedTypeConverter()
+	if t.Schema != nil {
+		var err error
+		if converter, err = t.Schema.TypeConverter(); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+	}
+	scheme := unstructuredScheme{runtime.NewScheme()}
+	manager, err := managedfields.NewDefaultCRDFieldManager(converter, scheme, scheme, scheme, t.Kind, t.Kind.GroupVersion(), "", nil)
+	t.fields = manager
+	return manager, err
+}
+
+// serverError returns an error of the field manager as the API server answers it.
+func serverError(err error) error {
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown, Message: err.Error(),
+	}}
 }
 
 // unstructuredScheme has one version of each kind.

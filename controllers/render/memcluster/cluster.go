@@ -34,7 +34,7 @@ type Cluster struct {
 // table holds the objects of one resource and its history.
 type table struct {
 	Resource
-	fields    *managedfields.FieldManager
+	fields    *managedfields.FieldManager // Nil until it is needed.
 	objects   map[types.NamespacedName]*unstructured.Unstructured
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
@@ -54,7 +54,6 @@ func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
 	for _, r := range resources {
 		c.tables[r.GroupVersionResource] = &table{
 			Resource:  r,
-			fields:    newFieldManager(r.Kind),
 			objects:   map[types.NamespacedName]*unstructured.Unstructured{},
 			creations: map[types.NamespacedName]int{},
 			watchers:  map[*watcher]bool{},

@@ -72,32 +72,3 @@ func addsFinalizer(before, after *unstructured.Unstructured) bool {
 func conflict(t *table, r *request, why string) error {
 	return apierrors.NewConflict(t.GroupResource(), r.name, errors.New(why))
 }
-
-// applySchema defaults and prunes an object. It removes nulls, as for a schema without nullable fields.
-func (t *table) applySchema(object *unstructured.Unstructured) {
-	for path, value := range t.Defaults {
-		fields := strings.Split(path, ".")
-		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
-			// A parent that is not an object has no default.
-			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...)
-		}
-	}
-	for _, path := range t.Drops {
-		unstructured.RemoveNestedField(object.Object, strings.Split(path, ".")...)
-	}
-	dropNulls(object.Object)
-}
-
-func dropNulls(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		maps.DeleteFunc(v, func(_ string, item any) bool { return item == nil })
-		for _, item := range v {
-			dropNulls(item)
-		}
-	case []any:
-		for _, item := range v {
-			dropNulls(item)
-		}
-	}
-}

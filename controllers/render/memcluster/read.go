@@ -3,6 +3,7 @@ package memcluster
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -49,6 +51,21 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 		}
 	}
 	return list, nil
+}
+
+// Objects returns copies of all objects, by kind, namespace and name.
+func (c *Cluster) Objects() []*unstructured.Unstructured {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	byName := func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }
+	resources := slices.SortedFunc(maps.Keys(c.tables), byName)
+	var all []*unstructured.Unstructured
+	for _, resource := range resources {
+		for _, object := range c.tables[resource].sorted() {
+			all = append(all, object.DeepCopy())
+		}
+	}
+	return all
 }
 
 // sorted returns the objects by namespace and name.

@@ -1,7 +1,10 @@
 package memcluster
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
@@ -15,6 +18,21 @@ type Resource struct {
 	Drops []string
 	// Defaults are default values by dotted path.
 	Defaults map[string]any
+	// Schema decodes and validates the objects. Nil means that Drops and Defaults are all that is known.
+	Schema Schema
+}
+
+// Schema does the API server's part for the objects of a kind. Its methods may be called at the same time.
+type Schema interface {
+	// Decode drops unknown fields of an object, fills in defaults, and returns the paths of what it
+	// dropped. It returns an error for an object that cannot be read, such as one with a text for a number.
+	Decode(object map[string]any) (dropped []string, err error)
+	// Validate returns what is wrong with an object. old is what it replaces, or nil.
+	Validate(object, old *unstructured.Unstructured) field.ErrorList
+	// ValidateStatus returns what is wrong with an object of which the status is written.
+	ValidateStatus(object, old *unstructured.Unstructured) field.ErrorList
+	// TypeConverter returns the types for server-side apply.
+	TypeConverter() (managedfields.TypeConverter, error)
 }
 
 // Custom returns a resource like that of a CustomResourceDefinition.
@@ -67,6 +85,22 @@ var builtIns = []builtIn{
 	{"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", 0},
 	{"rbac.authorization.k8s.io", "v1", "Role", "roles", namespaced},
 	{"rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings", namespaced},
+	{"", "v1", "Endpoints", "endpoints", namespaced},
+	{"", "v1", "Event", "events", namespaced},
+	{"", "v1", "LimitRange", "limitranges", namespaced},
+	{"", "v1", "PersistentVolume", "persistentvolumes", status},
+	{"", "v1", "PodTemplate", "podtemplates", namespaced | generation},
+	{"", "v1", "ReplicationController", "replicationcontrollers", namespaced | status | generation},
+	{"", "v1", "ResourceQuota", "resourcequotas", namespaced | status},
+	{"apps", "v1", "ControllerRevision", "controllerrevisions", namespaced},
+	{"autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", namespaced | status},
+	{"coordination.k8s.io", "v1", "Lease", "leases", namespaced},
+	{"discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced | generation},
+	{"networking.k8s.io", "v1", "IngressClass", "ingressclasses", generation},
+	{"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", namespaced | generation},
+	{"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced | status | generation},
+	{"scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", generation},
+	{"storage.k8s.io", "v1", "StorageClass", "storageclasses", 0},
 }
 
 // BuiltIn returns the built-in resources of Kubernetes and Libretto's own.

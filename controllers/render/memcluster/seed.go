@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Seed stores an object as it is, with its status and deletionTimestamp. It fills in missing metadata.
+// Seed stores an object as it is, with its status and deletionTimestamp. It fills in missing metadata. It
+// returns an error for one that is invalid.
 func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	resource, err := c.ResourceOf(object.GroupVersionKind())
 	if err != nil {
@@ -38,7 +39,13 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	if created.IsZero() {
 		seeded.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
 	}
-	t.applySchema(seeded)
+	r := &request{name: seeded.GetName()}
+	if err := t.decode(r, seeded); err != nil {
+		return err
+	}
+	if err := t.validate(r, seeded); err != nil {
+		return err
+	}
 	c.store(t, watch.Added, seeded)
 	return nil
 }

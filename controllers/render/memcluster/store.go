@@ -23,6 +23,9 @@ func (c *Cluster) create(t *table, r *request) error {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	object := r.sent.DeepCopy()
+	if err := t.decode(r, object); err != nil {
+		return err
+	}
 	if t.HasStatus {
 		delete(object.Object, "status")
 	}
@@ -35,7 +38,14 @@ func (c *Cluster) create(t *table, r *request) error {
 	if t.Generation {
 		object.SetGeneration(1)
 	}
-	t.applySchema(object)
+	if err := t.validate(r, object); err != nil {
+		return err
+	}
+	if t.HasStatus { // The defaults of the status come back when the stored object is read.
+		if err := t.decode(r, object); err != nil {
+			return err
+		}
+	}
 	r.after = c.store(t, watch.Added, object)
 	return nil
 }
@@ -53,8 +63,14 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	case addsFinalizer(before, sent):
 		return apierrors.NewForbidden(t.GroupResource(), r.name, errFinalizer)
 	}
+	sent = sent.DeepCopy()
+	if err := t.decode(r, sent); err != nil {
+		return err
+	}
 	after := updatedObject(t, r, sent)
-	t.applySchema(after)
+	if err := t.validate(r, after); err != nil {
+		return err
+	}
 	if r.patchType != types.ApplyPatchType && !r.status {
 		var err error
 		if after, err = t.updated(before, after, r.manager); err != nil {
@@ -76,16 +92,16 @@ func (c *Cluster) update(t *table, r *request, sent *unstructured.Unstructured) 
 	return nil
 }
 
-// updatedObject returns the object after an update, before the schema is applied.
+// updatedObject returns the object after an update. sent is decoded; it may be changed.
 func updatedObject(t *table, r *request, sent *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.status {
 		after := r.before.DeepCopy()
 		set(after, "status", sent.Object["status"])
 		return after
 	}
-	after := sent.DeepCopy()
+	after := sent
 	if t.HasStatus {
-		set(after, "status", r.before.DeepCopy().Object["status"])
+		set(after, "status", r.before.Object["status"])
 	}
 	after.SetNamespace(r.key.Namespace)
 	after.SetUID(r.before.GetUID())

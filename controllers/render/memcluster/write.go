@@ -34,7 +34,9 @@ type Write struct {
 	Propagation metav1.DeletionPropagation
 	// Before and After are the stored object, or nil if there was none.
 	Before, After *unstructured.Unstructured
-	Err           error
+	// Dropped are the paths of the fields that the schema does not have.
+	Dropped []string
+	Err     error
 }
 
 // request is a write in progress.
@@ -53,6 +55,7 @@ type request struct {
 	force   bool
 
 	before, after *unstructured.Unstructured
+	dropped       []string
 }
 
 // write makes one write under the lock and records it.
@@ -96,7 +99,7 @@ func (e *endpoint) recordWrite(t *table, r request, err error) {
 	}
 	w := Write{
 		Verb: r.recordedVerb(), Kind: t.Kind, Namespace: r.key.Namespace, Name: r.key.Name,
-		Sent: r.body, Before: r.before, After: t.objects[r.key], Err: err,
+		Sent: r.body, Before: r.before, After: t.objects[r.key], Dropped: r.dropped, Err: err,
 	}
 	if r.sent != nil {
 		w.Sent = r.sent.DeepCopy().Object

@@ -1,0 +1,147 @@
+package readiness
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(asJSON, &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestOf(t *testing.T) {
+	deployment := func(status string) string {
+		return `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, ` + status + `}}`
+	}
+	set := func(spec, status string) string {
+		return `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, spec: {replicas: 3, ` + spec + `}, status: {observedGeneration: 2, ` + status + `}}`
+	}
+	custom := func(status string) string {
+		return `{apiVersion: example.com/v1, kind: Box, metadata: {generation: 2}, status: ` + status + `}`
+	}
+	cases := map[string]struct {
+		object string
+		state  State
+		reason string // A part of it.
+	}{
+		"Deleted":             {`{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}}`, Terminating, "deleted"},
+		"ConfigMap":           {`{apiVersion: v1, kind: ConfigMap}`, Ready, ""},
+		"CustomWithoutStatus": {custom(`{}`), Ready, ""},
+		"CustomReady":         {custom(`{conditions: [{type: Ready, status: "True"}]}`), Ready, ""},
+		"CustomNotReady":      {custom(`{conditions: [{type: Ready, status: "False", reason: Waits, message: for b}]}`), InProgress, "condition Ready is False: Waits: for b"},
+		"CustomUnknown":       {custom(`{conditions: [{type: Ready, status: Unknown}]}`), InProgress, "Unknown"},
+		"CustomOld":           {custom(`{observedGeneration: 1, conditions: [{type: Ready, status: "True"}]}`), InProgress, "generation 2"},
+		"CustomStalled":       {custom(`{conditions: [{type: Stalled, status: "True", reason: Never}]}`), Failed, "Never"},
+		"CustomReconciling":   {custom(`{conditions: [{type: Reconciling, status: "True"}, {type: Ready, status: "True"}]}`), InProgress, "Reconciling"},
+		"DeploymentNew":       {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}}`, InProgress, "has not seen it"},
+		"DeploymentEmpty":     {deployment(`replicas: 0`), InProgress, "replicas: 0 of 2"},
+		"DeploymentUpdating":  {deployment(`replicas: 2, updatedReplicas: 1`), InProgress, "updated: 1 of 2"},
+		"DeploymentOld":       {deployment(`replicas: 3, updatedReplicas: 2`), InProgress, "1 old replicas"},
+		"DeploymentUnready":   {deployment(`replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 1`), InProgress, "ready: 1 of 2"},
+		"DeploymentReady":     {deployment(`replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 2`), Ready, ""},
+		"DeploymentOverdue":   {deployment(`conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]`), Failed, "ProgressDeadlineExceeded"},
+		"DeploymentZero":      {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}, status: {observedGeneration: 0}}`, Ready, ""},
+		"StatefulSetReady":    {set(``, `replicas: 3, readyReplicas: 3, currentReplicas: 3, currentRevision: a, updateRevision: a`), Ready, ""},
+		"StatefulSetUpdating": {set(``, `replicas: 3, readyReplicas: 3, currentReplicas: 2, currentRevision: a, updateRevision: b`), InProgress, "revision is a"},
+		"StatefulSetOnDelete": {set(`updateStrategy: {type: OnDelete}`, ``), Ready, ""},
+		"StatefulSetPart":     {set(`updateStrategy: {rollingUpdate: {partition: 2}}`, `replicas: 3, readyReplicas: 3, updatedReplicas: 1, currentRevision: a, updateRevision: b`), Ready, ""},
+		"StatefulSetTooMany":  {set(``, `replicas: 4, readyReplicas: 4`), InProgress, "1 replicas are still to be deleted"},
+		"DaemonSetNew":        {`{apiVersion: apps/v1, kind: DaemonSet}`, InProgress, "has not seen it"},
+		"DaemonSetUnready":    {`{apiVersion: apps/v1, kind: DaemonSet, status: {observedGeneration: 1, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1, numberAvailable: 0}}`, InProgress, "available: 0 of 1"},
+		"PodPending":          {`{apiVersion: v1, kind: Pod, status: {phase: Pending}}`, InProgress, "Pending"},
+		"PodUnschedulable":    {`{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`, InProgress, "Unschedulable"},
+		"PodUnready":          {`{apiVersion: v1, kind: Pod, status: {phase: Running}}`, InProgress, "Ready"},
+		"PodReady":            {`{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`, Ready, ""},
+		"PodDone":             {`{apiVersion: v1, kind: Pod, status: {phase: Succeeded, conditions: [{type: Ready, status: "False"}]}}`, Ready, ""},
+		"PodFailed":           {`{apiVersion: v1, kind: Pod, status: {phase: Failed, message: Evicted}}`, Failed, "Evicted"},
+		"JobRuns":             {`{apiVersion: batch/v1, kind: Job, spec: {completions: 3}, status: {succeeded: 1}}`, InProgress, "1 of 3"},
+		"JobComplete":         {`{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: "True"}]}}`, Ready, ""},
+		"JobFailed":           {`{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, Failed, "BackoffLimitExceeded"},
+		"ClaimPending":        {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, InProgress, "Pending"},
+		"ClaimBound":          {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, Ready, ""},
+		"Service":             {`{apiVersion: v1, kind: Service, spec: {}}`, Ready, ""},
+		"LoadBalancer":        {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`, InProgress, "no address"},
+		"LoadBalancerReady":   {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`, Ready, ""},
+		"Definition":          {`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {}}`, InProgress, "Established"},
+		"OfAnotherGroup":      {`{apiVersion: example.com/v1, kind: Deployment}`, Ready, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Of(parse(t, tc.object))
+			if got.State != tc.state || !strings.Contains(got.Reason, tc.reason) || (tc.reason == "") != (got.Reason == "") {
+				t.Errorf("got %+v, want %s with %q", got, tc.state, tc.reason)
+			}
+		})
+	}
+}
+
+// TestSucceeded checks that objects are ready with the status that Succeeded returns, and not before, and that
+// the status stays the same afterwards.
+func TestSucceeded(t *testing.T) {
+	const template = `selector: {}, template: {spec: {containers: [{name: a, image: b}]}}`
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	covered := map[string]bool{}
+	for name, text := range map[string]string{
+		"Deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, spec: {replicas: 2, ` + template + `}}`,
+		"Zero":        `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 3}, spec: {replicas: 0, ` + template + `}, status: {observedGeneration: 1}}`,
+		"ReplicaSet":  `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 1}, spec: {` + template + `}}`,
+		"Controller":  `{apiVersion: v1, kind: ReplicationController, metadata: {generation: 1}, spec: {` + template + `}}`,
+		"StatefulSet": `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, generation: 1}, spec: {replicas: 4, ` + template + `}}`,
+		"DaemonSet":   `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 1}, spec: {` + template + `}}`,
+		"Pod":         `{apiVersion: v1, kind: Pod, metadata: {generation: 1}, spec: {containers: [{name: a, image: b}], initContainers: [{name: c, image: d}]}}`,
+		"OncePod":     `{apiVersion: v1, kind: Pod, spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}`,
+		"UnreadyPod":  `{apiVersion: v1, kind: Pod, spec: {}, status: {phase: Running, conditions: [{type: Ready, status: "False", reason: x, message: y}]}}`,
+		"Job":         `{apiVersion: batch/v1, kind: Job, spec: {completions: 2, ` + template + `}, status: {active: 2}}`,
+		"Claim":       `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
+		"Volume":      `{apiVersion: v1, kind: PersistentVolume}`,
+		"Namespace":   `{apiVersion: v1, kind: Namespace}`,
+		"Node":        `{apiVersion: v1, kind: Node}`,
+		"Balancer":    `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`,
+		"Budget":      `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 1}}`,
+		"CRD":         `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}`,
+		"APIService":  `{apiVersion: apiregistration.k8s.io/v1, kind: APIService}`,
+		"Custom":      `{apiVersion: example.com/v1, kind: Box, metadata: {generation: 1}, status: {other: 1, conditions: [{type: Ready, status: "False"}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := parse(t, text)
+			covered[o.GroupVersionKind().GroupKind().String()] = true
+			if before := Of(o); before.State == Ready {
+				t.Errorf("it is ready before: %s", text)
+			}
+			status, ok := Succeeded(o, now)
+			if !ok {
+				t.Fatal("the kind has no status")
+			}
+			o.Object["status"] = status
+			if got := Of(o); got.State != Ready {
+				t.Errorf("got %+v with %v", got, status)
+			}
+			again, _ := Succeeded(o, now.Add(time.Hour))
+			if diff := cmp.Diff(status, again); diff != "" {
+				t.Errorf("it changes once more: -first +second:\n%s", diff)
+			}
+			runtime.DeepCopyJSON(status) // It panics for values that are not of JSON.
+		})
+	}
+	for gk, k := range kinds {
+		if k.succeed != nil && !covered[gk.String()] {
+			t.Errorf("no case has a %s", gk)
+		}
+	}
+}

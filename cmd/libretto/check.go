@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/libretto-k8s/libretto/controllers/check"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+)
+
+// exitError ends the program with an exit code. Without an error nothing is printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+// Error returns the text of the error, if there is one.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the error, if there is one.
+func (e *exitError) Unwrap() error { return e.err }
+
+// The exit codes of offline commands.
+const (
+	exitProblems = 1 // The command ran, and the result is not as wanted.
+	exitCannot   = 2 // The command could not be run.
+)
+
+// cannot makes an error one of exit code 2.
+func cannot(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitCannot, err}
+}
+
+type checkOptions struct {
+	manifests manifestFlags
+	output    string
+	strict    bool
+}
+
+func checkCommand(w process) *cobra.Command {
+	o := &checkOptions{}
+	c := &cobra.Command{
+		Use:   "check -f FILE|DIRECTORY|-",
+		Short: "Check definitions and their scripts without a cluster",
+		Long: `Check definitions and their scripts without a cluster.
+
+Definitions are validated as the API server does, resources are looked up among
+the built-in ones and the given CustomResourceDefinitions, and scripts are
+compiled as the host does, in worker processes. Nothing is run and nothing is
+sent.
+
+The exit code is 0 if there are no errors, 1 if there are, and 2 if the command
+could not be run. Findings go to standard output.`,
+		Example: `  libretto check -f controller/
+  kustomize build overlays/prod | libretto check -f - --strict
+  libretto check -f controller.yaml --scripts default/hooks=src`,
+		RunE: func(c *cobra.Command, args []string) error { return runCheck(c.Context(), w, o, args) },
+	}
+	o.manifests.addTo(c.Flags())
+	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(check.Formats, ", ")+" (annotations of a workflow)")
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	conduct{
+		success: "no errors", problems: "an error was found, or with `--strict` a warning",
+		cannot: "a bad flag, an unreadable file, no definition",
+		stdin:  "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
+	}.addTo(c)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	return c
+}
+
+// runCheck checks, and returns an *exitError unless all is well.
+func runCheck(ctx context.Context, w process, o *checkOptions, args []string) error {
+	if !slices.Contains(check.Formats, o.output) {
+		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(check.Formats, ", ")))
+	}
+	options, err := o.manifests.options(args, w.stdin)
+	if err != nil {
+		return cannot(err)
+	}
+	defer collectSeldom()()
+	scriptsIn := defaultIsolation()
+	engines, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), 0) // First, as workers take time to start.
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	set, err := manifest.Load(ctx, options)
+	if err != nil {
+		return cannot(err)
+	}
+	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
+		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
+	}
+	result, err := check.Run(ctx, set, engines)
+	if err != nil {
+		return cannot(err)
+	}
+	for _, file := range set.Skipped {
+		fmt.Fprintf(w.stderr, "%s: left out: it is no manifest\n", file)
+	}
+	if err := result.Write(w.stdout, o.output, isColoured(w)); err != nil {
+		return cannot(err)
+	}
+	if o.output == "github" {
+		fmt.Fprintln(w.stderr, result.Summary())
+	}
+	if result.Count(check.Error) > 0 || o.strict && result.Count(check.Warning) > 0 {
+		return &exitError{code: exitProblems}
+	}
+	return nil
+}
+
+// collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a
+// check went into it. It returns a function that undoes this.
+func collectSeldom() func() {
+	const percent, limit = 400, 512 << 20
+	before, limitBefore := debug.SetGCPercent(percent), debug.SetMemoryLimit(limit)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.SetMemoryLimit(limitBefore)
+	}
+}
+
+// isColoured reports whether standard output is a terminal whose user has not turned colour off.
+func isColoured(w process) bool {
+	return w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb" && isTerminal(w.stdout)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

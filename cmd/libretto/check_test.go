@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// TestMain runs script workers: the commands start this binary as such.
+func TestMain(m *testing.M) {
+	worker.Main(standard.Scripts)
+	os.Exit(m.Run())
+}
+
+const examples = "../../examples"
+
+// run runs a command line and returns its exit code and output.
+func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	w := process{
+		args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs,
+	}
+	code = exitCode(w, command(w).ExecuteContext(t.Context()))
+	return code, out.String(), errs.String()
+}
+
+// brokenDefinition has a script with an error and an import that is not used.
+const brokenDefinition = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: a}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  hooks:
+    sync:
+      script:
+        engine: JavaScript
+        inline: |
+          export function sync() {
+            return { attachments: [ };
+          }
+`
+
+// suspiciousDefinition has nothing but a warning.
+var suspiciousDefinition = strings.Replace(strings.Replace(brokenDefinition, "[ }", "[] }", 1), "engine:", "parameters: {}\n        engine:", 1)
+
+func TestCheckCommand(t *testing.T) {
+	for name, c := range map[string]struct {
+		stdin          string
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"nothing is wrong": {
+			args: []string{"-f", examples + "/hello"}, stdout: "1 definition and 1 script checked: no problems\n",
+		},
+		"files as arguments": {
+			args: []string{examples + "/hello", examples + "/map"}, stdout: "2 definitions and 2 scripts checked: no problems\n",
+		},
+		"an error": {
+			stdin: brokenDefinition, args: []string{"-f", "-"}, code: 1,
+			stdout: "stdin:13:37: error: DecoratorController a: hook sync: Unexpected \"}\" [ScriptInvalid]\n1 definition and 1 script checked: 1 error, 0 warnings\n",
+		},
+		"an error for GitHub": {
+			stdin: brokenDefinition, args: []string{"-f", "-", "-o", "github"}, code: 1,
+			stdout: "::error title=ScriptInvalid,file=stdin,line=13,col=37::DecoratorController a: hook sync: Unexpected \"}\"\n",
+			stderr: "1 definition and 1 script checked: 1 error, 0 warnings\n",
+		},
+		"a warning": {
+			stdin: suspiciousDefinition, args: []string{"-f", "-"},
+			stdout: "stdin:10:21: warning: DecoratorController a: hook sync: it is given parameters, and no file that it reaches names request.parameters " +
+				"[UnusedParameters]\n1 definition and 1 script checked: 0 errors, 1 warning\n",
+		},
+		"a warning that counts": {
+			stdin: suspiciousDefinition, args: []string{"-f", "-", "--strict", "-o", "github"}, code: 1,
+			stdout: "::warning title=UnusedParameters,file=stdin,line=10,col=21::DecoratorController a: hook sync: it is given parameters, " +
+				"and no file that it reaches names request.parameters\n",
+			stderr: "1 definition and 1 script checked: 0 errors, 1 warning\n",
+		},
+		"a directory for no ConfigMap": {
+			args: []string{"-f", examples + "/hello", "--scripts", "default/other=" + examples + "/catset", "--strict"}, code: 1,
+			stdout: "warning: --scripts default/other: no definition has that ConfigMap among its scriptSources: correct the name [UnusedScripts]\n" +
+				"1 definition and 1 script checked: 0 errors, 1 warning\n",
+		},
+		"YAML that is none": {
+			stdin: "a: [\n", args: []string{"-f", "-"}, code: 1,
+			stdout: "stdin:1: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
+		},
+		"no files":          {code: 2, stderr: "libretto: name the files with -f: a file, a directory, or - for standard input\n"},
+		"no such file":      {args: []string{"-f", "nope"}, code: 2, stderr: "libretto: stat nope: no such file or directory\n"},
+		"an unknown flag":   {args: []string{"--nope"}, code: 2, stderr: "libretto: unknown flag: --nope\n"},
+		"an unknown format": {args: []string{"-f", "-", "-o", "xml"}, code: 2, stderr: "libretto: -o xml: there are text, json, github\n"},
+		"a wrong --scripts": {args: []string{"-f", "-", "--scripts", "a=b"}, code: 2, stderr: "libretto: --scripts a=b: must be NAMESPACE/NAME=DIRECTORY\n"},
+		"nothing to check":  {stdin: "{}", args: []string{"-f", examples + "/hello/greeting.yaml"}, code: 2, stderr: "libretto: there is no CompositeController, DecoratorController or MapController among the files\n"},
+		"a URL":             {args: []string{"-f", "https://example.com"}, code: 2, stderr: "libretto: https://example.com: nothing is fetched: download it, or pipe it into -f -\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(t, c.stdin, append([]string{"check"}, c.args...)...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if diff := cmp.Diff(c.stdout, stdout); diff != "" {
+				t.Errorf("standard output (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.stderr, stderr); diff != "" {
+				t.Errorf("standard error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCheckJSON checks the format for programs.
+func TestCheckJSON(t *testing.T) {
+	code, stdout, _ := run(t, brokenDefinition, "check", "-f", "-", "-o", "json")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"definitions": 1., "scripts": 1., "errors": 1., "warnings": 0.,
+		"findings": []any{map[string]any{
+			"severity": "error", "reason": "ScriptInvalid", "file": "stdin", "line": 13., "column": 37.,
+			"object": "DecoratorController a", "message": `hook sync: Unexpected "}"`,
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || code != 1 {
+		t.Errorf("exit code %d, -want +got:\n%s", code, diff)
+	}
+}
+
+// TestCheckExamples checks every example: none has an error or a warning. What examples/languages has is examples/hello in other
+// languages, with its CustomResourceDefinition.
+func TestCheckExamples(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(examples, "*", "*.yaml"))
+	if err != nil || len(folders) < 8 {
+		t.Fatalf("%d examples: %v", len(folders), err)
+	}
+	checked := map[string]bool{}
+	for _, file := range folders {
+		args := []string{"check", "--strict", "-f", filepath.Dir(file)}
+		if filepath.Base(filepath.Dir(file)) == "languages" {
+			args[3] = file
+		}
+		if name := args[3]; checked[name] {
+			continue
+		}
+		checked[args[3]] = true
+		t.Run(strings.TrimPrefix(args[3], examples+"/"), func(t *testing.T) {
+			if code, stdout, stderr := run(t, "", args...); code != 0 {
+				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// TestCheckHostile checks that scripts that do not end when they are loaded, or use up memory, are errors like others, and are
+// not waited for longer than the host does.
+func TestCheckHostile(t *testing.T) {
+	script := func(name, text string) string {
+		good := strings.Replace(brokenDefinition, "{ attachments: [ }", text, 1)
+		return "---\n" + strings.Replace(good, "name: a}", "name: "+name+"}", 1)
+	}
+	stdin := script("brackets", strings.Repeat("[", 100_000)) +
+		script("loop", "1 }; while (true) {") +
+		script("memory", "1 }; for (const a = [];;) { a.push('x'.repeat(1e6) + a.length)") +
+		script("good", "{ attachments: [] }")
+	start := time.Now()
+	code, stdout, stderr := run(t, stdin, "check", "-f", "-", "-o", "json")
+	if took := time.Since(start); took > 2*time.Minute {
+		t.Errorf("the check takes %s", took)
+	}
+	var got struct {
+		Findings []struct{ Object, Reason string }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	var reasons []string
+	for _, f := range got.Findings {
+		reasons = append(reasons, f.Object+": "+f.Reason)
+	}
+	slices.Sort(reasons)
+	want := []string{"DecoratorController brackets: ScriptInvalid", "DecoratorController loop: HookTimedOut", "DecoratorController memory: HookLimitExceeded"}
+	if diff := cmp.Diff(want, reasons); diff != "" || code != 1 {
+		t.Errorf("exit code %d, -want +got:\n%s", code, diff)
+	}
+}
+
+// TestScriptsFlag checks that a directory takes the place of a ConfigMap, and that places are in its files.
+func TestScriptsFlag(t *testing.T) {
+	directory := t.TempDir()
+	script := filepath.Join(directory, "sync.js")
+	if err := os.WriteFile(script, []byte("export const sync = 1 +;\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := run(t, "", "check", "-f", examples+"/hello", "--scripts", "default/hello-hooks="+directory)
+	if want := script + ":1:24: error: CompositeController hello: Unexpected \";\" [ScriptInvalid]\n"; code != 1 || !strings.HasPrefix(stdout, want) {
+		t.Errorf("exit code %d, output %s, want %s", code, stdout, want)
+	}
+}
+
+// TestColour checks that standard output is coloured only on a terminal.
+func TestColour(t *testing.T) {
+	if isColoured(process{getenv: func(string) string { return "" }, stdout: &bytes.Buffer{}}) {
+		t.Error("a pipe is coloured")
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for variable, want := range map[string]bool{"": true, "NO_COLOR": false, "TERM": false} {
+		getenv := func(name string) string {
+			if name == variable {
+				return "dumb"
+			}
+			return ""
+		}
+		if got := isColoured(process{getenv: getenv, stdout: null}); got != want {
+			t.Errorf("with %s, a terminal is coloured: %v, want %v", variable, got, want)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Reasons of findings that are no reasons of the host.
+const (
+	reasonInvalid           = "Invalid"
+	reasonUnknownResource   = "UnknownResource"
+	reasonHookNotCalled     = "HookNotCalled"
+	reasonNoSelector        = "NoSelector"
+	reasonScriptWarning     = "ScriptWarning"
+	reasonUnusedFile        = "UnusedFile"
+	reasonUnusedImport      = "UnusedImport"
+	reasonUnusedScripts     = "UnusedScripts"
+	reasonUnusedParameters  = "UnusedParameters"
+	reasonSecretsUndeclared = "SecretsNotDeclared"
+)
+
+// definitionCheck is the check of one definition.
+type definitionCheck struct {
+	*run
+	object *document.Object
+	name   string
+}
+
+func (d *definitionCheck) report(severity Severity, reason, field, format string, args ...any) {
+	d.add(Finding{Severity: severity, Reason: reason, Location: d.object.Place(field), Object: d.name, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *definitionCheck) check(ctx context.Context) error {
+	d.checkResources()
+	planner := definition.Planner{Find: d.resources.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
+	plan, refusal := planner.Plan(d.object.Unstructured)
+	if refusal != nil {
+		d.refuse()
+		if !d.hasProblem(d.object) {
+			d.report(Error, refusal.Reason, fieldOf(refusal.Err), "%v", refusal.Err)
+		}
+		return nil
+	}
+	d.checkPlan(plan)
+	if err := d.checkWebhooks(ctx, plan); err != nil {
+		return err
+	}
+	spec, err := plan.Scripts()
+	d.use(spec)
+	if err == nil && len(spec.Hooks) == 0 {
+		return ctx.Err()
+	}
+	var compiled *scripts.Compiled
+	if err == nil {
+		compiled, err = scripts.Compile(ctx, d.registry, spec, d.set.Contents)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		if !d.hasProblem(d.object) {
+			d.report(Error, reasonInvalid, fieldOf(err), "%v", err)
+		}
+		return nil
+	}
+	d.checkScripts(spec, compiled)
+	return nil
+}
+
+// fieldAtStart matches the path of a field at the start of a message.
+var fieldAtStart = regexp.MustCompile(
+	`^(?:spec\.)?((?:hooks|parentResource|childResources|inputResources|outputResources|resources|attachments|scriptSources)\b[^\s:]*): `)
+
+// fieldOf returns the field that an error is about.
+func fieldOf(err error) string {
+	if match := fieldAtStart.FindStringSubmatch(err.Error()); match != nil {
+		return "spec." + match[1]
+	}
+	return "spec"
+}
+
+// checkPlan reports what is suspicious about an accepted definition.
+func (d *definitionCheck) checkPlan(plan *definition.Plan) {
+	for _, w := range plan.Warnings() {
+		d.report(Warning, w.Reason, d.fieldOfWarning(plan, w), "%s", strings.TrimPrefix(w.Message, "childResources: "))
+	}
+	for _, name := range []string{"preUpdateChild", "postUpdateChild"} {
+		if _, given, _ := unstructured.NestedMap(d.object.Object, "spec", "hooks", name); given {
+			d.report(Warning, reasonHookNotCalled, "spec.hooks."+name, "the hook %s is never called, here as in metacontroller: leave it out", name)
+		}
+	}
+	d.checkSelector(plan)
+}
+
+// checkResources reports the resources that do not exist, and those of which nothing is known.
+func (d *definitionCheck) checkResources() {
+	for _, rule := range resourceRules(d.object) {
+		_, known, err := d.resources.find(rule.apiVersion, rule.resource)
+		switch {
+		case err != nil && d.hasProblem(d.object) && rule.resource != strings.ToLower(rule.resource):
+			// The schema says so too.
+		case err != nil:
+			d.report(Error, definition.ReasonResourceNotFound, rule.field, "%s: %v", rule.field, err)
+		case !known:
+			d.report(Note, reasonUnknownResource, rule.field,
+				"the CustomResourceDefinition of %s in %s is not among the files: nothing is known about it, "+
+					"and it is taken to be namespaced, with a status",
+				rule.resource, rule.apiVersion)
+		}
+	}
+}
+
+// fieldOfWarning returns the field that a warning of a plan is about.
+func (d *definitionCheck) fieldOfWarning(plan *definition.Plan, w definition.Warning) string {
+	if w.Reason == definition.WarningNoStatusSubresource {
+		return "spec.parentResource"
+	}
+	rules, _, _ := unstructured.NestedSlice(d.object.Object, "spec", "childResources")
+	for i, rule := range rules {
+		fields, _ := rule.(map[string]any)
+		apiVersion, _ := fields["apiVersion"].(string)
+		resource, _ := fields["resource"].(string)
+		found, err := d.resources.findOrAssume(apiVersion, resource)
+		if err == nil && strings.Contains(w.Message, " of "+found.GroupResource().String()+" ") {
+			return fmt.Sprintf("spec.childResources[%d].updateStrategy", i)
+		}
+	}
+	return "spec.childResources"
+}
+
+// checkSelector reports a definition whose parents can have no selector.
+func (d *definitionCheck) checkSelector(plan *definition.Plan) {
+	generate, _, _ := unstructured.NestedBool(d.object.Object, "spec", "generateSelector")
+	if d.object.GetKind() != v1alpha1.CompositeControllerKind || generate || len(plan.Config.Parents) == 0 {
+		return
+	}
+	parents := plan.Config.Parents[0].Resource
+	if d.resources.prunesSelector(parents.Kind) {
+		d.report(Error, reasonNoSelector, "spec.parentResource",
+			"%s have no spec.selector in their CustomResourceDefinition, so that no parent can tell its children: set generateSelector: true, "+
+				"or add the field", parents.GroupResource())
+	}
+}
+
+// checkWebhooks compiles the webhooks. It calls none.
+func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Plan) error {
+	engine, err := d.registry.ByName("webhook")
+	if err != nil {
+		return err
+	}
+	for _, hook := range plan.Hooks {
+		if hook.Hook.Webhook == nil || d.hasProblem(d.object) {
+			continue
+		}
+		endpoint := &engines.Endpoint{URL: hook.Hook.Webhook.Address()}
+		if _, err := engine.Compile(ctx, engines.Source{Hook: string(hook.Name), Endpoint: endpoint}); err != nil {
+			d.report(Error, reasonInvalid, fmt.Sprintf("spec.hooks.%s.webhook", hook.Name), "hook %s: %v", hook.Name, err)
+		}
+	}
+	return nil
+}
+
+// checkScripts reports what does not load, and what is suspicious about the rest.
+func (d *definitionCheck) checkScripts(spec scripts.Spec, compiled *scripts.Compiled) {
+	d.mu.Lock()
+	d.scripts += len(spec.Hooks)
+	d.mu.Unlock()
+	for _, p := range compiled.Problems {
+		d.addProblem(spec, p, Error, p.Reason())
+	}
+	for _, p := range compiled.Warnings {
+		d.addProblem(spec, p, Warning, reasonScriptWarning)
+	}
+	if len(compiled.Problems) == 0 {
+		d.checkTree(newTree(spec, compiled))
+	}
+}
+
+// addProblem reports a problem with scripts at its place in the files.
+func (d *definitionCheck) addProblem(spec scripts.Spec, p scripts.Problem, severity Severity, reason string) {
+	f := Finding{Severity: severity, Reason: reason, Object: d.name, Message: p.Err.Error()}
+	var at engines.Location
+	var e *engines.Error
+	switch {
+	case errors.As(p.Err, &e):
+		at, f.Message, f.Detail = e.Location, e.Message, e.Stack
+		if at.File == "" && p.Origin.Hook == "" {
+			f.Message = fmt.Sprintf("%s: %s", p.Origin, e.Message)
+		}
+	case errors.Is(p.Err, scripts.ErrMissing) && p.Origin.Directory == "":
+		f.Message = fmt.Sprintf("%s is not among the files: %s", p.Origin, d.hintAt(p.Origin.ConfigMap))
+	case errors.Is(p.Err, scripts.ErrMissing):
+		f.Message = fmt.Sprintf("%s: there is no such directory below --scripts-dir", p.Origin)
+	default:
+		f.Message = fmt.Sprintf("%s: %v", p.Origin, p.Err)
+	}
+	f.Message, _, _ = strings.Cut(f.Message, ": it is tried again every") // As the host does.
+	f.Location = d.set.Locate(d.object, spec, p.Origin, at)
+	if p.Origin.Hook != "" {
+		f.Message = fmt.Sprintf("hook %s: %s", p.Origin.Hook, f.Message)
+	}
+	d.add(f)
+}
+
+// hashSuffix is what kustomize puts behind the names of ConfigMaps that it generates.
+var hashSuffix = regexp.MustCompile(`^-[a-z0-9]{10}$`)
+
+// hintAt returns what may be meant by a ConfigMap that is not there.
+func (d *definitionCheck) hintAt(name types.NamespacedName) string {
+	for _, other := range d.set.ConfigMaps() {
+		suffix, ok := strings.CutPrefix(other.Name, name.Name)
+		switch {
+		case ok && other.Namespace == name.Namespace && hashSuffix.MatchString(suffix):
+			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true", other.Name)
+		case other.Name == name.Name:
+			return fmt.Sprintf("there is ConfigMap %s: correct the namespace (one that has none is in that of -n)", other)
+		}
+	}
+	return fmt.Sprintf("give it with -f, or lay a directory in its place with --scripts %s=DIRECTORY", name)
+}

@@ -1,0 +1,67 @@
+package check
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// unusedImport is a name that a file imports and does not use.
+type unusedImport struct {
+	name string
+	line int
+}
+
+var (
+	// importStatement matches the imports of JavaScript that bind names, at the start of a line.
+	importStatement = regexp.MustCompile(`(?m)^import\s+(?:type\s+)?([^"'()]*?)\s*\bfrom\s*["'][^"'\n]*["']`)
+	// importLocal matches a local of Jsonnet that is an import and nothing else.
+	importLocal = regexp.MustCompile(`(?m)^\s*local\s+([A-Za-z_]\w*)\s*=\s*import(?:str|bin)?\s*["'][^"'\n]*["']\s*[;,]`)
+	// boundName matches a name of an import clause, with the name that it is bound to.
+	boundName = regexp.MustCompile(`^(?:type\s+)?(?:[\w$*"']+\s+as\s+)?([A-Za-z_$][\w$]*)$`)
+)
+
+// unusedImports returns the names that a file imports and does not have anywhere else, not even in a comment.
+func unusedImports(file, text string) []unusedImport {
+	statement := importStatement
+	switch {
+	case slices.Contains([]string{".jsonnet", ".libsonnet"}, path.Ext(file)):
+		statement = importLocal
+	case !slices.Contains([]string{".js", ".mjs", ".ts"}, path.Ext(file)):
+		return nil
+	}
+	var unused []unusedImport
+	for _, at := range statement.FindAllStringSubmatchIndex(text, -1) {
+		clause := text[at[2]:at[3]]
+		for _, part := range strings.FieldsFunc(clause, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
+			match := boundName.FindStringSubmatch(strings.TrimSpace(part))
+			if match == nil || count(text, match[1]) > count(text[at[0]:at[1]], match[1]) {
+				continue
+			}
+			offset := at[2] + strings.Index(clause, match[1])
+			unused = append(unused, unusedImport{match[1], 1 + strings.Count(text[:offset], "\n")})
+		}
+	}
+	return unused
+}
+
+// count returns how often a text has an identifier.
+func count(text, name string) int {
+	n := 0
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return n
+		}
+		start := from + i
+		from = start + len(name)
+		if (start == 0 || !isIdentifier(text[start-1])) && (from == len(text) || !isIdentifier(text[from])) {
+			n++
+		}
+	}
+}
+
+func isIdentifier(b byte) bool {
+	return b == '_' || b == '$' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}

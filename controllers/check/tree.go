@@ -1,0 +1,163 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// tree is a module tree that loads. What it says about the use of files and names it takes from the text, by rules that hold
+// in every language: what no text names can't be used. So a use may be missed in favour of the author, and none is made up.
+type tree struct {
+	spec    scripts.Spec
+	files   engines.Files
+	origins map[string]scripts.Origin
+	// reached are the files that hooks reach, by way of names in quotes.
+	reached map[string]bool
+}
+
+func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
+	t := &tree{spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}}
+	for file, origin := range t.origins {
+		if origin.Hook != "" {
+			t.reach(file)
+		}
+	}
+	for _, hook := range spec.Hooks {
+		if hook.Path != "" {
+			t.reach(hook.Path)
+		}
+	}
+	return t
+}
+
+// quoted matches what follows a quote, as the path of an import does.
+var quoted = regexp.MustCompile("[\"'`]([^\"'`\\s]+)")
+
+// reach notes that a file is used, with all that it may import.
+func (t *tree) reach(file string) {
+	if t.reached[file] {
+		return
+	}
+	t.reached[file] = true
+	names := map[string]bool{}
+	for _, match := range quoted.FindAllStringSubmatch(t.files[file], -1) {
+		names[stem(match[1])] = true
+	}
+	for other := range t.files {
+		if names[stem(other)] || isEntryOf(names, other) {
+			t.reach(other)
+		}
+	}
+}
+
+// isEntryOf reports whether a file is what an import of its folder may lead to, by its name or by a package.json, which is read then.
+func isEntryOf(names map[string]bool, file string) bool {
+	folder := path.Dir(file)
+	if stem(file) != "index" && path.Base(file) != "package.json" {
+		return false
+	}
+	return folder == "." || names[path.Base(folder)] || names[""] // The last is "." or "..".
+}
+
+// stem returns the last element of a path without its extensions.
+func stem(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".")
+	return name
+}
+
+// isCompanion reports whether a file is not meant to be imported: documentation, types, tests, and what tools and packages have.
+func isCompanion(file string) bool {
+	name := path.Base(file)
+	switch {
+	case strings.Contains("/"+file, "/node_modules/"), strings.HasPrefix(name, "."), strings.HasPrefix(name, "tsconfig"):
+		return true
+	case name == "package.json", name == "package-lock.json", name == "jsconfig.json", name == "kustomization.yaml":
+		return true
+	}
+	switch path.Ext(name) {
+	case ".md", ".txt", "", ".yaml", ".yml":
+		return !strings.HasSuffix(name, ".cel.yaml")
+	}
+	return strings.HasSuffix(name, ".d.ts") || strings.Contains(name, "_test.") || strings.Contains(name, ".test.")
+}
+
+// checkTree reports what is suspicious about scripts that load.
+func (d *definitionCheck) checkTree(t *tree) {
+	for _, file := range slices.Sorted(maps.Keys(t.files)) {
+		at := engines.Location{File: file}
+		switch {
+		case t.reached[file]:
+			for _, unused := range unusedImports(file, t.files[file]) {
+				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
+			}
+		case !isCompanion(file):
+			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: "+
+				"leave it out, with items if the ConfigMap has other uses, or import it", file, t.origins[file])
+		}
+	}
+	d.checkParameters(t)
+	d.checkSecrets(t)
+}
+
+// warn reports a warning about a file of the tree.
+func (d *definitionCheck) warn(t *tree, at engines.Location, reason, format string, args ...any) {
+	d.add(Finding{
+		Severity: Warning, Reason: reason, Object: d.name, Message: fmt.Sprintf(format, args...),
+		Location: d.set.Locate(d.object, t.spec, t.origins[at.File], at),
+	})
+}
+
+// checkParameters reports parameters that no script names.
+func (d *definitionCheck) checkParameters(t *tree) {
+	for name, hook := range t.spec.Hooks {
+		if hook.Parameters != nil && !t.names("parameters") {
+			d.report(Warning, reasonUnusedParameters, fmt.Sprintf("spec.hooks.%s.script.parameters", name),
+				"hook %s: it is given parameters, and no file that it reaches names request.parameters", name)
+		}
+	}
+}
+
+// names reports whether a file that is used contains a word.
+func (t *tree) names(word string) bool {
+	for file := range t.reached {
+		if strings.Contains(t.files[file], word) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretsRule matches a rule of a customize hook's answer for Secrets.
+var secretsRule = regexp.MustCompile(`\bresource["']?\s*:\s*["']?secrets\b`)
+
+// checkSecrets reports a customize hook that asks for Secrets that the definition does not declare.
+func (d *definitionCheck) checkSecrets(t *tree) {
+	if _, ok := t.spec.Hooks["customize"]; !ok || d.declaresSecrets() {
+		return
+	}
+	for _, file := range slices.Sorted(maps.Keys(t.reached)) {
+		if found := secretsRule.FindStringIndex(t.files[file]); found != nil {
+			line := 1 + strings.Count(t.files[file][:found[0]], "\n")
+			d.warn(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,
+				"hook customize asks for Secrets, which a script is given only if spec.relatedResources lists them: "+
+					"add {apiVersion: v1, resource: secrets}")
+		}
+	}
+}
+
+func (d *definitionCheck) declaresSecrets() bool {
+	rules, _, _ := unstructured.NestedSlice(d.object.Object, "spec", "relatedResources")
+	return slices.ContainsFunc(rules, func(rule any) bool {
+		fields, _ := rule.(map[string]any)
+		return fields["resource"] == "secrets"
+	})
+}

@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/directory"
+)
+
+// configMap is a ConfigMap that scripts may come from.
+type configMap struct {
+	object *document.Object // nil if a directory takes its place and there is none
+	data   map[string]string
+	// files are the files that keys are from, if they are known.
+	files    map[string]string
+	problems []directory.Problem
+	err      error
+}
+
+func (s *Set) putConfigMap(o loaded) {
+	s.Objects = append(s.Objects, o.Object)
+	name := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	if name.Namespace == "" {
+		name.Namespace = s.options.Namespace
+	}
+	c := &configMap{object: o.Object, data: map[string]string{}, files: o.files}
+	data, ok := o.Object.Object["data"].(map[string]any)
+	if !ok && o.Object.Object["data"] != nil {
+		s.fail(o.Object, "data", "ConfigMap %s: data must be an object whose values are strings", name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		field := fmt.Sprintf("data[%s]", key)
+		text, ok := data[key].(string)
+		if !ok {
+			s.fail(o.Object, field, "ConfigMap %s: data.%s must be a string: put it into quotes", name, key)
+			continue
+		}
+		for _, problem := range validation.IsConfigMapKey(key) {
+			s.fail(o.Object, field, "ConfigMap %s: data: %q is no key: %s", name, key, problem)
+		}
+		c.data[key] = text
+	}
+	s.configMaps[name] = c
+}
+
+// addDirectories puts directories in the place of ConfigMaps.
+func (s *Set) addDirectories() error {
+	for name, path := range s.options.Scripts {
+		c, err := s.fromDirectory(name, path)
+		if err != nil {
+			return fmt.Errorf("--scripts %s=%s: %w", name, path, err)
+		}
+		s.configMaps[name] = c
+	}
+	return nil
+}
+
+// fromDirectory returns the ConfigMap that kubectl create configmap --from-file would make.
+func (s *Set) fromDirectory(name types.NamespacedName, path string) (*configMap, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	contents := directory.Read(path, ".")
+	if contents.Err != nil {
+		return nil, contents.Err
+	}
+	c := &configMap{data: map[string]string{}, files: map[string]string{}, problems: contents.Problems}
+	if before := s.configMaps[name]; before != nil {
+		c.object = before.object
+	}
+	for key, text := range contents.Files {
+		if len(validation.IsConfigMapKey(key)) == 0 {
+			c.data[key], c.files[key] = text, filepath.Join(path, key)
+		}
+	}
+	if len(c.data) == 0 && !slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+		return nil, errors.New("it has no files")
+	}
+	return c, nil
+}
+
+// ConfigMaps returns the names of all ConfigMaps, sorted.
+func (s *Set) ConfigMaps() []types.NamespacedName { return sortedNames(maps.Keys(s.configMaps)) }
+
+// Replaced returns the names of the ConfigMaps in whose place directories are, sorted.
+func (s *Set) Replaced() []types.NamespacedName {
+	return sortedNames(maps.Keys(s.options.Scripts))
+}
+
+func sortedNames(names iter.Seq[types.NamespacedName]) []types.NamespacedName {
+	return slices.SortedFunc(names, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// Contents returns what a script source holds, for scripts.Compile.
+func (s *Set) Contents(origin scripts.Origin) scripts.Contents {
+	if origin.Directory != "" {
+		if s.options.ScriptsDir == "" {
+			return scripts.Contents{Err: errors.New("is a directory of the host: name the folder that it is below with --scripts-dir")}
+		}
+		read := directory.Read(s.options.ScriptsDir, origin.Directory)
+		return scripts.Contents{Files: read.Files, Problems: read.Problems, Err: read.Err}
+	}
+	c := s.configMaps[origin.ConfigMap]
+	if c == nil {
+		return scripts.Contents{}
+	}
+	return scripts.Contents{Files: c.data, Problems: c.problems, Err: c.err}
+}
+
+// Locate returns where a place in the module tree of a definition is in the files, or at itself if that is not known. origin is
+// where the file of the tree is from.
+func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scripts.Origin, at engines.Location) engines.Location {
+	switch {
+	case origin.Hook != "":
+		return locateInline(definition, spec, origin.Hook, at)
+	case at.File == "":
+		return placeOfSource(definition, spec, origin)
+	case origin.Directory != "":
+		at.File = filepath.Join(s.options.ScriptsDir, filepath.FromSlash(origin.Directory), filepath.FromSlash(at.File))
+		return at
+	}
+	c := s.configMaps[origin.ConfigMap]
+	key, known := spec.KeyOf(origin, at.File)
+	if c == nil || !known {
+		return placeOfSource(definition, spec, origin)
+	}
+	if file := c.files[key]; file != "" {
+		at.File = file
+		return at
+	}
+	return c.object.PlaceIn(fmt.Sprintf("data[%s]", key), at.Line, at.Column)
+}
+
+// locateInline returns a place in the inline script of a hook, or that of the hook.
+func locateInline(definition *document.Object, spec scripts.Spec, hook string, at engines.Location) engines.Location {
+	field := fmt.Sprintf("spec.hooks.%s.script", hook)
+	if spec.Hooks[hook].Inline != "" && at.File != "" {
+		return definition.PlaceIn(field+".inline", at.Line, at.Column)
+	}
+	if spec.Hooks[hook].Path != "" {
+		field += ".path"
+	}
+	return definition.Place(field)
+}
+
+// placeOfSource returns where a definition names a source.
+func placeOfSource(definition *document.Object, spec scripts.Spec, origin scripts.Origin) engines.Location {
+	for i, source := range spec.Sources {
+		if source.Origin() == origin {
+			return definition.Place(fmt.Sprintf("spec.scriptSources[%d]", i))
+		}
+	}
+	return definition.Place("spec.scriptSources")
+}

@@ -1,0 +1,203 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// kustomizationNames are the names of the file that makes a directory a kustomization.
+var kustomizationNames = konfig.RecognizedKustomizationFileNames()
+
+// buildTimeout is far more than the largest kustomization takes.
+const buildTimeout = 30 * time.Second
+
+// kustomizeLock is held during a build: kustomize's schemas are global.
+var kustomizeLock sync.Mutex
+
+// originAnnotation is where kustomize notes the file that an object is from, if it is asked to.
+const originAnnotation = "config.kubernetes.io/origin"
+
+// addKustomization builds a directory as kubectl apply -k does.
+func (r *reader) addKustomization(ctx context.Context, directory string) error {
+	if r.isRead(filepath.Join(directory, kustomizationNames[0])) {
+		return nil
+	}
+	files, err := newKustomizeFiles(directory, r)
+	if err != nil {
+		return err
+	}
+	built, err := build(ctx, files, directory)
+	if err != nil {
+		return r.kustomizeError(files, err)
+	}
+	for _, resource := range built.Resources() {
+		o, err := r.built(files, resource)
+		if err != nil {
+			return fmt.Errorf("%s: %w", directory, err)
+		}
+		if o.Object != nil {
+			r.objects = append(r.objects, o)
+		}
+	}
+	return nil
+}
+
+// build runs kustomize, which can't be stopped: after the timeout it is left behind.
+func build(ctx context.Context, files *kustomizeFiles, directory string) (resmap.ResMap, error) {
+	type result struct {
+		resmap.ResMap
+		err error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, buildTimeout, fmt.Errorf("kustomize did not end within %s", buildTimeout))
+	defer cancel()
+	done := make(chan result, 1)
+	go func() {
+		kustomizeLock.Lock()
+		defer kustomizeLock.Unlock()
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, directory)
+		done <- result{built, err}
+	}()
+	select {
+	case r := <-done:
+		return r.ResMap, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// kustomizeError records why a directory can't be built, with the best place there is.
+func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
+	if refused := files.refused(); refused != nil {
+		var problem *document.Error
+		if errors.As(refused, &problem) {
+			r.problems = append(r.problems, problem)
+			return nil
+		}
+		return refused
+	}
+	at := engines.Location{File: files.rootName()}
+	for _, named := range files.entries {
+		if strings.Contains(err.Error(), "'"+named.value+"'") {
+			at = named.at
+		}
+	}
+	r.fail(at, "kustomize can't build it: %s", strings.ReplaceAll(err.Error(), files.root, files.directory))
+	return nil
+}
+
+// built returns an object that kustomize has built, with its place in the file that it is from.
+func (r *reader) built(files *kustomizeFiles, built *resource.Resource) (loaded, error) {
+	text, err := built.AsYAML()
+	if err != nil {
+		return loaded{}, err
+	}
+	objects, problems := document.Read(files.rootName(), text)
+	if len(problems) > 0 || len(objects) != 1 {
+		for _, p := range problems {
+			r.fail(engines.Location{File: files.rootName()}, "what kustomize builds of it: %s", p.Message)
+		}
+		return loaded{}, nil
+	}
+	o := objects[0]
+	origin, err := takeOrigin(o, files.keepsOrigin)
+	if err != nil {
+		return loaded{}, err
+	}
+	if origin.ConfiguredIn != "" {
+		return files.generated(o, filepath.Join(files.directory, origin.ConfiguredIn)), nil
+	}
+	if from := files.original(o, filepath.Join(files.directory, origin.Path)); from != nil {
+		return loaded{Object: o.WithPlaces(from)}, nil
+	}
+	return loaded{Object: document.At(o, engines.Location{File: filepath.Join(files.directory, origin.Path)})}, nil
+}
+
+// takeOrigin returns what the annotation of an object's origin holds, and removes it unless keep is set.
+func takeOrigin(o *document.Object, keep bool) (resource.Origin, error) {
+	annotations := o.GetAnnotations()
+	var origin resource.Origin
+	if err := yaml.Unmarshal([]byte(annotations[originAnnotation]), &origin); err != nil {
+		return origin, fmt.Errorf("annotation %s: %w", originAnnotation, err)
+	}
+	if !keep {
+		if delete(annotations, originAnnotation); len(annotations) == 0 {
+			annotations = nil
+		}
+		o.SetAnnotations(annotations)
+	}
+	return origin, nil
+}
+
+// original returns the object of a file that a built one was made from, or nil. Its name may have got a prefix and a suffix.
+func (f *kustomizeFiles) original(o *document.Object, file string) *document.Object {
+	text, known := f.text[file]
+	if !known {
+		return nil
+	}
+	if _, parsed := f.parsed[file]; !parsed {
+		f.parsed[file], _ = document.Read(file, text)
+	}
+	var best *document.Object
+	for _, candidate := range f.parsed[file] {
+		if candidate.GetKind() == o.GetKind() && strings.Contains(o.GetName(), candidate.GetName()) &&
+			(best == nil || len(candidate.GetName()) > len(best.GetName())) {
+			best = candidate
+		}
+	}
+	return best
+}
+
+// generated returns an object with the place of its generator in a kustomization, and the files that its keys are from.
+func (f *kustomizeFiles) generated(o *document.Object, file string) loaded {
+	at := engines.Location{File: file}
+	var kustomization types.Kustomization
+	if yaml.Unmarshal(f.text[file], &kustomization) != nil || o.GetKind() != "ConfigMap" {
+		return loaded{Object: document.At(o, at)}
+	}
+	best := -1
+	for i, g := range kustomization.ConfigMapGenerator {
+		if strings.Contains(o.GetName(), g.Name) && (best < 0 || len(g.Name) > len(kustomization.ConfigMapGenerator[best].Name)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return loaded{Object: document.At(o, at)}
+	}
+	if place := document.PlaceOf(file, f.text[file], fmt.Sprintf("configMapGenerator[%d]", best)); place.Line > 0 {
+		at = place
+	}
+	return loaded{Object: document.At(o, at), files: f.keys(o, filepath.Dir(file), kustomization.ConfigMapGenerator[best].FileSources)}
+}
+
+// keys returns the files that hold the same text as the keys of a ConfigMap.
+func (f *kustomizeFiles) keys(o *document.Object, directory string, sources []string) map[string]string {
+	keys := map[string]string{}
+	data, _ := o.Object["data"].(map[string]any)
+	for _, source := range sources {
+		key, path, named := strings.Cut(source, "=")
+		if !named {
+			key, path = filepath.Base(source), source
+		}
+		path = filepath.Join(directory, path)
+		if text, ok := data[key].(string); ok && bytes.Equal(f.text[path], []byte(text)) {
+			keys[key] = path
+		}
+	}
+	return keys
+}

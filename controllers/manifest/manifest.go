@@ -1,0 +1,187 @@
+// Package manifest loads what an author has in files, for commands that work without a cluster: definitions,
+// CustomResourceDefinitions, the ConfigMaps that scripts come from, and other objects.
+//
+// It reads YAML and JSON as kubectl does, and builds kustomizations with kustomize's own library. Nothing is
+// fetched: what is not in the files is a problem, with its place.
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
+)
+
+// TestGroup is the API group of files that are no objects of a cluster, such as tests.
+const TestGroup = "libretto.dev"
+
+// Options are what to load.
+type Options struct {
+	// Filenames are files, directories, and - for Stdin, like those of kubectl's -f. A directory with a
+	// kustomization.yaml is built.
+	Filenames []string
+	// Recursive loads the directories in directories too.
+	Recursive bool
+	Stdin     io.Reader
+	// Namespace is that of ConfigMaps without one. It defaults to default.
+	Namespace string
+	// Scripts are directories whose files take the place of a ConfigMap's keys, as if it was made by
+	// kubectl create configmap --from-file=DIRECTORY.
+	Scripts map[types.NamespacedName]string
+	// ScriptsDir is the directory that script sources of kind directory are below, like the host's --scripts-dir.
+	ScriptsDir string
+}
+
+// Set is what was loaded.
+type Set struct {
+	// Definitions are the CompositeControllers, DecoratorControllers and MapControllers, with defaults.
+	Definitions []*document.Object
+	// CRDs are the CustomResourceDefinitions, without Libretto's own.
+	CRDs []*CRD
+	// Files are objects of the group TestGroup, such as tests, which no cluster has.
+	Files []*document.Object
+	// Objects are all others, ConfigMaps with scripts among them.
+	Objects []*document.Object
+	// Problems are why objects could not be read, and what an API server would refuse.
+	Problems []*document.Error
+	// Skipped are files and folders in directories that were not read, because they are no manifests: scripts, packages, hidden
+	// folders, and configurations of tools.
+	Skipped []string
+
+	configMaps map[types.NamespacedName]*configMap
+	options    Options
+}
+
+// CRD is a CustomResourceDefinition.
+type CRD struct {
+	*document.Object
+	// Resources are the served versions, with their schemas.
+	Resources []memcluster.Resource
+}
+
+// Err returns all problems as one error, or nil.
+func (s *Set) Err() error {
+	errs := make([]error, len(s.Problems))
+	for i, p := range s.Problems {
+		errs[i] = p
+	}
+	return errors.Join(errs...)
+}
+
+// Load reads the files. An error means that a file could not be read at all. Problems with what files hold are in the set, with
+// everything that has none.
+func Load(ctx context.Context, options Options) (*Set, error) {
+	if options.Namespace == "" {
+		options.Namespace = corev1.NamespaceDefault
+	}
+	s := &Set{options: options, configMaps: map[types.NamespacedName]*configMap{}}
+	r := &reader{options: options, read: map[string]bool{}}
+	for _, name := range options.Filenames {
+		if err := r.add(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	s.Problems, s.Skipped = r.problems, r.skipped
+	s.sort(r.objects)
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	return s, s.addDirectories()
+}
+
+// loaded is an object and the files that its keys are from, if it was generated from files.
+type loaded struct {
+	*document.Object
+	files map[string]string
+}
+
+// sort distributes the objects, each name once.
+func (s *Set) sort(all []loaded) {
+	first := map[string]*document.Object{}
+	for _, o := range all {
+		namespace := o.GetNamespace()
+		if namespace == "" {
+			namespace = s.options.Namespace // Also of objects that have none, which does no harm.
+		}
+		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), namespace, o.GetName())
+		earlier := first[key]
+		switch {
+		case o.GetName() == "":
+			s.put(o)
+		case earlier == nil:
+			first[key] = o.Object
+			s.put(o)
+		case !cmp.Equal(earlier.Object, o.Object.Object):
+			s.fail(o.Object, "metadata.name", "%s is given twice: it is at %s too, and differs: leave one of them out",
+				Name(o.Object), earlier.Location)
+		}
+	}
+}
+
+func (s *Set) put(o loaded) {
+	group, kind := o.GroupVersionKind().Group, o.GetKind()
+	switch {
+	case group == TestGroup:
+		s.Files = append(s.Files, o.Object)
+		return
+	case o.GetName() == "" && o.GetGenerateName() == "":
+		s.fail(o.Object, "metadata", "%s: metadata.name is missing", kind)
+		return
+	}
+	switch {
+	case o.GroupVersionKind() == apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
+		s.putCRD(o.Object)
+	case group == v1alpha1.GroupName && slices.Contains(definitionKinds, kind):
+		s.Definitions = append(s.Definitions, o.Object)
+	case o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ConfigMap"):
+		s.putConfigMap(o)
+	default:
+		s.Objects = append(s.Objects, o.Object)
+	}
+}
+
+// definitionKinds are the kinds of definition.
+var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind}
+
+// putCRD reads a CustomResourceDefinition. Libretto's own are known already.
+func (s *Set) putCRD(o *document.Object) {
+	if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == v1alpha1.GroupName {
+		return
+	}
+	resources, err := schema.Read(o.Unstructured)
+	if err != nil {
+		s.failAt(o, err)
+		return
+	}
+	s.CRDs = append(s.CRDs, &CRD{Object: o, Resources: resources})
+}
+
+// Name returns "Kind namespace/name" of an object, for messages.
+func Name(o *document.Object) string {
+	name := o.GetName()
+	if name == "" {
+		name = o.GetGenerateName()
+	}
+	if namespace := o.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return o.GetKind() + " " + name
+}
+
+func (s *Set) fail(o *document.Object, field, format string, args ...any) {
+	s.Problems = append(s.Problems, &document.Error{
+		Location: o.Place(field), Message: fmt.Sprintf(format, args...), Object: o.Location,
+	})
+}

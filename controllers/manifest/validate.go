@@ -1,0 +1,128 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
+)
+
+// validate gives definitions their defaults, and records what an API server would refuse of definitions and of objects whose
+// schema is known.
+func (s *Set) validate() error {
+	for i, o := range s.Definitions {
+		s.Definitions[i] = s.validateDefinition(o)
+	}
+	resources, err := s.schemas()
+	if err != nil {
+		return err
+	}
+	for _, o := range s.Objects {
+		if resource, known := resources[o.GroupVersionKind().String()]; known && resource.Schema != nil {
+			s.validateObject(o, resource)
+		}
+	}
+	return nil
+}
+
+// Resources returns the resources of all CustomResourceDefinitions.
+func (s *Set) Resources() []memcluster.Resource {
+	var all []memcluster.Resource
+	for _, crd := range s.CRDs {
+		all = append(all, crd.Resources...)
+	}
+	return all
+}
+
+// schemas returns the resources that objects may be of, by kind.
+func (s *Set) schemas() (map[string]memcluster.Resource, error) {
+	if len(s.Objects) == 0 {
+		return nil, nil
+	}
+	all, err := schema.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	byKind := map[string]memcluster.Resource{}
+	for _, r := range append(all, s.Resources()...) {
+		byKind[r.Kind.String()] = r
+	}
+	return byKind, nil
+}
+
+// validateDefinition returns the definition as an API server would store it.
+func (s *Set) validateDefinition(o *document.Object) *document.Object {
+	given := o.DeepCopy()
+	given.SetNamespace("") // As the API server does.
+	stored, dropped, invalid, err := schema.Definition(given)
+	if err != nil {
+		s.failAt(o, err)
+		return o
+	}
+	s.report(o, dropped, invalid)
+	return (&document.Object{Unstructured: stored}).WithPlaces(o)
+}
+
+func (s *Set) validateObject(o *document.Object, resource memcluster.Resource) {
+	stored := o.DeepCopy()
+	if stored.GetName() == "" {
+		stored.SetName(o.GetGenerateName() + "0")
+	}
+	switch {
+	case !resource.Namespaced:
+		stored.SetNamespace("") // As the API server does.
+	case stored.GetNamespace() == "":
+		stored.SetNamespace(s.options.Namespace)
+	}
+	dropped, err := resource.Schema.Decode(stored.Object)
+	if err != nil {
+		s.failAt(o, err)
+		return
+	}
+	s.report(o, dropped, resource.Schema.Validate(stored, nil))
+}
+
+// report records what an API server drops of an object, which kubectl refuses too, and what it finds invalid.
+func (s *Set) report(o *document.Object, dropped []string, invalid field.ErrorList) {
+	for _, path := range dropped {
+		s.fail(o, path, "%s: unknown field %s", Name(o), path)
+	}
+	for _, e := range invalid {
+		if e.Field == "<nil>" && len(invalid) > 1 {
+			continue // Rules that were not checked because of the other errors.
+		}
+		s.fail(o, e.Field, "%s: %s", Name(o), e.Error())
+	}
+}
+
+// fieldAtStart matches the path of a field at the start of a message.
+var fieldAtStart = regexp.MustCompile(`(?:^|: )((?:spec|metadata|status|data)\b[^\s:]*): `)
+
+// failAt records an error about an object, at the field that its message names.
+func (s *Set) failAt(o *document.Object, err error) {
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		for _, e := range several.Errors() {
+			s.failAt(o, e)
+		}
+		return
+	}
+	path := ""
+	if match := fieldAtStart.FindStringSubmatch(err.Error()); match != nil {
+		path = match[1]
+	} else if o.Object["spec"] != nil {
+		path = "spec"
+	}
+	message := err.Error()
+	if name := Name(o); !strings.Contains(message, name) {
+		message = fmt.Sprintf("%s: %s", name, message)
+	}
+	s.fail(o, path, "%s", message)
+}

@@ -1,0 +1,77 @@
+package memcluster
+
+import (
+	"maps"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// decode reads an object as the API server does: unknown fields are dropped, defaults are filled in.
+func (t *table) decode(r *request, object *unstructured.Unstructured) error {
+	if t.Schema == nil {
+		t.applyTable(object)
+		return nil
+	}
+	dropped, err := t.Schema.Decode(object.Object)
+	switch {
+	case err != nil && r.verb == Patch && r.patchType == types.MergePatchType:
+		invalid := field.Invalid(field.NewPath("patch"), string(r.patch), err.Error())
+		return apierrors.NewInvalid(t.Kind.GroupKind(), r.name, field.ErrorList{invalid})
+	case err != nil:
+		return apierrors.NewBadRequest(err.Error())
+	}
+	r.dropped = append(r.dropped, dropped...)
+	return nil
+}
+
+// validate returns the error for an object that is invalid, or that must not replace the one before.
+func (t *table) validate(r *request, object *unstructured.Unstructured) error {
+	if t.Schema == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if r.status {
+		errs = t.Schema.ValidateStatus(object, r.before)
+	} else {
+		errs = t.Schema.Validate(object, r.before)
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(t.Kind.GroupKind(), r.name, errs)
+	}
+	return nil
+}
+
+// applyTable defaults and prunes an object of a resource that has no schema. It removes nulls, as for one
+// without nullable fields.
+func (t *table) applyTable(object *unstructured.Unstructured) {
+	for path, value := range t.Defaults {
+		fields := strings.Split(path, ".")
+		if _, found, err := unstructured.NestedFieldNoCopy(object.Object, fields...); err == nil && !found {
+			// A parent that is not an object has no default.
+			_ = unstructured.SetNestedField(object.Object, runtime.DeepCopyJSONValue(value), fields...)
+		}
+	}
+	for _, path := range t.Drops {
+		unstructured.RemoveNestedField(object.Object, strings.Split(path, ".")...)
+	}
+	dropNulls(object.Object)
+}
+
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, item any) bool { return item == nil })
+		for _, item := range v {
+			dropNulls(item)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// cannedProgram gives the same answer to every call.
+type cannedProgram struct {
+	engines.ProgramBase
+	answer any
+}
+
+// Run returns the answer.
+func (p cannedProgram) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{Body: p.answer}, nil
+}
+
+// webhookProgram stands in the place of a webhook.
+type webhookProgram struct {
+	engines.ProgramBase
+	hook string
+}
+
+// ErrNotCalled is part of the error for a webhook that was not called.
+var ErrNotCalled = errors.New("webhooks are not called offline")
+
+// Run fails: nothing is sent.
+func (p webhookProgram) Run(context.Context, engines.Call) (engines.Response, error) {
+	return engines.Response{}, &engines.Error{Kind: engines.Failed, Err: ErrNotCalled, Message: fmt.Sprintf(
+		"this hook is a webhook, and webhooks are not called offline: give an answer for it with --answer %s=FILE, "+
+			"or see what it would be sent with -o request", p.hook)}
+}
+
+// locatedProgram is a script whose errors have places in the author's files.
+type locatedProgram struct {
+	engines.Program
+	locate func(*engines.Error) error
+}
+
+// Run runs the program.
+func (p locatedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response, err := p.Program.Run(ctx, call)
+	var e *engines.Error
+	if errors.As(err, &e) {
+		err = p.locate(e)
+	}
+	return response, err
+}

@@ -1,0 +1,155 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// Rendering is what a host would do for one parent.
+type Rendering struct {
+	Definition *unstructured.Unstructured
+	// Object is the parent as it was given, and Parent as it is in the end, or nil if it is gone.
+	Object, Parent *unstructured.Unstructured
+	// Before are the passes until the hook was due that was asked for, and Steps those after.
+	Before, Steps []render.Result
+	// Children are the objects that the parent controls in the end, in the order of the definition's rules.
+	Children []*unstructured.Unstructured
+	// Left are the children that differ from what the hooks want, in the end.
+	Left []Left
+
+	gone   bool
+	uid    types.UID
+	schema func(schema.GroupVersionKind) *openapi.Kind
+	// calls are the last calls, one for each hook and subject, in the order in which they were first made.
+	calls  []render.HookCall
+	latest map[string]int
+	// aims are the children that the last pass aimed at that called hooks.
+	aims []*unstructured.Unstructured
+}
+
+// Left is a child that was left as it is.
+type Left struct {
+	apply.Change
+	// Method is the definition's.
+	Method apply.Method
+	// Rolling is set if the definition has rolling updates.
+	Rolling bool
+}
+
+// Name returns the parent's kind, namespace and name.
+func (r *Rendering) Name() string {
+	return nameOf(r.Object.GetKind(), r.Object.GetNamespace(), r.Object.GetName())
+}
+
+func nameOf(kind, namespace, name string) string {
+	if namespace == "" {
+		return kind + " " + name
+	}
+	return kind + " " + namespace + "/" + name
+}
+
+// add adds a pass.
+func (r *Rendering) add(result render.Result) movement {
+	r.Steps = append(r.Steps, result)
+	for _, call := range result.Calls {
+		key := call.Hook + "/" + call.Subject
+		if i, known := r.latest[key]; known {
+			r.calls[i] = call
+			continue
+		}
+		r.latest[key] = len(r.calls)
+		r.calls = append(r.calls, call)
+	}
+	if r.Parent, r.gone = result.Parent, result.Parent == nil; !r.gone {
+		r.uid = r.Parent.GetUID()
+	}
+	if result.Desired != nil {
+		r.aims = result.Desired
+	}
+	for _, write := range result.Writes {
+		if write.Err == nil {
+			return written
+		}
+	}
+	if errors.Is(result.Err, controller.ErrLater) {
+		return waiting
+	}
+	return nothing
+}
+
+// last returns the last pass, or nil.
+func (r *Rendering) last() *render.Result {
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	return &r.Steps[len(r.Steps)-1]
+}
+
+// Err returns the error of the last pass, unless it only asks for another one.
+func (r *Rendering) Err() error {
+	last := r.last()
+	if last == nil || errors.Is(last.Err, controller.ErrLater) {
+		return nil
+	}
+	return last.Err
+}
+
+// wasPruned reports whether fields were dropped when the last pass wrote an object.
+func (r *Rendering) wasPruned(key apply.Key) bool {
+	return slices.ContainsFunc(r.last().Writes, func(w memcluster.Write) bool {
+		return len(w.Dropped) > 0 && key == apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
+	})
+}
+
+// finish reads what has become of the children.
+func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
+	rules := r.stage.plan.Config.Children
+	byRule := make([][]*unstructured.Unstructured, len(rules))
+	for _, object := range r.stage.session.Cluster().Objects() {
+		owner := metav1.GetControllerOf(object)
+		if owner == nil || owner.UID != rendering.uid {
+			continue
+		}
+		for i, rule := range rules {
+			if rule.Kind == object.GroupVersionKind() {
+				byRule[i] = append(byRule[i], object)
+			}
+		}
+	}
+	for _, objects := range byRule {
+		rendering.Children = append(rendering.Children, objects...)
+	}
+	if rendering.gone {
+		return nil
+	}
+	changes, err := r.stage.session.Unapplied(ctx, rendering.Parent, rendering.calls, rendering.aims)
+	if err != nil {
+		return fmt.Errorf("%s: %w", rendering.Name(), err)
+	}
+	for _, change := range changes {
+		if rendering.wasPruned(change.Key) {
+			continue // It differs in what the API server does not store.
+		}
+		left := Left{Change: change, Rolling: r.stage.plan.Config.Revisions != nil}
+		for _, rule := range rules {
+			if rule.Kind == change.Key.Kind {
+				left.Method = rule.Method
+			}
+		}
+		rendering.Left = append(rendering.Left, left)
+	}
+	return nil
+}

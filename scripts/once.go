@@ -1,0 +1,68 @@
+package scripts
+
+import (
+	"context"
+	"path"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/directory"
+)
+
+// Contents is what a source holds.
+type Contents struct {
+	// Files are the texts by key or path. It is nil if there is no such source.
+	Files map[string]string
+	// Problems are about single files of a directory.
+	Problems []directory.Problem
+	// Err is why the source can't be read, or nil.
+	Err error
+}
+
+// Compiled is a module tree that was compiled once.
+type Compiled struct {
+	// Files are the files of the tree, and Origins where each is from.
+	Files   engines.Files
+	Origins map[string]Origin
+	// Programs are the hooks that compiled, by name.
+	Programs map[string]engines.Program
+	// Problems are all reasons why the tree does not load. Warnings are problems of programs that load nevertheless.
+	Problems, Warnings []Problem
+}
+
+// Compile assembles and compiles a module tree like a Library, once and without watching: contents returns what
+// a source holds. An error means that spec can never load, whatever the sources hold.
+func Compile(ctx context.Context, registry *engines.Registry, spec Spec, contents func(Origin) Contents) (*Compiled, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	readings := map[Origin]reading{}
+	for origin := range spec.origins() {
+		c := contents(origin)
+		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
+	}
+	d := assemble(spec, readings, registry)
+	result := &Compiled{Files: d.files, Origins: d.origins, Problems: d.problems}
+	if len(d.problems) == 0 {
+		result.Programs, result.Problems = compile(ctx, registry, spec, d)
+		result.Warnings = d.warnings(result.Programs)
+	}
+	return result, nil
+}
+
+// KeyOf returns the key of a ConfigMap that is at a path of the tree.
+func (s Spec) KeyOf(origin Origin, file string) (key string, known bool) {
+	for _, source := range s.Sources {
+		if source.Origin() != origin || source.ConfigMap == nil {
+			continue
+		}
+		for _, item := range source.ConfigMap.Items {
+			if path.Join(source.ConfigMap.Prefix, item.Path) == file {
+				return item.Key, true
+			}
+		}
+		if name := path.Base(file); len(source.ConfigMap.Items) == 0 && path.Join(source.ConfigMap.Prefix, name) == file {
+			return name, true
+		}
+	}
+	return "", false
+}
