@@ -16,6 +16,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // exitError ends the program with an exit code. Without an error nothing is printed.
@@ -97,7 +98,7 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	}
 	defer collectSeldom()()
 	scriptsIn := defaultIsolation()
-	engines, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), 0) // First, as workers take time to start.
+	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
 	if err != nil {
 		return cannot(err)
 	}
@@ -109,7 +110,7 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
 		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
 	}
-	result, err := check.Run(ctx, set, engines)
+	result, err := check.Run(ctx, set, registry)
 	if err != nil {
 		return cannot(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // renderFormats are the formats of -o.
@@ -122,12 +123,12 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	}
 	options.Namespace = o.manifests.namespace
 	scriptsIn := defaultIsolation()
-	engines, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), 0)
+	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
 	if err != nil {
 		return cannot(err)
 	}
 	defer stop()
-	options.Engines = engines
+	options.Engines = registry
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	renderings, failed := offline.Render(ctx, options)
