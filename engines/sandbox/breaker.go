@@ -10,12 +10,12 @@ import (
 
 const (
 	// failureThreshold is how many workers in a row a circuit may cost before its breaker opens, and how
-	// many objects of a namespace make all of its objects suspect.
+	// many objects of a namespace put all of its objects on probation.
 	failureThreshold = 3
 	// minOpen is how long the breaker stays open at first. Each further failure doubles it, up to
 	// maxOpen.
 	minOpen, maxOpen = time.Minute, 5 * time.Minute
-	// recordTTL is how long a failure is remembered, and its object suspect. It is longer than maxOpen.
+	// recordTTL is how long a failure is remembered, and its object on probation. It is longer than maxOpen.
 	recordTTL = 10 * time.Minute
 	// maxRecords bounds the records. Beyond it the oldest one goes.
 	maxRecords = 4096
@@ -99,9 +99,9 @@ func (b *breaker) refusal(r *record) *engines.Error {
 	}
 }
 
-// isSuspect reports whether calls of a circuit are on probation: it has cost a worker lately, or several
-// objects of its namespace have. Objects are easily made, so a new one is not better than its namespace.
-func (b *breaker) isSuspect(c circuit) bool {
+// isOnProbation reports whether calls of a circuit are on probation: it has cost a worker lately, or several
+// objects of its namespace have. Objects are easily made, so a new one is treated like its namespace.
+func (b *breaker) isOnProbation(c circuit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.records) == 0 {
