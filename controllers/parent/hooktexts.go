@@ -8,10 +8,10 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Limits on the texts of a failed pass, in bytes of JSON. A call that fails is told of by its error, in
-// the log and in an event, by its stack, and by what it wrote to the console; if its script is not called
-// any more for a while, also in a condition of the definition and in another event. With the limits of
-// package engines, all of it together stays below 16 KiB.
+// Limits on the texts of a failed pass, in bytes of JSON. A failed call is reported by its error in the log
+// and in an event, its stack and its console output; if its script backs off, also by a condition of the
+// definition and another event. Together with the limits of package engines, all of these stay below
+// 16 KiB.
 const (
 	maxErrorBytes         = 2 << 10
 	maxFailedConsoleBytes = 4 << 10
