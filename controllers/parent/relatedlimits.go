@@ -50,7 +50,7 @@ func (l *RelatedLimits) restrict(rule *relatedRule) ([]*relatedRule, string) {
 		}
 	}
 	if !isDeclared(rule, entries) {
-		return nil, l.refusal(rule, entries)
+		return nil, refusal(rule, entries)
 	}
 	var restricted []*relatedRule
 	for _, entry := range entries {
@@ -123,7 +123,7 @@ func intersectSelectors(a, b labels.Selector) labels.Selector {
 
 // refusal returns the message about a rule that asks for more than the entries for its resource
 // declare.
-func (l *RelatedLimits) refusal(rule *relatedRule, entries []*DeclaredRule) string {
+func refusal(rule *relatedRule, entries []*DeclaredRule) string {
 	asked := (&DeclaredRule{
 		GroupVersionResource: rule.resource.GroupVersionResource, Namespace: rule.namespace, Names: slices.Sorted(maps.Keys(rule.names)),
 	}).String()

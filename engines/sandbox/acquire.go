@@ -85,8 +85,8 @@ func (p *Pool) dispatch() {
 	p.config.Metrics.updateWorkers(p)
 }
 
-// assign gives one idle worker to a waiter, or replaces one that no waiter can use. It reports whether it
-// did either.
+// assign gives one idle worker to a waiter, or kills one that no waiter can use to replace it. It reports
+// whether it did either.
 func (p *Pool) assign() bool {
 	c := p.choose(time.Now())
 	if c.wait > 0 {
