@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 			now := time.Unix(1000, 0)
 			p := &Pool{config: Config{Workers: 2, ShareWorkers: c.share}, queue: newQueue(), processes: map[*process]bool{}}
 			for i, text := range strings.Fields(c.workers) {
-				w := &process{slot: i, programs: newLRU(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
+				w := &process{slot: i, programs: newProgramCache(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
 				if domain := strings.Trim(text, "*!~"); domain != "-" {
 					w.join(domain)
 				}

@@ -50,7 +50,7 @@ type process struct {
 	budget    int64 // The memory limit of the last question.
 	memory    memoryUse
 	buffer    []byte
-	programs  lru
+	programs  programCache
 	objects   objectCache
 
 	// The fields below belong to the pool, and are used while it is locked.
@@ -81,7 +81,7 @@ func defaultCommand() []string { return []string{executable(), worker.Argument} 
 // start starts a worker for programs with memory limits up to maxMemory, and waits for its first message.
 func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newLRU(), objects: newObjectCache(),
+		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newProgramCache(), objects: newObjectCache(),
 		answers: make(chan []byte, 1), stderr: newStderrBuffer(), exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)
