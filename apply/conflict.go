@@ -42,8 +42,8 @@ func untyped(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
-// withoutSecrets returns the API server's error about a change, which may quote what was sent, with a text
-// that has nothing secret in it.
+// withoutSecrets returns the API server's error about a change with a text without secrets: it may quote what
+// was sent.
 func (c Change) withoutSecrets(err error) error {
 	if text := fielddiff.Mask(err.Error(), c.Schema, c.Object, c.Observed); text != err.Error() {
 		return maskedError{error: err, text: text}

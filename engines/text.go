@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on the texts of an Error, in bytes of JSON. A failed call is told of in several places: by its
-// error in the log, an event and a condition, and by its stack in the log. With the limits on the others
-// (see package parent) all of it together stays below 16 KiB.
+// Limits on the texts of an Error, in bytes of JSON. A failed call is reported in several places: its error
+// in the log, an event and a condition, its stack in the log. Together with the limits of package parent,
+// all of these stay below 16 KiB.
 const (
 	maxFileBytes    = 256
 	maxMessageBytes = 1 << 10
 	maxStackBytes   = 2 << 10
 )
 
-// Bounded returns a copy of the error with the beginnings of texts that are too long. Whoever gets an error
-// from a script or a server bounds it.
+// Bounded returns a copy of the error whose texts are truncated to the limits. Code that receives an error
+// from a script or a server calls it.
 func (e *Error) Bounded() *Error {
 	b := *e
 	b.Location.File, b.Message, b.Stack = Truncate(e.Location.File, maxFileBytes), Truncate(e.Message, maxMessageBytes), nil

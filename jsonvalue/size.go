@@ -6,7 +6,7 @@ import "math/bits"
 const (
 	// ElementSize is that of an element of a list, without what the element refers to.
 	ElementSize = 16
-	// BoxSize is that of a list or a text, without its elements or letters.
+	// BoxSize is that of a list or a text, without its elements or bytes.
 	BoxSize = 24
 	// NumberSize is that of a number.
 	NumberSize = 8
@@ -18,7 +18,7 @@ const (
 	mapSlot = 40
 )
 
-// MapSize returns about how many bytes of memory a map with n entries takes, without the letters of its
+// MapSize returns about how many bytes of memory a map with n entries takes, without the bytes of its
 // keys and what its entries refer to.
 func MapSize(n int) int {
 	switch {

@@ -28,7 +28,7 @@ func FuzzAssemble(f *testing.F) {
 		}
 		given := map[string]string{key: text, otherKey: otherText}
 		tree := assemble(spec, map[Origin]reading{
-			one.origin(): {synced: true, files: given}, other.origin(): {synced: true, files: map[string]string{key: text}},
+			one.Origin(): {synced: true, files: given}, other.Origin(): {synced: true, files: map[string]string{key: text}},
 		}, &engines.Registry{})
 		for path, text := range tree.files {
 			if !fs.ValidPath(path) || path == "." || !utf8.ValidString(text) {

@@ -101,7 +101,7 @@ func (l *Library) checkDirectories(spec Spec) error {
 }
 
 // loaded finds a revision of that content among those that serve, so that
-// definitions with the same scripts share its programs. Their authors must be the same too.
+// definitions with the same scripts and trust domain share its programs.
 func (l *Library) loaded(content fingerprint, trustDomain string) *Revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()

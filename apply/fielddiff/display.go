@@ -49,8 +49,8 @@ func (d *description) isSecret(path jsonvalue.Path) bool {
 	return d.kind.Secret(path) || path.InSecret() || d.secret && confidential(path.String())
 }
 
-// Mask returns text, which others wrote about objects of a kind, without what is secret in them. The schema
-// may be nil, and so may the objects.
+// Mask returns a text about objects of a kind with jsonvalue.Hidden in place of what is secret in them. The
+// schema and the objects may be nil.
 func Mask(text string, kind *openapi.Kind, objects ...*unstructured.Unstructured) string {
 	for _, object := range objects {
 		if object != nil {
@@ -60,8 +60,8 @@ func Mask(text string, kind *openapi.Kind, objects ...*unstructured.Unstructured
 	return text
 }
 
-// PublicPath returns the path of a field as messages have it. The keys of a Secret are not told: users
-// may read a message who may not read the Secret.
+// PublicPath returns the path of a field for messages. It leaves out the keys of a Secret: not every user
+// who may read a message may read the Secret.
 func PublicPath(kind schema.GroupVersionKind, path string) string {
 	if kind.Group != "" || kind.Kind != "Secret" {
 		return path

@@ -58,7 +58,9 @@ func (i *isolation) check() error {
 }
 
 // engines starts all engines. stop must be called after the last hook call.
-func (i *isolation) engines(log logr.Logger, registry prometheus.Registerer, config engines.Config) (all *engines.Registry, stop func(), err error) {
+func (i *isolation) engines(
+	log logr.Logger, registry prometheus.Registerer, config engines.Config,
+) (all *engines.Registry, stop func(), err error) {
 	definitions, stop := standard.Definitions(), func() {}
 	if i.kind == isolationProcess {
 		pool := sandbox.New(sandbox.Config{

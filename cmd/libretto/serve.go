@@ -104,14 +104,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		return err
 	}
 	defer stopEngines()
-	resources := discovery.New(discovery.Config{
-		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
-	})
-	schemas := schema.New(schema.Config{
-		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
-		Clock: clock.RealClock{}, Log: log.WithName("schema"),
-	})
-	resources.ListenToSchemas(schemas.Changed)
+	resources, schemas := newDiscovery(clients, o, log)
 	recorder, stopEvents := newRecorder(clients.typed, o)
 	defer stopEvents()
 	target, err := labels.Parse(o.targetSelector)
@@ -153,6 +146,19 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	definitions.Run(ctx)
 	log.Info("libretto has stopped")
 	return nil
+}
+
+// newDiscovery returns what reads the resources and the schemas of the API server.
+func newDiscovery(clients *clients, o *options, log logr.Logger) (*discovery.Discovery, *schema.Source) {
+	resources := discovery.New(discovery.Config{
+		API: clients.typed.Discovery(), Client: clients.unbounded, Interval: o.discoveryInterval, Clock: clock.RealClock{}, Log: log.WithName("discovery"),
+	})
+	schemas := schema.New(schema.Config{
+		API: schema.Over(clients.typed.Discovery().RESTClient()), Interval: o.discoveryInterval, Timeout: schemaTimeout,
+		Clock: clock.RealClock{}, Log: log.WithName("schema"),
+	})
+	resources.ListenToSchemas(schemas.Changed)
+	return resources, schemas
 }
 
 // newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a

@@ -14,9 +14,9 @@ type history struct {
 	// oldRevisions are the others, newest first.
 	oldRevisions    []*revision
 	revisionByChild map[childID]*revision
-	// unusable are stored revisions that are not used, as their content is not what their name
-	// says. They stay as they are.
-	unusable []*revision
+	// invalid are stored revisions that are not used, because their names are not those of their
+	// content. They stay as they are.
+	invalid []*revision
 }
 
 // history finds the revision that equals the parent's present state, even if it is an old
@@ -31,8 +31,8 @@ func (v *Variant) history(observed variant.Observed) (*history, error) {
 	for _, r := range readRevisions(observed) {
 		isPresent := r.patch != nil && jsonvalue.Equal(r.patch, patch)
 		switch {
-		case !(isPresent && names.has(r.name)) && !v.isGenuine(observed.Parent, r):
-			h.unusable = append(h.unusable, r)
+		case !(isPresent && names.has(r.name)) && !v.isValidRevision(observed.Parent, r):
+			h.invalid = append(h.invalid, r)
 		case isPresent && h.updateRevision == nil:
 			h.updateRevision = r
 		default:

@@ -15,8 +15,8 @@ import (
 const updateStartedAt = v1alpha1.GroupName + "/moved-at"
 
 // lastProgress returns when the parent's rollout last made progress: when the update of a
-// child started, or when the newest revision was created. It is never in the future, whatever
-// somebody has written.
+// child started, or when the newest revision was created. It is never in the future, even if an
+// annotation is.
 func (r *rollout) lastProgress(now time.Time) time.Time {
 	if len(r.started) > 0 || r.updateRevision.stored == nil {
 		return now

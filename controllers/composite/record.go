@@ -12,7 +12,7 @@ import (
 
 // desiredRevisions returns the desired ControllerRevisions: that of the update revision, then
 // the old ones, oldest first, without unused ones that exceed revisionHistoryLimit. One that
-// does not change is the observed object itself, and so are those that are not used.
+// does not change is the observed object itself, and so are invalid ones.
 func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*unstructured.Unstructured, error) {
 	update, err := v.desiredUpdateRevision(observed, r)
 	if err != nil {
@@ -30,7 +30,7 @@ func (v *Variant) desiredRevisions(observed variant.Observed, r *rollout) ([]*un
 		}
 	}
 	slices.Reverse(old)
-	for _, rev := range r.unusable {
+	for _, rev := range r.invalid {
 		old = append(old, rev.stored)
 	}
 	return append([]*unstructured.Unstructured{update}, old...), nil

@@ -24,7 +24,7 @@ type revision struct {
 	patch map[string]any
 	// stored is the ControllerRevision as it was observed, or nil if it is new.
 	stored *unstructured.Unstructured
-	// overwritten is true if stored has another content than its name says.
+	// overwritten is true if stored is invalid, and is to get the content that its name stands for.
 	overwritten bool
 	// childIDs are the children that stored lists.
 	childIDs []childID
@@ -36,8 +36,7 @@ type revision struct {
 // precision of creation times.
 const numberAnnotation = v1alpha1.GroupName + "/revision"
 
-// maxNumber is the highest number that counts. The next one can always be counted, whatever
-// number somebody has written.
+// maxNumber is the highest number that is used. A higher one was forged, and there may be none after it.
 const maxNumber = 1 << 53
 
 func numberOf(stored *unstructured.Unstructured) int {

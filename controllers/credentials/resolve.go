@@ -122,11 +122,11 @@ func certificate(c *v1alpha1.ClientTLS, from sources) (cert, key string, err err
 	case err == nil:
 		return cert, key, nil
 	case !hasBlock(cert, "CERTIFICATE"):
-		return "", "", fmt.Errorf("%s: key %q holds no certificate in PEM", secret, certKey)
+		return "", "", fmt.Errorf("%s: key %q holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----", secret, certKey)
 	case !hasBlock(key, "PRIVATE KEY"):
-		return "", "", fmt.Errorf("%s: key %q holds no private key in PEM", secret, keyKey)
+		return "", "", fmt.Errorf("%s: key %q holds no private key in PEM, such as -----BEGIN PRIVATE KEY-----", secret, keyKey)
 	default: // The error itself may quote what the Secret holds.
-		return "", "", fmt.Errorf("%s: %s and %s are no certificate with its key", secret, certKey, keyKey)
+		return "", "", fmt.Errorf("%s: %s and %s are no certificate with its key: write both of one pair", secret, certKey, keyKey)
 	}
 }
 

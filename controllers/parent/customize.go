@@ -66,52 +66,6 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	return asked, response.Err()
 }
 
-// maxRelatedRules and maxRelatedTerms bound what one parent asks for: different rules, and the names,
-// labels and values of labels in them.
-const (
-	maxRelatedRules = 100
-	maxRelatedTerms = 10_000
-)
-
-// ruleList collects the rules of one parent, each once, as far as the limits allow.
-type ruleList struct {
-	limits *RelatedLimits
-	rules  []*relatedRule
-	asked  map[ruleID]bool // before limits apply
-	known  map[ruleID]bool
-	terms  int
-}
-
-func newRuleList(limits *RelatedLimits) *ruleList {
-	return &ruleList{limits: limits, asked: map[ruleID]bool{}, known: map[ruleID]bool{}}
-}
-
-// add adds a rule. It returns why it is refused, or "".
-func (l *ruleList) add(rule *relatedRule) string {
-	id := rule.id()
-	if l.asked[id] {
-		return ""
-	}
-	l.asked[id] = true
-	if len(l.asked) > maxRelatedRules {
-		return fmt.Sprintf("a parent may have at most %d different rules: let one rule select several objects, by names or by a label",
-			maxRelatedRules)
-	}
-	restricted, problem := l.limits.restrict(rule)
-	for _, rule := range restricted {
-		if id := rule.id(); !l.known[id] {
-			l.known[id] = true
-			l.rules = append(l.rules, rule)
-			l.terms += rule.terms()
-		}
-	}
-	if l.terms > maxRelatedTerms {
-		return fmt.Sprintf("the rules of a parent may have at most %d names, labels and values of labels: "+
-			"give the objects a label in common, and select them by that", maxRelatedTerms)
-	}
-	return problem
-}
-
 // relatedRuleFields is a rule as hooks write it.
 type relatedRuleFields struct {
 	APIVersion        string                `json:"apiVersion"`

@@ -45,7 +45,7 @@ type heldAnswer struct {
 // memory returns about how many bytes of memory a pass takes for the answer.
 func (a *heldAnswer) memory() int { return a.size + overheadOf(a.Body) }
 
-// overheadOf returns how much of it is for the objects that the answer lists.
+// overheadOf returns about how many bytes of memory a pass takes for the objects that an answer lists.
 func overheadOf(body any) int {
 	total := 0
 	fields, _ := body.(map[string]any)
@@ -60,15 +60,15 @@ func newHeldAnswers(calls []variant.Call, limit int) *heldAnswers {
 	return &heldAnswers{calls: calls, limit: limit, answers: make([]heldAnswer, len(calls)), end: len(calls)}
 }
 
-// wants reports whether an answer to the call with that index can still be held.
-func (h *heldAnswers) wants(index int) bool {
+// hasRoomFor reports whether an answer to the call with that index can still be held.
+func (h *heldAnswers) hasRoomFor(index int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return index < h.end
 }
 
-// sizeOf returns about how many bytes of memory an answer takes. One above the limit is not exact. It is 0 for the
-// only answer of a pass if the limit of all engines is enough, so that the answer need not be walked through.
+// sizeOf returns about how many bytes of memory an answer takes. A number above the limit is not exact. It returns 0
+// for the only answer of a pass if the engines' own limit keeps it within the limit, to save the walk through it.
 func (h *heldAnswers) sizeOf(call variant.Call, body any) int {
 	if len(h.calls) == 1 && len(call.Stamps) == 0 && engines.MaxResponseMemory+overheadOf(body) <= h.limit {
 		return 0
@@ -110,6 +110,6 @@ func (h *heldAnswers) limitExceeded() error {
 		what, remedy = "the responses of this sync take", fmt.Sprintf("there is room for the first %d of %d: return less", h.end, len(h.calls))
 	}
 	return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf(
-		"%s more than %d MiB of memory, with what is made of the objects: %s, spread the work over several parents, or raise --max-sync-response-size",
-		what, h.limit>>20, remedy)}
+		"%s more than %d MiB of memory, with what is made of the objects: %s, spread the work over several parents, "+
+			"or raise --max-sync-response-size", what, h.limit>>20, remedy)}
 }

@@ -40,7 +40,7 @@ func TestHeldAnswers(t *testing.T) {
 			for range 100 {
 				h := newHeldAnswers(make([]variant.Call, len(tc.sizes)), 100)
 				for _, i := range rand.Perm(len(tc.sizes)) {
-					if h.wants(i) {
+					if h.hasRoomFor(i) {
 						h.add(i, heldAnswer{Answer: variant.Answer{Body: i}, size: tc.sizes[i]})
 					}
 				}

@@ -35,7 +35,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	group.SetLimit(max(p.env.Calls, 1))
 	for i, call := range calls {
 		group.Go(func() error {
-			if held.wants(i) {
+			if held.hasRoomFor(i) {
 				held.add(i, p.answer(ctx, call, held.sizeOf))
 			}
 			return nil

@@ -8,14 +8,15 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Limits on the texts of a failed pass, in bytes of JSON. A call that fails is told of by its error, in
-// the log and in an event, by its stack, and by what it wrote to the console; if its script is not called
-// any more for a while, also in a condition of the definition and in another event. With the limits of
-// package engines, all of it together stays below 16 KiB.
+// Limits on the texts of a failed pass, in bytes of JSON. A failed call is reported by its error in the log
+// and in an event, its stack and its console output; if its script backs off, also by a condition of the
+// definition and another event. Together with the limits of package engines, all of these stay below
+// 16 KiB.
 const (
 	maxErrorBytes         = 2 << 10
 	maxFailedConsoleBytes = 4 << 10
-	// maxHeldConsole bounds what is held of all calls of a pass until it ends.
+	// maxHeldConsole bounds what is held of all calls of a pass until it ends: beyond it, calls are cut as if
+	// they had failed.
 	maxHeldConsole = 1 << 20
 )
 
@@ -91,7 +92,7 @@ func (p *pass) logConsole(failed bool) {
 	p.console = nil
 }
 
-// cutConsole returns the first lines that fit into maxFailedConsoleBytes with what the log adds to each.
+// cutConsole returns the first lines that fit into maxFailedConsoleBytes, with what the log adds to each.
 func (p *pass) cutConsole(hook string, lines []string) []string {
 	const entry = len(`{"level":"debug","ts":"2006-01-02T15:04:05.999999999Z07:00","msg":"","definition":"","hook":"","parent":""}` + "\n")
 	added := entry + len(p.config.Definition) + len(hook) + len(p.key.String())
@@ -106,7 +107,8 @@ func (p *pass) cutConsole(hook string, lines []string) []string {
 		if left > 0 {
 			kept = append(kept, engines.Truncate(line, left))
 		}
-		return append(kept, fmt.Sprintf("(cut at %d KiB, as the call or its pass failed)", maxFailedConsoleBytes>>10))
+		return append(kept, fmt.Sprintf("(cut at %d KiB, as the call or its pass failed, or the pass wrote more than %d MiB)",
+			maxFailedConsoleBytes>>10, maxHeldConsole>>20))
 	}
 	return lines
 }

@@ -14,7 +14,7 @@ import (
 
 // TestConsole holds what two calls wrote, and logs it at the end of the pass.
 func TestConsole(t *testing.T) {
-	const cut = "(cut at 4 KiB, as the call or its pass failed)"
+	const cut = "(cut at 4 KiB, as the call or its pass failed, or the pass wrote more than 1 MiB)"
 	short, long := []string{"a", "b"}, strings.Split(strings.Repeat("x ", 10_000), " ")
 	cases := map[string]struct {
 		reason               string

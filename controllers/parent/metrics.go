@@ -51,9 +51,10 @@ func (m *Metrics) Forget(definition string) {
 func AnswerCacheMetrics(answers *lru.Cache) prometheus.Collector {
 	labels := []string{"definition"}
 	return &answerCacheMetrics{
-		answers:   answers,
-		bytes:     prometheus.NewDesc("libretto_response_cache_bytes", "Memory of the hook responses that are cached.", labels, nil),
-		evictions: prometheus.NewDesc("libretto_response_cache_evictions_total", "Cached responses that were dropped for want of room.", labels, nil),
+		answers: answers,
+		bytes:   prometheus.NewDesc("libretto_response_cache_bytes", "Memory of the hook responses that are cached.", labels, nil),
+		evictions: prometheus.NewDesc(
+			"libretto_response_cache_evictions_total", "Cached responses that were dropped for want of room.", labels, nil),
 	}
 }
 

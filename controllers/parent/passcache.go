@@ -24,8 +24,7 @@ type passCache struct {
 	definition string
 }
 
-// answerGroup identifies the answers about one parent. Another instance of the definition has
-// answers of its own.
+// answerGroup identifies the answers about one parent, to one instance of the definition.
 type answerGroup struct {
 	cache  *passCache
 	parent controller.Key
@@ -140,8 +139,8 @@ func (c *passCache) lookupAnswer(key controller.Key, call variant.Call, revision
 	return s, s.isAnswerTo(call, revision, now)
 }
 
-// rememberAnswer stores an answer that takes size bytes of memory until it expires, or until there
-// is no room for it. unread are the fields of the request that the program did not read.
+// rememberAnswer stores an answer until it expires or is evicted. unread are the fields of the request
+// that the program did not read.
 func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, unread []string, answer cachedAnswer) {
 	if len(call.Stamps) == 0 {
 		return
@@ -180,7 +179,7 @@ func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	c.answers.DeleteFunc(c.definition, group, func(id, _ any) bool { return !wanted[id.(callKey)] })
 }
 
-// close drops all answers.
+// close drops all answers of the definition.
 func (c *passCache) close() { c.answers.DeleteOwner(c.definition) }
 
 // callKeys returns the keys of calls as a set.

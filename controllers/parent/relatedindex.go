@@ -21,7 +21,7 @@ type relatedIndex struct {
 	pool  *informer.Pool
 	queue func(controller.Key) // set by Watch; until then it drops keys
 
-	// mu is held for look-ups and changes only, not while rules are matched or objects selected.
+	// mu is held for lookups and changes only, not while rules are matched or objects selected.
 	mu         sync.Mutex
 	caches     map[schema.GroupVersionResource]*relatedCache
 	parents    map[controller.Key]*relatedRequest

@@ -50,7 +50,7 @@ func (l *RelatedLimits) restrict(rule *relatedRule) ([]*relatedRule, string) {
 		}
 	}
 	if !isDeclared(rule, entries) {
-		return nil, l.refusal(rule, entries)
+		return nil, refusal(rule, entries)
 	}
 	var restricted []*relatedRule
 	for _, entry := range entries {
@@ -123,7 +123,7 @@ func intersectSelectors(a, b labels.Selector) labels.Selector {
 
 // refusal returns the message about a rule that asks for more than the entries for its resource
 // declare.
-func (l *RelatedLimits) refusal(rule *relatedRule, entries []*DeclaredRule) string {
+func refusal(rule *relatedRule, entries []*DeclaredRule) string {
 	asked := (&DeclaredRule{
 		GroupVersionResource: rule.resource.GroupVersionResource, Namespace: rule.namespace, Names: slices.Sorted(maps.Keys(rule.names)),
 	}).String()
@@ -168,4 +168,50 @@ func (d *DeclaredRule) String() string {
 		fmt.Fprintf(&b, " in namespace %q", engines.Truncate(d.Namespace, maxShownBytes))
 	}
 	return b.String()
+}
+
+// maxRelatedRules and maxRelatedTerms bound what one parent asks for: different rules, and the names,
+// labels and values of labels in them.
+const (
+	maxRelatedRules = 100
+	maxRelatedTerms = 10_000
+)
+
+// ruleList collects the rules of one parent, each once, within the limits.
+type ruleList struct {
+	limits *RelatedLimits
+	rules  []*relatedRule
+	asked  map[ruleID]bool // the rules of the answer
+	known  map[ruleID]bool // those of rules
+	terms  int
+}
+
+func newRuleList(limits *RelatedLimits) *ruleList {
+	return &ruleList{limits: limits, asked: map[ruleID]bool{}, known: map[ruleID]bool{}}
+}
+
+// add adds a rule. It returns why it is refused, or "".
+func (l *ruleList) add(rule *relatedRule) string {
+	id := rule.id()
+	if l.asked[id] {
+		return ""
+	}
+	l.asked[id] = true
+	if len(l.asked) > maxRelatedRules {
+		return fmt.Sprintf("a parent may have at most %d different rules: let one rule select several objects, by names or by a label",
+			maxRelatedRules)
+	}
+	restricted, problem := l.limits.restrict(rule)
+	for _, rule := range restricted {
+		if id := rule.id(); !l.known[id] {
+			l.known[id] = true
+			l.rules = append(l.rules, rule)
+			l.terms += rule.terms()
+		}
+	}
+	if l.terms > maxRelatedTerms {
+		return fmt.Sprintf("the rules of a parent may have at most %d names, labels and values of labels: "+
+			"give the objects a label in common, and select them by that", maxRelatedTerms)
+	}
+	return problem
 }

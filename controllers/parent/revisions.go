@@ -102,17 +102,18 @@ func (p *pass) isRevision(change apply.Change) bool {
 	return p.revisions != nil && change.Resource == p.revisions.GroupVersionResource
 }
 
-// blockingRevision returns why an existing ControllerRevision is none of the parent's, and
-// whether that is temporary.
+// blockingRevision returns why an existing ControllerRevision is not the parent's, and whether
+// that is temporary.
 func (p *pass) blockingRevision(live *unstructured.Unstructured) (why string, passes bool) {
 	owner, cached := informer.ControllerOf(live), p.revisions.cache.Get(live.GetNamespace(), live.GetName())
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return p.blockingObject(live)
 	case owner == nil:
-		return "exists and has no owner, and is not adopted, as anybody could have made it: delete it", false
+		return "exists and has no owner, and is not adopted, as any user could have made it: delete it", false
 	case owner.UID == p.parent.GetUID() && cached != nil && cached.GetUID() == live.GetUID():
-		return fmt.Sprintf("exists and belongs to the parent, but its labels are not those of a ControllerRevision of this definition (%s, %s, %s): delete it",
+		return fmt.Sprintf("exists and belongs to the parent, but its labels are not those of a ControllerRevision of this definition "+
+			"(%s, %s, %s): delete it",
 			v1alpha1.RevisionGroupLabel, v1alpha1.RevisionResourceLabel, v1alpha1.CompositeLabel), false
 	case owner.UID != p.parent.GetUID() && !p.isPredecessor(owner):
 		return fmt.Sprintf("exists and belongs to %s: delete it", p.describeOwner(owner)), false

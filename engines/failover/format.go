@@ -23,7 +23,8 @@ type SecretFunc func(kind schema.GroupVersionKind, path jsonvalue.Path) bool
 func (secret SecretFunc) format(found []difference) string {
 	var lines []string
 	for _, d := range found[:min(len(found), maxDifferences)] {
-		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s", engines.Truncate(d.path.String(), maxPathBytes), secret.excerpt(d.path, d.served), secret.excerpt(d.path, d.shadow)))
+		lines = append(lines, fmt.Sprintf("%s: served %s, shadow %s",
+			engines.Truncate(d.path.String(), maxPathBytes), secret.excerpt(d.path, d.served), secret.excerpt(d.path, d.shadow)))
 	}
 	if more := len(found) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))

@@ -14,9 +14,9 @@ const (
 
 // acquire returns a worker for a program. Waiting owners take turns; an owner with fewer workers goes
 // first. The worker is returned to the pool with release.
-func (p *Pool) acquire(ctx context.Context, t turn, prog *program, preferred int) (*process, error) {
+func (p *Pool) acquire(ctx context.Context, f flow, prog *program, preferred int) (*process, error) {
 	began := time.Now()
-	w := &waiter{turn: t, program: prog, preferred: preferred, result: make(chan grant, 1)}
+	w := &waiter{flow: f, program: prog, preferred: preferred, result: make(chan grant, 1)}
 	p.mu.Lock()
 	if err := p.unavailable(); err != nil {
 		p.mu.Unlock()
@@ -56,20 +56,20 @@ func (p *Pool) abandon(w *waiter, err error) error {
 		return err
 	}
 	if g := <-w.result; g.process != nil {
-		p.release(g.process, w.turn)
+		p.release(g.process, w.flow)
 	}
 	return err
 }
 
 // release makes the worker idle again, or retires it.
-func (p *Pool) release(w *process, t turn) {
+func (p *Pool) release(w *process, f flow) {
 	w.memory = w.usage.read()
 	if reason := w.retireReason(); reason != "" {
 		w.kill(reason)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.release(t)
+	p.queue.release(f)
 	if _, known := p.processes[w]; known && w.pendingKill() == "" {
 		p.processes[w] = true
 		w.idleSince = time.Now()
@@ -85,8 +85,8 @@ func (p *Pool) dispatch() {
 	p.config.Metrics.updateWorkers(p)
 }
 
-// assign gives one idle worker to a waiter, or replaces one that no waiter can use. It reports whether it
-// did either.
+// assign gives one idle worker to a waiter, or kills one that no waiter can use to replace it. It reports
+// whether it did either.
 func (p *Pool) assign() bool {
 	c := p.choose(time.Now())
 	if c.wait > 0 {
@@ -122,8 +122,8 @@ func (p *Pool) dispatchAfter(wait time.Duration) {
 	})
 }
 
-// choice is what to do with an idle worker: give it to a waiter, or replace it for that reason, or neither
-// before that time has passed.
+// choice is what to do with an idle worker: give it to waiter, or replace it for that reason if waiter is
+// nil. wait is how long to do nothing if worker is nil.
 type choice struct {
 	worker *process
 	waiter *waiter
@@ -136,7 +136,9 @@ func (p *Pool) choose(now time.Time) choice {
 	if p.idleWorkers() == 0 {
 		return choice{}
 	}
-	missing, coming := 0, 0 // Waiters up to this one that no idle worker can be given to, and workers for them.
+	// missing counts the waiters so far that can use no idle worker, and coming the workers that will come
+	// for them.
+	missing, coming := 0, 0
 	var next *waiter
 	for w := range p.queue.eligible(p.config.Workers) {
 		best, score := p.bestIdle(w)
@@ -148,8 +150,8 @@ func (p *Pool) choose(now time.Time) choice {
 			if missing == coming+1 {
 				next = w
 			}
-		case missing > coming && best.hasHadItsTime(now):
-			// It is to make room for a waiter before this one.
+		case missing > coming && best.isTimeSliceOver(now):
+			// It is replaced for a waiter before this one.
 		default:
 			return choice{worker: best, waiter: w}
 		}
@@ -160,8 +162,8 @@ func (p *Pool) choose(now time.Time) choice {
 	return p.replacement(next, now)
 }
 
-// replacement returns which worker to replace for a waiter: the one that has been idle for longest. No
-// waiter can use the idle ones.
+// replacement returns which worker to replace for a waiter that can use no idle one: the one that has been
+// idle for longest.
 func (p *Pool) replacement(next *waiter, now time.Time) choice {
 	c := choice{}
 	for w, idle := range p.processes {
@@ -169,7 +171,7 @@ func (p *Pool) replacement(next *waiter, now time.Time) choice {
 			c.worker = w
 		}
 	}
-	if c.wait = c.worker.idleSince.Add(returnTime).Sub(now); c.wait > 0 && !c.worker.hasHadItsTime(now) {
+	if c.wait = c.worker.idleSince.Add(returnGrace).Sub(now); c.wait > 0 && !c.worker.isTimeSliceOver(now) {
 		return choice{wait: c.wait}
 	}
 	c.wait, c.reason = 0, reasonResident
@@ -179,7 +181,7 @@ func (p *Pool) replacement(next *waiter, now time.Time) choice {
 	return c
 }
 
-// missing returns how many waiters could have a worker if there were one that they can use.
+// missing returns how many waiters may have a worker now, but can use no idle one.
 func (p *Pool) missing() int {
 	n := 0
 	for w := range p.queue.eligible(p.config.Workers) {
@@ -190,8 +192,8 @@ func (p *Pool) missing() int {
 	return n
 }
 
-// coming returns how many workers will come without further ado: those that start, and those for which
-// there is room, or will be.
+// coming returns how many workers will come even if none is replaced: those that are starting, and those
+// for which there is room or will be once workers that were killed have exited.
 func (p *Pool) coming() int {
 	ending := 0
 	for w, idle := range p.processes {

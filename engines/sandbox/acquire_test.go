@@ -38,11 +38,11 @@ func TestChoose(t *testing.T) {
 			now := time.Unix(1000, 0)
 			p := &Pool{config: Config{Workers: 2, ShareWorkers: c.share}, queue: newQueue(), processes: map[*process]bool{}}
 			for i, text := range strings.Fields(c.workers) {
-				w := &process{slot: i, programs: newLRU(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
+				w := &process{slot: i, programs: newProgramCache(), objects: newObjectCache(), idleSince: now.Add(time.Duration(i)*time.Second - time.Minute)}
 				if domain := strings.Trim(text, "*!~"); domain != "-" {
 					w.join(domain)
 				}
-				if w.domainSince = now.Add(-domainTime); strings.Contains(text, "~") {
+				if w.domainSince = now.Add(-timeSlice); strings.Contains(text, "~") {
 					w.domainSince, w.idleSince = now, now
 				}
 				if strings.Contains(text, "!") {
@@ -51,7 +51,7 @@ func TestChoose(t *testing.T) {
 				p.processes[w] = !strings.ContainsAny(text, "*!")
 			}
 			for _, domain := range strings.Fields(c.waiters) {
-				p.queue.push(&waiter{turn: turn{owner: domain}, program: &program{name: domain, domain: p.config.domainOf(domain)}, preferred: -1})
+				p.queue.push(&waiter{flow: flow{owner: domain}, program: &program{name: domain, domain: p.config.domainOf(domain)}, preferred: -1})
 			}
 			got := ""
 			switch c := p.choose(now); {

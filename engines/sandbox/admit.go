@@ -15,11 +15,11 @@ type effect struct {
 	err        *engines.Error
 }
 
-// admit returns the turn of a task, or the error of one that may not run now: its program rests, or the
-// object does that it is about, or it is on probation and not the only one. finish must be called at the
-// end of a task that runs.
-func (p *Pool) admit(ctx context.Context, prog *program, t task) (turn, func(effect), *engines.Error) {
-	own := turn{owner: t.owner}
+// admit returns the flow of a task, or the error of one that may not run now: the circuit of its program or
+// of its object is open, or its object is on probation and another one is being called about. The returned
+// function must be called at the end of a task that runs.
+func (p *Pool) admit(ctx context.Context, prog *program, t task) (flow, func(effect), *engines.Error) {
+	own := flow{owner: t.owner}
 	loads, calls := circuit{program: prog.name}, circuit{program: prog.name, origin: t.call.Origin}
 	if refused := p.loads.allow(loads); refused != nil {
 		return own, nil, refused
@@ -35,7 +35,7 @@ func (p *Pool) admit(ctx context.Context, prog *program, t task) (turn, func(eff
 		p.loads.report(loads, e.load, e.err)
 		p.calls.report(calls, e.call, e.err)
 	}
-	if !p.calls.isSuspect(calls) {
+	if !p.calls.isOnProbation(calls) {
 		return own, finish, nil
 	}
 	if wait := p.probation.enter(ctx, t.owner, t.call.Origin); wait > 0 {

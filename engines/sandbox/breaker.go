@@ -10,12 +10,12 @@ import (
 
 const (
 	// failureThreshold is how many workers in a row a circuit may cost before its breaker opens, and how
-	// many objects of a namespace make all of its objects suspect.
+	// many objects of a namespace put all of its objects on probation.
 	failureThreshold = 3
 	// minOpen is how long the breaker stays open at first. Each further failure doubles it, up to
 	// maxOpen.
 	minOpen, maxOpen = time.Minute, 5 * time.Minute
-	// recordTTL is how long a failure is remembered, and its object suspect. It is longer than maxOpen.
+	// recordTTL is how long a failure is remembered, and its object on probation. It is longer than maxOpen.
 	recordTTL = 10 * time.Minute
 	// maxRecords bounds the records. Beyond it the oldest one goes.
 	maxRecords = 4096
@@ -59,7 +59,7 @@ const (
 	loadsFormat = "not loaded until %s, because loading it has cost %d script workers in a row: %s: " +
 		"correct the script, which is then loaded at once"
 	callsFormat = "not called until %s for this object, because it has cost %d script workers in a row: %s: " +
-		"correct the object, or the script, which is then called at once"
+		"correct the object; or correct the script, and it is called at once"
 )
 
 func newBreaker(now func() time.Time, format string) *breaker {
@@ -99,9 +99,9 @@ func (b *breaker) refusal(r *record) *engines.Error {
 	}
 }
 
-// isSuspect reports whether calls of a circuit are on probation: it has cost a worker lately, or several
-// objects of its namespace have. Objects are easily made, so a new one is not better than its namespace.
-func (b *breaker) isSuspect(c circuit) bool {
+// isOnProbation reports whether calls of a circuit are on probation: it has cost a worker lately, or several
+// objects of its namespace have. Objects are easily made, so a new one is treated like its namespace.
+func (b *breaker) isOnProbation(c circuit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.records) == 0 {

@@ -70,7 +70,7 @@ func TestBreakerError(t *testing.T) {
 	}
 	refused := b.allow(p)
 	if want := "not called until 00:01:00 UTC for this object, because it has cost 3 script workers in a row: too much: " +
-		"correct the object, or the script, which is then called at once"; refused == nil ||
+		"correct the object; or correct the script, and it is called at once"; refused == nil ||
 		refused.Kind != engines.Exhausted || refused.Message != want || refused.RetryAfter != time.Minute || !errors.Is(refused, engines.ErrBackoff) {
 		t.Errorf("refused with %v, to try again after %v, want %q", refused, refused.RetryAfter, want)
 	}
@@ -104,7 +104,7 @@ func TestBreakerPrunes(t *testing.T) {
 	}
 }
 
-func TestSuspects(t *testing.T) {
+func TestIsOnProbation(t *testing.T) {
 	of := func(program, namespace, id string) circuit {
 		return circuit{program: program, origin: engines.Origin{ID: id, Namespace: namespace}}
 	}
@@ -134,22 +134,22 @@ func TestSuspects(t *testing.T) {
 				b.report(killer, fatal, &engines.Error{})
 			}
 			now = now.Add(c.after)
-			if got := b.isSuspect(c.asked); got != c.want {
-				t.Errorf("%s: suspect %v, want %v", c.reason, got, c.want)
+			if got := b.isOnProbation(c.asked); got != c.want {
+				t.Errorf("%s: on probation %v, want %v", c.reason, got, c.want)
 			}
 		})
 	}
 }
 
-// TestSuspectStays has an object answer well between calls that cost workers.
-func TestSuspectStays(t *testing.T) {
+// TestProbationStays has an object answer well between calls that cost workers.
+func TestProbationStays(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBreaker(func() time.Time { return now }, callsFormat)
 	for range 2 * failureThreshold {
 		b.report(p, fatal, &engines.Error{})
 		b.report(p, answered, nil)
-		if suspect, refused := b.isSuspect(p), b.allow(p); !suspect || refused != nil {
-			t.Errorf("suspect %v, refused with %v: an answer closes the breaker, and does not end the probation", suspect, refused)
+		if onProbation, refused := b.isOnProbation(p), b.allow(p); !onProbation || refused != nil {
+			t.Errorf("on probation %v, refused with %v: an answer closes the breaker, and does not end the probation", onProbation, refused)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestBreakerIsBounded(t *testing.T) {
 		t.Errorf("%d records with up to %d bytes each, and the last one is %v", len(b.records), kept, b.records[last])
 	}
 	now = now.Add(recordTTL)
-	if b.isSuspect(last) || len(b.records) > 0 || len(b.inNamespace) > 0 {
+	if b.isOnProbation(last) || len(b.records) > 0 || len(b.inNamespace) > 0 {
 		t.Errorf("%d records of %d namespaces are left when they are old", len(b.records), len(b.inNamespace))
 	}
 }

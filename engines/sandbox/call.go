@@ -82,7 +82,7 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 
 // send sends a question. It reports whether the worker was waiting for one and could be sent all of it.
 func (w *process) send(frame []byte) bool {
-	if !w.turn.CompareAndSwap(hostsTurn, workersTurn) {
+	if !w.sender.CompareAndSwap(hostSends, workerSends) {
 		return false
 	}
 	_, err := w.stdin.Write(frame)

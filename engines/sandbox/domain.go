@@ -3,17 +3,18 @@ package sandbox
 import "time"
 
 const (
-	// domainTime is how long a worker is kept for the waiters of its trust domain while others wait for
-	// one: a start for each call would take longer than most calls.
-	domainTime = 50 * time.Millisecond
-	// returnTime is how long it then waits for the next one. Who makes one call after another has it soon.
-	returnTime = 2 * time.Millisecond
+	// timeSlice is how long a worker is kept for the calls of its trust domain while other domains wait for
+	// a worker: a start for each call would take longer than most calls.
+	timeSlice = 50 * time.Millisecond
+	// returnGrace is how long an idle worker is kept for the next call within its time slice: a caller that
+	// makes one call after another makes the next one soon.
+	returnGrace = 2 * time.Millisecond
 )
 
 // sharedDomain is the trust domain of all programs if workers are shared. A worker does not join it.
 const sharedDomain = "*"
 
-// domainOf returns the trust domain of a source.
+// domainOf returns the trust domain of a source that names one.
 func (c Config) domainOf(named string) string {
 	if c.ShareWorkers {
 		return sharedDomain
@@ -21,8 +22,8 @@ func (c Config) domainOf(named string) string {
 	return named
 }
 
-// join makes a worker one of the trust domain, for as long as it lives. It reports whether the worker was
-// of none before.
+// join makes a worker belong to the trust domain for as long as it lives. It reports whether the worker
+// belonged to none before.
 func (w *process) join(domain string) bool {
 	if w.assigned || domain == sharedDomain {
 		return false
@@ -31,11 +32,12 @@ func (w *process) join(domain string) bool {
 	return true
 }
 
-// isForeign reports whether the worker has been in the hands of those who write the scripts of another
-// trust domain: what they may have made of it must not reach this one.
+// isForeign reports whether the worker has run scripts of another trust domain: they may have taken it over,
+// and must see and change nothing of this one.
 func (w *process) isForeign(domain string) bool { return w.assigned && w.domain != domain }
 
-// hasHadItsTime reports whether the worker is to make room for another domain. One of none has no time.
-func (w *process) hasHadItsTime(now time.Time) bool {
-	return w.assigned && now.Sub(w.domainSince) >= domainTime
+// isTimeSliceOver reports whether the worker may be replaced for another domain although its own has calls.
+// It is false for a worker that belongs to no domain yet.
+func (w *process) isTimeSliceOver(now time.Time) bool {
+	return w.assigned && now.Sub(w.domainSince) >= timeSlice
 }

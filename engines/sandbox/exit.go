@@ -36,9 +36,9 @@ type workerExit struct {
 	dropped int64
 }
 
-// unexpected reports whether the worker exited by itself, or said what it was not asked. A host that
-// kills a worker for another reason tells the caller why.
-func (d workerExit) unexpected() bool { return d.killReason == "" || d.killReason == reasonProtocol }
+// isUnexpected reports whether the worker exited by itself, or was killed because it broke the protocol. If
+// the host kills a worker for another reason, the error of the call says why.
+func (d workerExit) isUnexpected() bool { return d.killReason == "" || d.killReason == reasonProtocol }
 
 // reason returns why the worker exited. Without a kill by the host, it is derived from what the Go
 // runtime printed.

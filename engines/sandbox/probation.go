@@ -9,58 +9,59 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// probation holds back the calls about suspect objects: those of one definition share one worker, so that
-// its other calls always have the rest. A call does not wait long for another object's, because its caller
-// has other work to do: it is told when to come back, and its object stands in line until then.
+// probation holds back the calls about objects on probation: those of one owner share one worker, so that
+// its other calls always have the other workers. A call about another object does not wait for long, because
+// its caller has other work to do: its error says when to try again, and its object is queued until then.
 type probation struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	lanes map[string]*lane // By owner.
+	mu     sync.Mutex
+	owners map[string]*ownerProbation
 }
 
-// lane is the probation of one owner.
-type lane struct {
-	// object is the one that is being called about, by so many calls.
+// ownerProbation is the probation of one owner.
+type ownerProbation struct {
+	// object is the one that is being called about, and calls the number of these calls.
 	object engines.Origin
 	calls  int
 	began  time.Time     // Of the first of them.
 	free   chan struct{} // Closed at the end of the last of them.
-	// line has the objects that were sent away, the first one first.
-	line []standing
+	// queue has the objects whose calls are to be tried again, the first one first.
+	queue []queuedObject
 }
 
-// standing is an object that stands in line until it has not come back for long.
-type standing struct {
+// queuedObject is an object that is queued until its call is tried again, or until that is overdue.
+type queuedObject struct {
 	object engines.Origin
 	until  time.Time
 }
 
 const (
-	// firstInLine is how many objects of a line may be called about next: the very first may take its time.
-	firstInLine = 5
-	// maxLine bounds a line.
-	maxLine = 1024
-	// minReturn and returnInterval are after how long an object may come back: it takes longer for each
-	// that stands before it. overdue is how much later it may be.
-	minReturn, returnInterval, overdue = time.Second, 50 * time.Millisecond, 10 * time.Second
-	// brief is how long a call may take for others to wait for it. Most calls are good, and end sooner.
-	brief = 20 * time.Millisecond
+	// maxNext is how many objects at the head of a queue may be called about next, so that none waits for
+	// the very first if that one is late.
+	maxNext = 5
+	// maxQueued bounds a queue.
+	maxQueued = 1024
+	// minRetry and retryInterval are after how long a call may be tried again: it takes longer for each
+	// object that is queued before it. maxOverdue is how much later it may be.
+	minRetry, retryInterval, maxOverdue = time.Second, 50 * time.Millisecond, 10 * time.Second
+	// maxWait is how long a call may take for others to wait for it. Most calls end sooner.
+	maxWait = 20 * time.Millisecond
 )
 
 func newProbation(now func() time.Time) *probation {
-	return &probation{now: now, lanes: map[string]*lane{}}
+	return &probation{now: now, owners: map[string]*ownerProbation{}}
 }
 
-// enter returns zero if a call about the object may run now. Then leave must be called after it.
-// Otherwise it returns after how long to try again.
+// enter returns zero if a call about the object may run now; leave must be called after it. Otherwise it
+// returns after how long to try again.
 func (p *probation) enter(ctx context.Context, owner string, object engines.Origin) time.Duration {
 	for {
 		wait, free := p.tryEnter(owner, object)
 		if free == nil {
 			return wait
 		}
-		timer := time.NewTimer(brief)
+		timer := time.NewTimer(maxWait)
 		select {
 		case <-free:
 		case <-timer.C:
@@ -71,66 +72,65 @@ func (p *probation) enter(ctx context.Context, owner string, object engines.Orig
 	}
 }
 
-// tryEnter is enter without waiting. If it returns a channel, the lane will be free soon after that is
-// closed.
+// tryEnter is enter without waiting. If it returns a channel, a call may be able to run once that is closed.
 func (p *probation) tryEnter(owner string, object engines.Origin) (wait time.Duration, free <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
 	p.prune(now)
-	l := p.lanes[owner]
-	if l == nil {
-		l = &lane{}
-		p.lanes[owner] = l
+	o := p.owners[owner]
+	if o == nil {
+		o = &ownerProbation{}
+		p.owners[owner] = o
 	}
-	at := slices.IndexFunc(l.line, func(s standing) bool { return s.object == object })
-	isNext := at >= 0 && at < firstInLine || at < 0 && len(l.line) < firstInLine
-	if l.calls == 0 && isNext || l.calls > 0 && l.object == object {
-		l.enter(now, object)
+	at := slices.IndexFunc(o.queue, func(q queuedObject) bool { return q.object == object })
+	isNext := at >= 0 && at < maxNext || at < 0 && len(o.queue) < maxNext
+	if o.calls == 0 && isNext || o.calls > 0 && o.object == object {
+		o.enter(now, object)
 		if at >= 0 {
-			l.line = slices.Delete(l.line, at, at+1)
+			o.queue = slices.Delete(o.queue, at, at+1)
 		}
 		return 0, nil
 	}
 	if at < 0 {
-		if at = len(l.line); at < maxLine {
-			l.line = append(l.line, standing{object: object})
+		if at = len(o.queue); at < maxQueued {
+			o.queue = append(o.queue, queuedObject{object: object})
 		}
 	}
-	wait = max(minReturn, time.Duration(at)*returnInterval)
-	if at < maxLine {
-		l.line[at].until = now.Add(wait + overdue)
+	wait = max(minRetry, time.Duration(at)*retryInterval)
+	if at < maxQueued {
+		o.queue[at].until = now.Add(wait + maxOverdue)
 	}
-	if isNext && now.Sub(l.began) < brief {
-		free = l.free
+	if isNext && now.Sub(o.began) < maxWait {
+		free = o.free
 	}
 	return wait, free
 }
 
-func (l *lane) enter(now time.Time, object engines.Origin) {
-	if l.calls == 0 {
-		l.object, l.began, l.free = object, now, make(chan struct{})
+func (o *ownerProbation) enter(now time.Time, object engines.Origin) {
+	if o.calls == 0 {
+		o.object, o.began, o.free = object, now, make(chan struct{})
 	}
-	l.calls++
+	o.calls++
 }
 
 // leave undoes enter.
 func (p *probation) leave(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lanes[owner]
-	if l.calls--; l.calls == 0 {
-		close(l.free)
+	o := p.owners[owner]
+	if o.calls--; o.calls == 0 {
+		close(o.free)
 	}
 	p.prune(p.now())
 }
 
-// prune removes objects that have not come back, and lanes that are not used.
+// prune removes objects whose calls were not tried again, and owners without any.
 func (p *probation) prune(now time.Time) {
-	for owner, l := range p.lanes {
-		l.line = slices.DeleteFunc(l.line, func(s standing) bool { return now.After(s.until) })
-		if l.calls == 0 && len(l.line) == 0 {
-			delete(p.lanes, owner)
+	for owner, o := range p.owners {
+		o.queue = slices.DeleteFunc(o.queue, func(q queuedObject) bool { return now.After(q.until) })
+		if o.calls == 0 && len(o.queue) == 0 {
+			delete(p.owners, owner)
 		}
 	}
 }

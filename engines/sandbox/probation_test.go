@@ -12,24 +12,24 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-func TestProbationLine(t *testing.T) {
+func TestProbationQueue(t *testing.T) {
 	// A lower-case letter is an object that tries to enter, of the owner 1 or, if it comes after a slash, 2.
-	// A - leaves the lane of 1. A number advances the clock by that many seconds.
+	// A - ends a call of 1. A number advances the clock by that many seconds.
 	cases := map[string]struct {
 		reason string
 		steps  []string
 		want   string // What entered.
 	}{
-		"one":         {"the lane is free", []string{"a"}, "a"},
+		"one":         {"nothing is called", []string{"a"}, "a"},
 		"another":     {"one object at a time", []string{"a", "b"}, "a"},
 		"itself":      {"another call about the same object", []string{"a", "a"}, "aa"},
-		"both leave":  {"the lane is free when both have ended", []string{"a", "a", "-", "b", "-", "b"}, "aab"},
-		"other owner": {"each owner has a lane", []string{"a", "/b"}, "ab"},
+		"both leave":  {"the next one runs when both have ended", []string{"a", "a", "-", "b", "-", "b"}, "aab"},
+		"other owner": {"each owner has one at a time", []string{"a", "/b"}, "ab"},
 		"after it":    {"the next one", []string{"a", "b", "-", "b"}, "ab"},
-		"in line":     {"who stands in line goes before who does not", []string{"a", "b", "c", "d", "e", "f", "-", "a", "g", "f"}, "af"},
+		"queued":      {"a queued object goes before one that is not", []string{"a", "b", "c", "d", "e", "f", "-", "a", "g", "f"}, "af"},
 		"not too far": {"but only from among the first", []string{"a", "b", "c", "d", "e", "f", "g", "-", "g", "b", "-", "g"}, "abg"},
 		"does not come": {
-			"who does not come back loses the place", []string{"a", "b", "c", "d", "e", "f", "-", "12", "g"}, "ag",
+			"an object that is not tried again loses its place", []string{"a", "b", "c", "d", "e", "f", "-", "12", "g"}, "ag",
 		},
 	}
 	for name, c := range cases {
@@ -64,17 +64,17 @@ func TestProbationIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newProbation(func() time.Time { return now })
 	longest := time.Duration(0)
-	for n := range 2 * maxLine {
+	for n := range 2 * maxQueued {
 		wait, _ := p.tryEnter("c", engines.Origin{ID: fmt.Sprint(n)})
 		longest = max(longest, wait)
 	}
-	if line := len(p.lanes["c"].line); line != maxLine || longest > 3*time.Minute {
-		t.Errorf("%d stand in line, and come back after up to %v", line, longest)
+	if queued := len(p.owners["c"].queue); queued != maxQueued || longest > 3*time.Minute {
+		t.Errorf("%d are queued, and tried again after up to %v", queued, longest)
 	}
-	now = now.Add(longest + 2*overdue)
+	now = now.Add(longest + 2*maxOverdue)
 	p.leave("c")
-	if len(p.lanes) > 0 {
-		t.Error("the lane is left when nobody has come back")
+	if len(p.owners) > 0 {
+		t.Error("the owner is left when no call was tried again")
 	}
 }
 
@@ -83,14 +83,14 @@ func TestBriefCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbation(time.Now)
 		var group sync.WaitGroup
-		for n := range firstInLine {
+		for n := range maxNext {
 			group.Go(func() {
 				for range 100 {
 					if wait := p.enter(t.Context(), "c", engines.Origin{ID: fmt.Sprint(n)}); wait > 0 {
 						t.Errorf("object %d is to come back after %v", n, wait)
 						continue
 					}
-					<-time.After(brief / 10)
+					<-time.After(maxWait / 10)
 					p.leave("c")
 				}
 			})
@@ -110,7 +110,7 @@ func TestSlowCall(t *testing.T) {
 				t.Error("two objects are called about at once")
 			}
 		}
-		if took := time.Since(began); took > 2*brief {
+		if took := time.Since(began); took > 2*maxWait {
 			t.Errorf("five calls waited for %v", took)
 		}
 		p.leave("c")

@@ -32,7 +32,7 @@ type process struct {
 	stdin   *os.File
 	stderr  *stderrBuffer
 	usage   *usage
-	turn    atomic.Int32 // Whose turn it is to send.
+	sender  atomic.Int32 // Which side may send next.
 	answers chan []byte
 	exited  chan struct{} // Closed once exit is set.
 	exit    workerExit
@@ -50,7 +50,7 @@ type process struct {
 	budget    int64 // The memory limit of the last question.
 	memory    memoryUse
 	buffer    []byte
-	programs  lru
+	programs  programCache
 	objects   objectCache
 
 	// The fields below belong to the pool, and are used while it is locked.
@@ -60,11 +60,11 @@ type process struct {
 	idleSince   time.Time
 }
 
-// Values of process.turn. A worker sends nothing but one message in its turn, or it is killed.
+// Values of process.sender. A worker that sends anything but one message when it may is killed.
 const (
-	workersTurn int32 = iota // A new worker sends Ready.
-	hostsTurn
-	nobodysTurn // The worker sent something in the host's turn.
+	workerSends int32 = iota // A new worker sends Ready.
+	hostSends
+	noneSends // The worker broke the protocol and is being killed.
 )
 
 // memoryUse is the memory of a worker in bytes.
@@ -81,7 +81,7 @@ func defaultCommand() []string { return []string{executable(), worker.Argument} 
 // start starts a worker for programs with memory limits up to maxMemory, and waits for its first message.
 func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newLRU(), objects: newObjectCache(),
+		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newProgramCache(), objects: newObjectCache(),
 		answers: make(chan []byte, 1), stderr: newStderrBuffer(), exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)
@@ -158,14 +158,14 @@ func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
 	close(p.exited)
 }
 
-// readAnswers passes on a message for each turn of the worker. A worker that sends anything else could
-// answer a question before it is asked, and is killed.
+// readAnswers passes on one message each time that the worker may send. A worker that sends anything else
+// could answer a question before it is asked, and is killed.
 func (p *process) readAnswers(out *bufio.Reader) {
 	for {
 		if _, err := out.Peek(1); err != nil {
 			return
 		}
-		if !p.turn.CompareAndSwap(workersTurn, hostsTurn) {
+		if !p.sender.CompareAndSwap(workerSends, hostSends) {
 			p.breakOff()
 			return
 		}
@@ -183,7 +183,7 @@ func (p *process) readAnswers(out *bufio.Reader) {
 
 // breakOff kills a worker that does not keep to the protocol. It is not asked again.
 func (p *process) breakOff() {
-	p.turn.Store(nobodysTurn)
+	p.sender.Store(noneSends)
 	p.kill(reasonProtocol)
 }
 

@@ -5,26 +5,27 @@ import (
 	"slices"
 )
 
-// turn is whose turn it is to have a worker: an owner's. Its calls on probation have turns of their own.
-type turn struct {
+// flow is the key of fair queuing: the calls of an owner are one flow, and its calls on probation another.
+type flow struct {
 	owner     string
 	probation bool
 }
 
-// queue holds the calls that wait for a worker, by turn. Owners take turns; the one with the fewest
-// workers goes first.
+// queue holds the calls that wait for a worker, by flow. Flows take turns; the one with the fewest workers
+// goes first.
 type queue struct {
-	turns   []turn // Those with waiters. The one whose last turn is longest ago comes first.
-	waiting map[turn][]*waiter
-	// busy has how many workers each has, and onProbation how many all have that are on probation.
-	busyByTurn  map[turn]int
+	flows   []flow // Flows with waiters. The one whose last turn is longest ago comes first.
+	waiting map[flow][]*waiter
+	// busyByFlow is the number of workers of each flow, busy that of all flows, and onProbation that of all
+	// flows on probation.
+	busyByFlow  map[flow]int
 	busy        int
 	onProbation int
 }
 
 // waiter is a call that waits for a worker.
 type waiter struct {
-	turn
+	flow
 	program *program
 	// preferred is the slot of the worker that has most of the objects of the call, or -1.
 	preferred int
@@ -38,37 +39,37 @@ type grant struct {
 }
 
 func newQueue() *queue {
-	return &queue{waiting: map[turn][]*waiter{}, busyByTurn: map[turn]int{}}
+	return &queue{waiting: map[flow][]*waiter{}, busyByFlow: map[flow]int{}}
 }
 
 func (q *queue) push(w *waiter) {
-	if len(q.waiting[w.turn]) == 0 {
-		q.turns = append(q.turns, w.turn)
+	if len(q.waiting[w.flow]) == 0 {
+		q.flows = append(q.flows, w.flow)
 	}
-	q.waiting[w.turn] = append(q.waiting[w.turn], w)
+	q.waiting[w.flow] = append(q.waiting[w.flow], w)
 }
 
 // remove removes a waiter. It reports whether the waiter was still in the queue.
 func (q *queue) remove(w *waiter) bool {
-	at := slices.Index(q.waiting[w.turn], w)
+	at := slices.Index(q.waiting[w.flow], w)
 	if at < 0 {
 		return false
 	}
-	q.waiting[w.turn] = slices.Delete(q.waiting[w.turn], at, at+1)
-	if len(q.waiting[w.turn]) == 0 {
-		delete(q.waiting, w.turn)
-		q.turns = slices.DeleteFunc(q.turns, func(t turn) bool { return t == w.turn })
+	q.waiting[w.flow] = slices.Delete(q.waiting[w.flow], at, at+1)
+	if len(q.waiting[w.flow]) == 0 {
+		delete(q.waiting, w.flow)
+		q.flows = slices.DeleteFunc(q.flows, func(f flow) bool { return f == w.flow })
 	}
 	return true
 }
 
-// eligible returns the first waiter of each turn that may have a worker now, in the order of their turns.
+// eligible returns the first waiter of each flow that may have a worker now, in the order of their turns.
 // The queue must not change meanwhile.
 func (q *queue) eligible(limit int) iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
 		for busy := 0; busy <= q.busy; busy++ {
-			for _, t := range q.turns {
-				if q.busyByTurn[t] == busy && q.mayRun(t, limit) && !yield(q.waiting[t][0]) {
+			for _, f := range q.flows {
+				if q.busyByFlow[f] == busy && q.mayRun(f, limit) && !yield(q.waiting[f][0]) {
 					return
 				}
 			}
@@ -76,36 +77,36 @@ func (q *queue) eligible(limit int) iter.Seq[*waiter] {
 	}
 }
 
-// mayRun reports whether one more worker may be given to a turn. Up to limit workers are for all. One more
-// is for an owner that has none, so that an owner whose calls hang in all workers does not block the
-// others. Calls on probation get half of the workers at most, and one for each owner.
-func (q *queue) mayRun(t turn, limit int) bool {
-	if t.probation {
-		return q.busy < limit && q.busyByTurn[t] == 0 && q.onProbation < max(1, limit/2)
+// mayRun reports whether a flow may have one more worker. Up to limit workers are for all flows. One more is
+// for a flow that has none, so that an owner whose calls hang in all workers does not block the others.
+// Flows on probation get at most half of the workers together, and one each.
+func (q *queue) mayRun(f flow, limit int) bool {
+	if f.probation {
+		return q.busy < limit && q.busyByFlow[f] == 0 && q.onProbation < max(1, limit/2)
 	}
-	return q.busy < limit || q.busy == limit && q.busyByTurn[t] == 0
+	return q.busy < limit || q.busy == limit && q.busyByFlow[f] == 0
 }
 
 // take removes the waiter and counts the worker that it is given.
 func (q *queue) take(w *waiter) {
 	q.remove(w)
-	if at := slices.Index(q.turns, w.turn); at >= 0 {
-		q.turns = append(slices.Delete(q.turns, at, at+1), w.turn)
+	if at := slices.Index(q.flows, w.flow); at >= 0 {
+		q.flows = append(slices.Delete(q.flows, at, at+1), w.flow)
 	}
-	q.busyByTurn[w.turn]++
+	q.busyByFlow[w.flow]++
 	q.busy++
 	if w.probation {
 		q.onProbation++
 	}
 }
 
-// release records that the turn has one worker less.
-func (q *queue) release(t turn) {
+// release records that the flow has one worker less.
+func (q *queue) release(f flow) {
 	q.busy--
-	if q.busyByTurn[t]--; q.busyByTurn[t] == 0 {
-		delete(q.busyByTurn, t)
+	if q.busyByFlow[f]--; q.busyByFlow[f] == 0 {
+		delete(q.busyByFlow, f)
 	}
-	if t.probation {
+	if f.probation {
 		q.onProbation--
 	}
 }
@@ -113,10 +114,10 @@ func (q *queue) release(t turn) {
 // drain removes and returns all waiters.
 func (q *queue) drain() []*waiter {
 	var all []*waiter
-	for _, t := range q.turns {
-		all = append(all, q.waiting[t]...)
+	for _, f := range q.flows {
+		all = append(all, q.waiting[f]...)
 	}
-	q.turns, q.waiting = nil, map[turn][]*waiter{}
+	q.flows, q.waiting = nil, map[flow][]*waiter{}
 	return all
 }
 

@@ -30,9 +30,9 @@ func TestQueue(t *testing.T) {
 			t.Log(c.reason)
 			q, got := newQueue(), ""
 			for _, step := range strings.Split(c.steps, "") {
-				of := turn{owner: strings.ToLower(step), probation: strings.Contains("xyz", strings.ToLower(step))}
+				of := flow{owner: strings.ToLower(step), probation: strings.Contains("xyz", strings.ToLower(step))}
 				if of.owner == step {
-					q.push(&waiter{turn: of})
+					q.push(&waiter{flow: of})
 				} else {
 					q.release(of)
 				}

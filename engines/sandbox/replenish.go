@@ -86,7 +86,7 @@ func (p *Pool) onReady(w *process, ready protocol.Ready, err error) bool {
 func (p *Pool) onExit(w *process) {
 	reason := w.exit.reason()
 	p.config.Metrics.countExit(reason)
-	if w.exit.unexpected() || w.exit.dropped > 0 {
+	if w.exit.isUnexpected() || w.exit.dropped > 0 {
 		p.config.Log.Info("script worker ended", "reason", reason, "questions", w.questions.Load(), "status", w.exit.status,
 			"stderr", w.exit.summary(), "stderrBytesDropped", w.exit.dropped)
 	}
@@ -94,7 +94,7 @@ func (p *Pool) onExit(w *process) {
 	defer p.mu.Unlock()
 	w.usage.close()
 	delete(p.processes, w)
-	if w.exit.unexpected() && w.questions.Load() == 0 {
+	if w.exit.isUnexpected() && w.questions.Load() == 0 {
 		p.onStartFailure(fmt.Errorf("ended before its first call: %s", w.exit.summary()))
 		return
 	}

@@ -27,14 +27,14 @@ func (p *Pool) run(ctx context.Context, prog *program, t task) (protocol.Answer,
 	if ctx.Err() != nil {
 		return protocol.Answer{}, engines.Ended(ctx)
 	}
-	turn, finish, refused := p.admit(ctx, prog, t)
+	f, finish, refused := p.admit(ctx, prog, t)
 	if refused != nil {
 		p.config.Metrics.observeCall(prog.engine, "parked", 0)
 		return protocol.Answer{}, refused
 	}
 	ctx, release := context.WithTimeout(ctx, defaultTimeout)
 	defer release()
-	answer, did := p.runWithRetry(ctx, prog, t, turn)
+	answer, did := p.runWithRetry(ctx, prog, t, f)
 	finish(did)
 	p.config.Metrics.observeCall(prog.engine, result(did.err), time.Since(began))
 	if did.err != nil {
@@ -51,16 +51,16 @@ func result(err *engines.Error) string {
 }
 
 // runWithRetry does the task in one worker after another, until one was alive to receive it.
-func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, turn turn) (protocol.Answer, effect) {
+func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, f flow) (protocol.Answer, effect) {
 	began := time.Now()
 	var last error
 	preferred := p.preferredSlot(t.call.Seed)
 	for range maxAttempts {
-		worker, err := p.acquire(ctx, turn, prog, preferred)
+		worker, err := p.acquire(ctx, f, prog, preferred)
 		if err != nil {
 			return protocol.Answer{}, effect{err: acquireError(ctx, err)}
 		}
-		answer, did, err := p.runOn(ctx, worker, prog, t, turn, began)
+		answer, did, err := p.runOn(ctx, worker, prog, t, f, began)
 		if !errors.Is(err, errNotSent) && !errors.Is(err, errUnreadable) {
 			return answer, did
 		}
@@ -72,8 +72,8 @@ func (p *Pool) runWithRetry(ctx context.Context, prog *program, t task, turn tur
 }
 
 // runOn does the task in that worker and releases it. The task has waited for the worker since began.
-func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, turn turn, began time.Time) (protocol.Answer, effect, error) {
-	defer p.release(worker, turn)
+func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task, f flow, began time.Time) (protocol.Answer, effect, error) {
+	defer p.release(worker, f)
 	start := time.Now()
 	waited := start.Sub(began)
 	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {

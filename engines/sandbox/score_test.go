@@ -40,7 +40,7 @@ func TestRetireReason(t *testing.T) {
 func TestScore(t *testing.T) {
 	prog := &program{name: "p", memory: 64 << 20}
 	with := func(slot int, mapped int64, programs ...string) *process {
-		w := &process{slot: slot, maxMemory: 64 << 20, programs: newLRU(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
+		w := &process{slot: slot, maxMemory: 64 << 20, programs: newProgramCache(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
 		for _, name := range programs {
 			w.programs.add(name, 1)
 		}

@@ -17,8 +17,8 @@ const (
 	maxMemoryPerByte = 80
 )
 
-// checkMemory returns an error if decoding text would take more than maxAnswerMemory. It takes a closer look only
-// where a cheaper one does not do.
+// checkMemory returns an error if decoding text would take more than maxAnswerMemory. It tries cheap estimates that
+// are never too low first.
 func checkMemory(text []byte) error {
 	switch {
 	case len(text)*maxMemoryPerByte <= maxAnswerMemory:
@@ -29,11 +29,12 @@ func checkMemory(text []byte) error {
 		return nil
 	}
 	return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf(
-		"the response of %s would take more than %d MiB of memory, as it has so many small values: return less", count(int64(len(text))), maxAnswerMemory>>20)}
+		"the response of %s would take more than %d MiB of memory, as it has so many small values: return less",
+		count(int64(len(text))), maxAnswerMemory>>20)}
 }
 
-// maxDecodedSize returns a number of bytes of memory that the value of a JSON text does not exceed. It counts a few
-// characters, wherever they are, which takes a hundredth of the time of decoding.
+// maxDecodedSize returns an upper bound of the memory that the value of a JSON text takes, in bytes. It counts a few
+// characters, wherever they are, which takes about a hundredth of the time of decoding.
 func maxDecodedSize(text []byte) int {
 	const number = 2 * jsonvalue.NumberSize
 	// field is the most that a field of a large object takes beside the object's first eight.
@@ -71,7 +72,7 @@ type sizeScanner struct {
 type openContainer struct {
 	isObject bool
 	commas   int
-	// size is that of what it has had room for so far: it grows by doubling.
+	// size is the memory of its capacity, which grows by doubling.
 	size int
 	// isEmpty is false from the first value on.
 	isEmpty bool
@@ -171,7 +172,8 @@ func (s *sizeScanner) string() {
 		}
 	}
 	s.size += s.at - start
-	if rest := bytes.TrimLeft(s.text[s.at:], " \t\r\n"); len(rest) == 0 || rest[0] != ':' { // A key has its place in the object.
+	// The memory of a key is that of its entry in the object.
+	if rest := bytes.TrimLeft(s.text[s.at:], " \t\r\n"); len(rest) == 0 || rest[0] != ':' {
 		s.size += jsonvalue.BoxSize
 	}
 }

@@ -72,7 +72,7 @@ func decode(data []byte) (map[string]string, error) {
 func readFiles(plain []byte) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(plain))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, errors.Join(err, errors.New("what is compressed are no files"))
+		return nil, errors.Join(err, errors.New("unfolds to no JSON object of files"))
 	}
 	files := map[string]string{}
 	for d.More() {
@@ -92,7 +92,7 @@ func readFiles(plain []byte) (map[string]string, error) {
 		return nil, err
 	}
 	if d.More() {
-		return nil, errors.New("there is more after the files")
+		return nil, errors.New("has more after the files")
 	}
 	return files, nil
 }

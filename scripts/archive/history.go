@@ -66,8 +66,8 @@ func (h *History) Load(ctx context.Context, id string) (map[string]string, error
 }
 
 // Keep archives files under an ID unless they are archived, and deletes the oldest of more than
-// Limit. What is under its name already is read once, and replaced if it has other files. From
-// then on archived files cost no request.
+// Limit. An object that has their name already is read once, and replaced if it has other files. After
+// that, archived files cost no request.
 func (h *History) Keep(ctx context.Context, id string, files map[string]string) error {
 	if err := h.list(ctx); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (h *History) Keep(ctx context.Context, id string, files map[string]string) 
 		err = h.create(ctx, id, files)
 	}
 	if exists && known.id != id || apierrors.IsAlreadyExists(err) {
-		err = h.verify(ctx, id, files)
+		err = h.ensureFiles(ctx, id, files)
 	}
 	if err != nil {
 		return err
@@ -127,9 +127,9 @@ func (h *History) create(ctx context.Context, id string, files map[string]string
 	return nil
 }
 
-// verify reads the object of an ID's name. One of the definition that has other files is
-// replaced: somebody has forged it, as names are not made of the whole ID and can be foreseen.
-func (h *History) verify(ctx context.Context, id string, files map[string]string) error {
+// ensureFiles reads the object of an ID's name, and replaces one of the definition that has other
+// files. Such an object was forged: names have only a part of the ID, and can be foreseen.
+func (h *History) ensureFiles(ctx context.Context, id string, files map[string]string) error {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -201,8 +201,8 @@ func (h *History) oldest(besides string) string {
 // numberAnnotation repeats the field revision, which is not listed with the metadata.
 const numberAnnotation = "metacontroller.k8s.io/script-revision-number"
 
-// maxNumber is the highest number that counts, so that the next one can always be counted,
-// whatever number somebody has written. Entries of the same number are ordered by age.
+// maxNumber is the highest number that is used. A higher one was forged, and there may be none after it.
+// Entries of the same number are ordered by age.
 const maxNumber = 1 << 53
 
 func entryOf(object metav1.Object) entry {

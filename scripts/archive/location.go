@@ -1,9 +1,9 @@
 // Package archive stores the script files of definitions in ControllerRevisions of the
 // group apps, so that the last ones that loaded outlive the host's process.
 //
-// It trusts only objects that belong to the definition, by owner and label, and these only as
-// far as it must: Load's callers check that the files are those that served, and Keep reads what
-// is under the name already.
+// It uses only objects that belong to the definition, by owner and label. These may be forged:
+// callers of Load check that the files are those that served, and Keep compares the files of an
+// object that exists already.
 package archive
 
 import (

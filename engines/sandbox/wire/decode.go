@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// textBytes is the memory of a text, and of a list, beside its letters or elements.
+	// textBytes is the memory of a text, and of a list, beside its bytes or elements.
 	textBytes = 16
-	// entryBytes is the memory of a key that is known, beside its letters.
+	// entryBytes is the memory of an entry of the table of known keys, beside the bytes of the key.
 	entryBytes = 40
-	// maxKeys is how many keys are known at most. Objects share a few.
+	// maxKeys bounds the table. Most objects share a few keys.
 	maxKeys = 4096
 )
 

@@ -110,14 +110,14 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestEventsBurst shows that events about one object are limited as the flags say.
+// TestEventsBurst shows that events of one type about one object are limited as the flags say.
 func TestEventsBurst(t *testing.T) {
 	s, name := newServed(t, "--events-burst=1", "--events-qps=0.0001")
 	s.WaitForEvent(name, "Starting")
 	s.WaitForReconciles(name, 0, 1)
 	s.WaitForQuiet()
 	list, err := s.Cluster.Dynamic().Resource(env.Events).Namespace("default").List(t.Context(),
-		metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
+		metav1.ListOptions{FieldSelector: "type=Normal,involvedObject.name=" + name})
 	env.NoError(t, err)
 	if len(list.Items) != 1 {
 		t.Errorf("there are %d events about the definition, want 1", len(list.Items))

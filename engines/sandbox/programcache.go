@@ -9,29 +9,30 @@ const (
 	maxProgramMemory = 96 << 20
 )
 
-// lru tracks which programs a worker has. The one used last is at the end.
-type lru struct {
+// programCache tracks which programs a worker has, so that they are not sent again. The one used last is at
+// the end.
+type programCache struct {
 	names  []string
 	sizes  map[string]int64
 	memory int64
 }
 
-func newLRU() lru { return lru{sizes: map[string]int64{}} }
+func newProgramCache() programCache { return programCache{sizes: map[string]int64{}} }
 
-func (s *lru) has(name string) bool {
+func (s *programCache) has(name string) bool {
 	_, ok := s.sizes[name]
 	return ok
 }
 
 // use moves a program to the end.
-func (s *lru) use(name string) {
+func (s *programCache) use(name string) {
 	if at := slices.Index(s.names, name); at >= 0 {
 		s.names = append(slices.Delete(s.names, at, at+1), name)
 	}
 }
 
 // evict removes programs until there is room for one more, and returns their names.
-func (s *lru) evict() []string {
+func (s *programCache) evict() []string {
 	var out []string
 	for len(s.names) > 0 && (len(s.names) >= maxPrograms || s.memory > maxProgramMemory) {
 		oldest := s.names[0]
@@ -44,7 +45,7 @@ func (s *lru) evict() []string {
 }
 
 // add puts a program at the end. A program that is there already keeps its memory figure.
-func (s *lru) add(name string, memory int64) {
+func (s *programCache) add(name string, memory int64) {
 	if s.has(name) {
 		s.use(name)
 		return

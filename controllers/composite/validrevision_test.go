@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// editedCases are about ControllerRevisions that somebody else has written.
+// editedCases are about ControllerRevisions that others have written.
 func editedCases() map[string]rolloutCase {
 	const paused = "paused: true"
 	return map[string]rolloutCase{
@@ -123,9 +123,9 @@ func editPatch(image string, edit func(patch map[string]any)) func(e *env) {
 	}
 }
 
-// TestUnusableRevisionsStay checks that a revision that is not used is neither changed nor
+// TestInvalidRevisionsStay checks that a revision that is not used is neither changed nor
 // deleted, however short the history is.
-func TestUnusableRevisionsStay(t *testing.T) {
+func TestInvalidRevisionsStay(t *testing.T) {
 	c := rolloutCase{revisions: []string{"v1:", "v2:", "v3: a b c"}, children: "a=v3 b=v3 c=v3", image: "v3"}
 	e := c.env(t, bothInNamespace, "RollingInPlace")
 	limitHistory(0)(e)

@@ -30,7 +30,7 @@ func TestLRU(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			s := newLRU()
+			s := newProgramCache()
 			for _, l := range c.loads {
 				s.add(l.name, l.memory)
 			}
@@ -43,7 +43,7 @@ func TestLRU(t *testing.T) {
 }
 
 func TestLRUFull(t *testing.T) {
-	s := newLRU()
+	s := newProgramCache()
 	for n := range maxPrograms {
 		s.add(fmt.Sprint(n), 0)
 	}

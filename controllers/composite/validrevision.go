@@ -9,9 +9,9 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// isGenuine reports whether the name of a stored revision is that of its content. It is not if
-// somebody has edited the content.
-func (v *Variant) isGenuine(p *unstructured.Unstructured, r *revision) bool {
+// isValidRevision reports whether the name of a stored revision is that of its content. If not, the
+// revision was edited or forged.
+func (v *Variant) isValidRevision(p *unstructured.Unstructured, r *revision) bool {
 	if r.patch == nil {
 		return false
 	}
@@ -19,19 +19,19 @@ func (v *Variant) isGenuine(p *unstructured.Unstructured, r *revision) bool {
 	return err == nil && names.has(r.name)
 }
 
-// overwrite makes the update revision, which is new, take the place of an unusable one of its
-// name: that one is to be written again with the content of its name, and without the children
-// that it lists now.
+// overwrite makes the update revision, which is new, take the place of an invalid one of its name: that
+// one is written again with the content that its name stands for, and without the children that it
+// lists now.
 func (h *history) overwrite() {
-	at := slices.IndexFunc(h.unusable, func(r *revision) bool { return r.name == h.updateRevision.name })
+	at := slices.IndexFunc(h.invalid, func(r *revision) bool { return r.name == h.updateRevision.name })
 	if at < 0 {
 		return
 	}
-	h.updateRevision.stored, h.updateRevision.overwritten = h.unusable[at].stored, true
-	h.unusable = slices.Delete(h.unusable, at, at+1)
+	h.updateRevision.stored, h.updateRevision.overwritten = h.invalid[at].stored, true
+	h.invalid = slices.Delete(h.invalid, at, at+1)
 }
 
-// warnings reports what is not believed of the stored revisions.
+// warnings returns the events about stored revisions that are invalid, or have fields that are not used.
 func (v *Variant) warnings(h *history) []variant.Warning {
 	var warnings []variant.Warning
 	add := func(format string, args ...any) {
@@ -41,15 +41,15 @@ func (v *Variant) warnings(h *history) []variant.Warning {
 		add("ControllerRevision %s was edited: its parentPatch was not the one that its name stands for; it is written again, "+
 			"and children that need an update wait for their turn", h.updateRevision.name)
 	}
-	if len(h.unusable) > 0 {
-		add("ControllerRevision %s was edited or forged: its name is not that of its parentPatch; it is not used, and the children that it lists "+
-			"stay as they are until it is their turn: delete it", listOf(h.unusable, func(r *revision) string { return r.name }))
+	if len(h.invalid) > 0 {
+		add("ControllerRevision %s was edited or forged: its name is not that of its parentPatch; it is not used, "+
+			"and the children that it lists stay as they are until it is their turn: delete it", listOf(h.invalid, func(r *revision) string { return r.name }))
 	}
 	for _, r := range h.live()[1:] {
 		if outside := fieldsOutside(r.patch, v.paths); len(outside) > 0 {
 			add("ControllerRevision %s also has %s, which is not in the definition's revisionHistory.fieldPaths: its children are made "+
 				"from the parent's present value", r.name, listOf(outside, func(path string) string { return path }))
-			break // One tells enough: the paths have changed.
+			break // One event is enough: the paths have changed.
 		}
 	}
 	return warnings

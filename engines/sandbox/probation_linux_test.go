@@ -136,9 +136,9 @@ func TestProbation(t *testing.T) {
 	}
 }
 
-// TestCallsAboutOneSuspect makes two calls about one object at once, as a rolling update does. Neither
+// TestCallsAboutOneObject makes two calls about one object at once, as a rolling update does. Neither
 // must be sent away for the other.
-func TestCallsAboutOneSuspect(t *testing.T) {
+func TestCallsAboutOneObject(t *testing.T) {
 	pool := newPool(t, sandbox.Config{Workers: 4, Grace: 10 * time.Millisecond})
 	program := probed(t, pool, "hang if true")
 	eventually(t, "it costs a worker", func() bool {
