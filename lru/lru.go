@@ -140,6 +140,24 @@ func (c *Cache) DeleteFunc(ownerName string, group any, del func(id, value any) 
 	}
 }
 
+// DeleteGroups deletes the groups of an owner for which del returns true.
+func (c *Cache) DeleteGroups(ownerName string, del func(group any) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.owners[ownerName]
+	if o == nil {
+		return
+	}
+	for group, elements := range o.groups {
+		if !del(group) {
+			continue
+		}
+		for _, element := range elements {
+			c.remove(o, element)
+		}
+	}
+}
+
 // DeleteOwner deletes all values of an owner, and its Usage.
 func (c *Cache) DeleteOwner(ownerName string) {
 	c.mu.Lock()

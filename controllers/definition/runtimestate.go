@@ -142,6 +142,9 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	r.status.Forget(key)
 	r.config.Metrics.Forget(loopName(key))
 	r.config.Environment.Metrics.Forget(key.String())
+	if answers := r.config.Environment.Answers; answers != nil {
+		answers.DeleteOwner(key.String())
+	}
 	r.config.Failover.Forget(key.String())
 	r.config.ScriptMetrics.Forget(key.String())
 	return nil

@@ -179,8 +179,13 @@ func (c *passCache) retainAnswers(key controller.Key, calls []variant.Call) {
 	c.answers.DeleteFunc(c.definition, group, func(id, _ any) bool { return !wanted[id.(callKey)] })
 }
 
-// close drops all answers of the definition.
-func (c *passCache) close() { c.answers.DeleteOwner(c.definition) }
+// close drops all answers of this instance of the definition.
+func (c *passCache) close() {
+	c.answers.DeleteGroups(c.definition, func(group any) bool {
+		g, ok := group.(answerGroup)
+		return ok && g.cache == c
+	})
+}
 
 // callKeys returns the keys of calls as a set.
 func callKeys(calls []variant.Call) map[callKey]bool {

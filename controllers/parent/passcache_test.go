@@ -120,6 +120,29 @@ func TestLookupAnswer(t *testing.T) {
 	}
 }
 
+// TestPassCacheCloses closes the instance of a refused edit, while the instance before it goes on.
+func TestPassCacheCloses(t *testing.T) {
+	answers := lru.New(1 << 20)
+	key, running, next := controller.Key{Name: "p"}, newPassCache(answers, "m"), newPassCache(answers, "m")
+	call := variant.Call{Hook: "map", Subject: "input", Stamps: map[string]string{"input": "1"}}
+	for _, m := range []*passCache{running, next} {
+		m.rememberAnswer(key, call, nil, cachedAnswer{revision: "r"})
+	}
+	etag := lru.Key{Owner: "m", Group: "etags", ID: 1}
+	answers.Put(etag, "answer", 1)
+	next.close()
+	now := time.Unix(1000, 0)
+	if _, known := running.lookupAnswer(key, call, "r", now); !known {
+		t.Error("the answers of the running instance are gone")
+	}
+	if _, known := answers.Get(etag); !known {
+		t.Error("the answers that a webhook may confirm are gone")
+	}
+	if _, known := next.lookupAnswer(key, call, "r", now); known {
+		t.Error("the answers of the closed instance are kept")
+	}
+}
+
 func TestPassCacheForgets(t *testing.T) {
 	key, m := controller.Key{Name: "p"}, newPassCache(lru.New(1<<20), "m")
 	for _, subject := range []string{"input", "gone"} {
@@ -139,7 +162,7 @@ func TestPassCacheForgets(t *testing.T) {
 		t.Errorf("an answer of 100 bytes takes %d", got)
 	}
 	m.close()
-	if got := m.answers.Usage(); len(got) != 0 {
+	if got := m.answers.Usage(); got["m"].Bytes != 0 {
 		t.Errorf("answers of a definition that has ended are kept: %v", got)
 	}
 }
