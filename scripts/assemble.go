@@ -16,10 +16,12 @@ var ErrMissing = errors.New("not found: create it, or correct the name in script
 
 // moduleTree holds the files of all sources at one moment.
 type moduleTree struct {
-	files    map[string]string
-	origins  map[string]Origin // of each file
-	bytes    int
-	problems []Problem
+	files   map[string]string
+	origins map[string]Origin // of each file
+	bytes   int
+	// trustDomain names who wrote the files.
+	trustDomain string
+	problems    []Problem
 	// pending is true if some source has not been read yet.
 	pending bool
 }
@@ -27,6 +29,7 @@ type moduleTree struct {
 // assemble puts the files of all sources into one tree, and collects all problems.
 func assemble(spec Spec, readings map[Origin]reading, registry *engines.Registry) *moduleTree {
 	d := newModuleTree()
+	d.trustDomain = spec.trustDomain()
 	for _, source := range spec.Sources {
 		d.addSource(source, readings[source.Origin()])
 	}

@@ -42,7 +42,7 @@ func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree,
 		return nil, err
 	}
 	return compileWithDeadline(ctx, engine, engines.Source{
-		Hook: name, Owner: spec.Definition, TrustDomain: spec.trustDomain(),
+		Hook: name, Owner: spec.Definition, TrustDomain: d.trustDomain,
 		Script: &engines.Script{
 			Files:      d.files,
 			Path:       entry,

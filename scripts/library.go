@@ -106,7 +106,7 @@ func (l *Library) loaded(content fingerprint, trustDomain string) *Revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for t := range l.trees {
-		if r := t.Current(); r.is(content) && t.spec.trustDomain() == trustDomain {
+		if r := t.Current(); r.is(content, trustDomain) {
 			return r
 		}
 	}

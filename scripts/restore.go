@@ -55,6 +55,7 @@ func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 		return nil, fmt.Errorf("%w: what is kept of revision %s has other files, or the hooks had other settings then",
 			archive.ErrNone, t.spec.Serving.Short())
 	}
+	d.trustDomain = restoredDomain(t.spec.Definition, content.id())
 	r, problems := t.build(ctx, d, content)
 	switch {
 	case problems == nil:
@@ -63,4 +64,11 @@ func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 		return nil, problems[0].Err
 	}
 	return nil, fmt.Errorf("%w: revision %s does not load any more: %w", archive.ErrNone, t.spec.Serving.Short(), problems[0].Err)
+}
+
+// restoredDomain returns the trust domain of a restored revision. Its authors are those of the sources at
+// that time, which nothing tells, and the present sources may be others. So the domain is of that text and
+// that definition alone. No namespace has a colon in its name.
+func restoredDomain(definition string, id RevisionID) string {
+	return "restored:" + definition + ":" + string(id)
 }

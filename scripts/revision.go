@@ -19,7 +19,8 @@ type Revision struct {
 	// Programs are the hooks that scripts answer, by the name of the hook.
 	Programs map[string]engines.Program
 
-	content fingerprint
+	content     fingerprint
+	trustDomain string
 }
 
 // RevisionID is the SHA-256 of a revision's files and hooks, in 64 hexadecimal digits, or empty.
@@ -52,7 +53,10 @@ func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
 
 func (f fingerprint) id() RevisionID { return RevisionID(hex.EncodeToString(f[:])) }
 
-func (r *Revision) is(content fingerprint) bool { return r != nil && r.content == content }
+// is reports whether the revision has that content, by the same authors.
+func (r *Revision) is(content fingerprint, trustDomain string) bool {
+	return r != nil && r.content == content && r.trustDomain == trustDomain
+}
 
 func (r *Revision) id() RevisionID {
 	if r == nil {

@@ -169,7 +169,7 @@ func (t *Tree) read() map[Origin]reading {
 
 // revision returns the revision of a content, compiling only what is new, or why it does not load.
 func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
-	if last := t.Current(); last.is(content) {
+	if last := t.Current(); last.is(content, d.trustDomain) {
 		return last, nil
 	}
 	if t.failures != nil && t.failed == content {
@@ -182,14 +182,14 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 
 // build returns the revision of a content, shared or compiled.
 func (t *Tree) build(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
-	if shared := t.library.loaded(content, t.spec.trustDomain()); shared != nil {
+	if shared := t.library.loaded(content, d.trustDomain); shared != nil {
 		return shared, nil
 	}
 	programs, problems := compile(ctx, t.library.Engines, t.spec, d)
 	if problems != nil {
 		return nil, problems
 	}
-	return &Revision{ID: content.id(), Programs: programs, content: content}, nil
+	return &Revision{ID: content.id(), Programs: programs, content: content, trustDomain: d.trustDomain}, nil
 }
 
 // publish swaps in what was loaded, and calls changed if the state is new. next is the

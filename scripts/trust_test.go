@@ -44,3 +44,62 @@ func TestSourceOfPrograms(t *testing.T) {
 		})
 	}
 }
+
+// sourcedFrom returns kept with a ConfigMap of namespace a and one of another namespace, which holds the script.
+func sourcedFrom(definition, namespace string) scripts.Spec {
+	spec := kept("", "lib")
+	spec.Definition = definition
+	spec.Sources = append(spec.Sources, scripts.Source{ConfigMap: &scripts.ConfigMap{Namespace: namespace, Name: "main"}})
+	return spec
+}
+
+// A restored revision is not the work of those who write the present sources: it shares no worker with them,
+// nor with anybody else.
+func TestRestoredTrustDomain(t *testing.T) {
+	const one, two = "CompositeController one", "CompositeController two"
+	script := map[string]string{"sync.fake": "1"}
+	domain := func(tree *scripts.Tree) string {
+		return tree.Current().Programs["sync"].(fakeProgram).source.TrustDomain
+	}
+	cases := map[string]struct {
+		reason  string
+		present string // the namespace of the sources after the restart
+	}{
+		"Same":  {"a ControllerRevision does not say who wrote it", "b"},
+		"Other": {"the definition may have been edited while no host ran", "c"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newEnv(t)
+				w.play(sourcedFrom(one, "b"), put("lib", map[string]string{"lib": "x"}), putIn("b", "main", script), pass)
+				served := w.tree.Current()
+				if got := domain(w.tree); got != "a,b" {
+					t.Fatalf("before: trust domain %q", got)
+				}
+				putIn("b", "main", map[string]string{"sync.fake": "bad"})(w)
+				w.restart(sourcedFrom(one, tc.present))
+				pass(w)
+				if got, want := domain(w.tree), "restored:"+one+":"+string(served.ID); got != want || w.tree.Current().ID != served.ID {
+					t.Errorf("%s: restored: trust domain %q, want %q", tc.reason, got, want)
+				}
+				restored := w.tree.Current()
+				second := sourcedFrom(two, tc.present)
+				second.Serving = served.ID
+				other := w.open(second)
+				pass(w)
+				if got, want := domain(other), "restored:"+two+":"+string(served.ID); got != want {
+					t.Errorf("%s: another definition: trust domain %q, want %q", tc.reason, got, want)
+				}
+				putIn(tc.present, "main", script)(w)
+				pass(w)
+				if got, want := domain(w.tree), "a,"+tc.present; got != want || w.tree.Current().ID != restored.ID || w.tree.State().RestoredFrom != "" {
+					t.Errorf("%s: the sources load: trust domain %q, want %q", tc.reason, got, want)
+				}
+				if w.tree.Current() != other.Current() {
+					t.Errorf("%s: the sources load: their definitions share no programs", tc.reason)
+				}
+			})
+		})
+	}
+}

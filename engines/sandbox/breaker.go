@@ -59,7 +59,7 @@ const (
 	loadsFormat = "not loaded until %s, because loading it has cost %d script workers in a row: %s: " +
 		"correct the script, which is then loaded at once"
 	callsFormat = "not called until %s for this object, because it has cost %d script workers in a row: %s: " +
-		"correct the object; or correct the script, and it is called at once"
+		"correct the object by then, or the script, which is called at once"
 )
 
 func newBreaker(now func() time.Time, format string) *breaker {

@@ -70,7 +70,7 @@ func TestBreakerError(t *testing.T) {
 	}
 	refused := b.allow(p)
 	if want := "not called until 00:01:00 UTC for this object, because it has cost 3 script workers in a row: too much: " +
-		"correct the object; or correct the script, and it is called at once"; refused == nil ||
+		"correct the object by then, or the script, which is called at once"; refused == nil ||
 		refused.Kind != engines.Exhausted || refused.Message != want || refused.RetryAfter != time.Minute || !errors.Is(refused, engines.ErrBackoff) {
 		t.Errorf("refused with %v, to try again after %v, want %q", refused, refused.RetryAfter, want)
 	}
