@@ -98,9 +98,9 @@ func TestConcludeOfFailedPass(t *testing.T) {
 		"Backoff":    {"So is a child written again.", 0, 0, 0, 3 * time.Second, asked(15 * time.Minute), nil, 3 * time.Second},
 		"Asked":      {"The hook may ask for less.", time.Hour, time.Minute, 0, 0, asked(9 * time.Second), nil, 9 * time.Second},
 		"AskedAlone": {"Nothing else has a time.", 0, 0, 0, 0, asked(9 * time.Second), nil, 9 * time.Second},
-		"Often":      {"A server that asked for a pause is not called ten times a second.", 0, time.Millisecond, 0, 0, asked(time.Minute), nil, time.Second},
+		"Often":      {"It is not called all the time.", 0, time.Millisecond, 0, 0, asked(time.Minute), nil, time.Second},
 		"Conflict":   {"The backoff of a conflict is shorter than any resync.", time.Hour, time.Minute, time.Minute, 0, nil, conflict, 0},
-		"Lasting":    {"Any other error has a backoff, but waits no longer than the rest.", time.Hour, time.Minute, 0, 0, asked(9 * time.Second), boom, 9 * time.Second},
+		"Lasting":    {"So it is after other errors.", time.Hour, time.Minute, 0, 0, asked(9 * time.Second), boom, 9 * time.Second},
 		"LastingToo": {"Nor than the customize hook's answer.", time.Hour, 0, time.Minute, 0, nil, boom, time.Minute},
 	}
 	for name, tc := range cases {

@@ -87,9 +87,12 @@ func ownedRevision(version string, labelled bool) *unstructured.Unstructured {
 	o.SetUID("r-uid")
 	o.SetResourceVersion(version)
 	isController := true
-	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gadget", Name: "p", UID: "p-uid", Controller: &isController}})
+	o.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: "example.com/v1", Kind: "Gadget", Name: "p", UID: "p-uid", Controller: &isController},
+	})
 	if labelled {
-		o.SetLabels(map[string]string{v1alpha1.RevisionGroupLabel: gadgets.Group, v1alpha1.RevisionResourceLabel: gadgets.Resource})
+		mark := map[string]string{v1alpha1.RevisionGroupLabel: gadgets.Group, v1alpha1.RevisionResourceLabel: gadgets.Resource}
+		o.SetLabels(mark)
 	}
 	return o
 }
