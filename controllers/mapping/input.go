@@ -55,7 +55,8 @@ func newInputSelector(given v1alpha1.MapInputRule, rule variant.InputRule) (*inp
 }
 
 // selects reports whether an object is an input of a parent. Inputs of a namespaced parent
-// are in its own namespace; for a cluster-scoped one the rule may select namespaces. The
+// are in its own namespace; for a cluster-scoped one the rule may select namespaces, of
+// those that are known: labelsOf returns nil for others, whose labels may be any. The
 // parent itself is no input, nor is an object that it owns, so that a map does not consume
 // its own outputs (section 9 of the specification).
 func (s *inputSelector) selects(p, object *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool {
@@ -65,8 +66,11 @@ func (s *inputSelector) selects(p, object *unstructured.Unstructured, labelsOf f
 		return false
 	case !s.labels.Empty() && !s.labels.Matches(labels.Set(object.GetLabels())):
 		return false
-	case home == "" && s.namespaces != nil && !s.namespaces.Matches(labelsOf(namespace)):
-		return false
+	}
+	if home == "" && s.namespaces != nil {
+		if set := labelsOf(namespace); set == nil || !s.namespaces.Matches(set) {
+			return false
+		}
 	}
 	owner := metav1.GetControllerOfNoCopy(object)
 	return object.GetUID() != p.GetUID() && (owner == nil || owner.UID != p.GetUID())

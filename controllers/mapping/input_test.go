@@ -37,6 +37,9 @@ func TestSelects(t *testing.T) {
 		"Namespace":            {"Namespaces are selected by their labels.", `{namespaceSelector: {matchLabels: {env: prod}}}`, clusterParent, `{metadata: {namespace: prod}}`, true},
 		"NamespaceOther":       {"The rest of them is left out.", `{namespaceSelector: {matchLabels: {env: prod}}}`, clusterParent, `{metadata: {namespace: test}}`, false},
 		"NamespaceUnknown":     {"So is a namespace that is not known yet.", `{namespaceSelector: {matchLabels: {env: prod}}}`, clusterParent, `{metadata: {namespace: new}}`, false},
+		"NamespaceUnknownNot":  {"Its labels may be any.", `{namespaceSelector: {matchExpressions: [{key: env, operator: NotIn, values: [prod]}]}}`, clusterParent, `{metadata: {namespace: new}}`, false},
+		"NamespaceUnknownAny":  {"Nor is it selected by what selects all.", `{namespaceSelector: {}}`, clusterParent, `{metadata: {namespace: new}}`, false},
+		"NamespaceNot":         {"A known one without labels is none that is excluded.", `{namespaceSelector: {matchExpressions: [{key: env, operator: NotIn, values: [prod]}]}}`, clusterParent, `{metadata: {namespace: bare}}`, true},
 		"NamespaceOfParent":    {"For a parent in a namespace there is nothing to select.", `{namespaceSelector: {matchLabels: {env: test}}}`, namespacedParent, `{metadata: {namespace: prod}}`, true},
 		"Owned":                {"What the parent owns is no input of it.", `{}`, namespacedParent, `{metadata: {namespace: prod, ownerReferences: [{uid: u1, controller: true, apiVersion: v1, kind: A, name: a}]}}`, false},
 		"OwnedByOther":         {"What another owns may be one.", `{}`, namespacedParent, `{metadata: {namespace: prod, ownerReferences: [{uid: u2, controller: true, apiVersion: v1, kind: A, name: a}]}}`, true},
@@ -44,7 +47,7 @@ func TestSelects(t *testing.T) {
 		"Itself":               {"No parent is its own input.", `{}`, namespacedParent, namespacedParent, false},
 		"Deleting":             {"An input counts until it is gone.", `{}`, namespacedParent, `{metadata: {namespace: prod, deletionTimestamp: "2024-01-01T00:00:00Z"}}`, true},
 	}
-	namespaces := map[string]labels.Set{"prod": {"env": "prod"}, "test": {"env": "test"}}
+	namespaces := map[string]labels.Set{"prod": {"env": "prod"}, "test": {"env": "test"}, "bare": {}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			rules, err := inputRules(t, `[`+tc.rule+`]`, configMaps)

@@ -1,12 +1,15 @@
 package parent
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -73,5 +76,74 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	if !unchanged || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
 		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue",
 			unchanged, result.RequeueAfter, remembered.RequeueAfter)
+	}
+}
+
+// TestConcludeOfFailedPass checks that what one input waits for delays no other.
+func TestConcludeOfFailedPass(t *testing.T) {
+	now := time.Unix(1000, 0)
+	asked := func(after time.Duration) error {
+		return fmt.Errorf("input a: %w", variant.HookError("map", &engines.Error{Message: "busy", RetryAfter: after}))
+	}
+	conflict, boom := fmt.Errorf("%w: a conflict", controller.ErrLater), errors.New("boom")
+	cases := map[string]struct {
+		reason                            string
+		resync, answers, related, backoff time.Duration
+		problem, err                      error
+		want                              time.Duration
+	}{
+		"Resync":     {"The other inputs are resynced in time.", 30 * time.Second, 0, 0, 0, asked(15 * time.Minute), nil, 30 * time.Second},
+		"Expiry":     {"So are answers renewed.", time.Hour, time.Minute, 0, 0, asked(15 * time.Minute), nil, time.Minute},
+		"Related":    {"So is that of the customize hook.", 0, 0, time.Minute, 0, asked(15 * time.Minute), nil, time.Minute},
+		"Backoff":    {"So is a child written again.", 0, 0, 0, 3 * time.Second, asked(15 * time.Minute), nil, 3 * time.Second},
+		"Asked":      {"The hook may ask for less.", time.Hour, time.Minute, 0, 0, asked(9 * time.Second), nil, 9 * time.Second},
+		"AskedAlone": {"Nothing else has a time.", 0, 0, 0, 0, asked(9 * time.Second), nil, 9 * time.Second},
+		"Often":      {"It is not called all the time.", 0, time.Millisecond, 0, 0, asked(time.Minute), nil, time.Second},
+		"Conflict":   {"The backoff of a conflict is shorter than any resync.", time.Hour, time.Minute, time.Minute, 0, nil, conflict, 0},
+		"Lasting":    {"So it is after other errors.", time.Hour, time.Minute, 0, 0, asked(9 * time.Second), boom, 9 * time.Second},
+		"LastingToo": {"Nor than the customize hook's answer.", time.Hour, 0, time.Minute, 0, nil, boom, time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(now)
+			p := &pass{key: controller.Key{Name: "p"}, parent: object("p"), shortestBackoff: tc.backoff, shared: &shared{
+				env: Environment{Clock: clock}, pendingWrites: newPendingWrites(clock), passCache: newPassCache(lru.New(1<<20), ""),
+			}}
+			if tc.answers > 0 {
+				p.answersUntil = now.Add(tc.answers)
+			}
+			if tc.related > 0 {
+				p.relatedUntil = now.Add(tc.related)
+			}
+			desired := variant.Desired{ResyncAfterSeconds: tc.resync.Seconds()}
+			if tc.problem != nil {
+				desired.Problems = []error{tc.problem}
+			}
+			result, err := p.conclude(desired, joinErrors(append(desired.Problems, tc.err)))
+			if err == nil || result.RequeueAfter != tc.want {
+				t.Errorf("%s\nthe next pass is after %s (%v), want %s", tc.reason, result.RequeueAfter, err, tc.want)
+			}
+		})
+	}
+}
+
+// TestFailedCallDelaysNoResync checks when a parent whose only hook asked for a pause is synced again.
+func TestFailedCallDelaysNoResync(t *testing.T) {
+	asked := variant.HookError("sync", &engines.Error{Message: "busy", RetryAfter: 15 * time.Minute})
+	for name, tc := range map[string]struct {
+		period, want time.Duration
+		err          error
+	}{
+		"NoResync":   {0, 15 * time.Minute, asked},
+		"Resync":     {time.Minute, jitter("", time.Minute), asked},
+		"TooOften":   {time.Millisecond, time.Second, asked},
+		"NotAsked":   {time.Minute, 0, errors.New("boom")},
+		"RareResync": {time.Hour, 15 * time.Minute, asked},
+	} {
+		p := &pass{parent: object("p"), shared: &shared{config: Config{ResyncPeriod: tc.period}}}
+		p.parent.SetUID("")
+		if result, err := p.retry(tc.err, true); err == nil || result.RequeueAfter != tc.want {
+			t.Errorf("%s: the next pass is after %s (%v), want %s", name, result.RequeueAfter, err, tc.want)
+		}
 	}
 }

@@ -218,10 +218,10 @@ func jitter(uid types.UID, period time.Duration) time.Duration {
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024
 }
 
-// namespaceEvent enqueues all parents when the labels of a namespace change, as their inputs may
-// change.
+// namespaceEvent enqueues all parents when a namespace comes or goes, or its labels change, as their
+// inputs may change.
 func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
-	if !e.Replay && !maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
+	if !e.Replay && (e.Old == nil || e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
 		r.Resync(queue, 0)
 	}
 }

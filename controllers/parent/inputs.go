@@ -44,12 +44,12 @@ func (p *pass) inputs() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// namespaceLabels returns the labels of a namespace, or nil if no rule selects namespaces.
+// namespaceLabels returns the labels of a namespace, or nil if it is not known or no rule selects namespaces.
 func (r *shared) namespaceLabels(namespace string) labels.Set {
-	if r.namespaces == nil {
+	if r.namespaces == nil || r.namespaces.Get("", namespace) == nil {
 		return nil
 	}
-	return labelsOf(r.namespaces.Get("", namespace))
+	return labelsIn(r.namespaces, namespace)
 }
 
 // inputEvent enqueues the parents of which an object is or was an input.

@@ -96,18 +96,26 @@ func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, 
 		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), gatherExpired))
 	}
 	if err != nil {
-		failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
-		if result.Retry = retryOf(failed, !p.nondeterministic.Load()); errors.Is(err, controller.ErrLater) {
-			result.RequeueAfter = retryAfter(err)
-		} else {
-			result.RequeueAfter = variant.Earlier(result.RequeueAfter, retryAfter(failed))
-		}
-		return result, err
+		return p.concludeFailed(p.requeueAtExpiry(result), desired, err), err
 	}
 	if !p.wrote && p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
 		p.passCache.rememberResult(p.key, p.fingerprint, result)
 	}
 	return p.requeueAtExpiry(result), nil
+}
+
+// concludeFailed adds to the result of a pass that failed when it is retried. The time that a hook asked
+// for delays no other part of the parent, and what expires often does not make it much shorter.
+func (p *pass) concludeFailed(result controller.Result, desired variant.Desired, err error) controller.Result {
+	failed := errors.Join(append(p.failed, append(desired.Problems, err)...)...)
+	result.Retry = retryOf(failed, !p.nondeterministic.Load())
+	switch asked := retryAfter(failed); {
+	case asked > 0:
+		result.RequeueAfter = max(variant.Earlier(result.RequeueAfter, asked), minRetryAfter)
+	case errors.Is(err, controller.ErrLater):
+		result.RequeueAfter = 0 // The backoff of what passes soon is short.
+	}
+	return result
 }
 
 // requeueAtExpiry returns result with a requeue when the customize hook's answer expires. The
@@ -191,7 +199,11 @@ const maxErrors = 5
 
 // retry returns the result of a pass that failed with err before it wrote anything.
 func (p *pass) retry(err error, repeatable bool) (controller.Result, error) {
-	return controller.Result{RequeueAfter: retryAfter(err), Retry: retryOf(err, repeatable)}, err
+	after := retryAfter(err)
+	if after > 0 { // No resync is delayed.
+		after = max(variant.Earlier(after, p.resyncAfter(variant.Desired{})), minRetryAfter)
+	}
+	return controller.Result{RequeueAfter: after, Retry: retryOf(err, repeatable)}, err
 }
 
 // minRetryAfter and maxRetryAfter bound the delay that a failed server or script asked for. Scripts

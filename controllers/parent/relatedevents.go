@@ -68,7 +68,7 @@ func (r *relatedIndex) namespaceEvent(e informer.Event) {
 	}
 	var matched []*sharedRule
 	for _, rule := range r.rulesOf(keys) {
-		if rule.namespaces.Matches(before) != rule.namespaces.Matches(after) {
+		if rule.selectsNamespace(e.Old) != rule.selectsNamespace(e.New) {
 			matched = append(matched, rule)
 		}
 	}

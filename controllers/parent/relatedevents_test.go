@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
 // countedSelector counts how often it is matched.
@@ -256,5 +258,75 @@ func TestRuleID(t *testing.T) {
 			t.Errorf("%s and %s are equal", name, other)
 		}
 		seen[rule.id()] = name
+	}
+}
+
+// TestNamespaceEvent checks which parents are enqueued when a namespace comes, changes and goes. An object in it may
+// have come first, and is not selected as long as its namespace is not known.
+func TestNamespaceEvent(t *testing.T) {
+	s := newRelatedScene(t)
+	for parent, text := range map[string]string{"any": "", "prod": "env=prod", "no-prod": "env notin (prod)", "no-env": "!env"} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.askRules(parent, []*relatedRule{{resource: gadgets, selector: labels.Everything(), namespaces: selector}})
+	}
+	in := func(env string) *unstructured.Unstructured {
+		set := map[string]string{"kubernetes.io/metadata.name": "a"}
+		if env != "" {
+			set["env"] = env
+		}
+		o := namespace("a", false)
+		o.SetLabels(set)
+		return o
+	}
+	steps := []struct {
+		reason        string
+		before, after *unstructured.Unstructured
+		want          string
+	}{
+		{"A namespace comes.", nil, in(""), "any no-env no-prod"},
+		{"One with the label comes.", nil, in("prod"), "any prod"},
+		{"It gets the label.", in(""), in("prod"), "no-env no-prod prod"},
+		{"It gets another value.", in("prod"), in("test"), "no-prod prod"},
+		{"It changes in other ways.", in("test"), in("test"), ""},
+		{"It goes.", in("test"), nil, "any no-prod"},
+	}
+	for _, step := range steps {
+		clear(s.enqueued)
+		s.namespaceEvent(informer.Event{Old: step.before, New: step.after})
+		if got := strings.Join(slices.Sorted(maps.Keys(s.enqueued)), " "); got != step.want {
+			t.Errorf("%s %q are enqueued, want %q", step.reason, got, step.want)
+		}
+	}
+}
+
+// TestUnknownNamespace checks that no object is selected by the labels of a namespace that is not known yet.
+func TestUnknownNamespace(t *testing.T) {
+	one := gadget("unknown", nil)
+	one.SetUID("gadget-uid")
+	s := newRelatedScene(t, one)
+	for _, text := range []string{"", "env notin (prod)", "!env"} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, rule := range map[string]*relatedRule{
+			"all":          {resource: gadgets, selector: labels.Everything(), namespaces: selector},
+			"in namespace": {resource: gadgets, selector: labels.Everything(), namespaces: selector, namespace: "unknown"},
+			"by name":      {resource: gadgets, selector: labels.Everything(), namespaces: selector, names: setOf("gadget")},
+		} {
+			rules := []*relatedRule{rule}
+			s.askRules("parent", rules)
+			var found []*unstructured.Unstructured
+			cluster.Eventually(t, 20*time.Second, func() (err error) {
+				found, _, err = s.collect(controller.Key{Name: "parent"}, rules)
+				return err
+			})
+			if len(found) > 0 {
+				t.Errorf("%s, of %q: %d objects are selected", name, text, len(found))
+			}
+		}
 	}
 }

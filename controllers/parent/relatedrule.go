@@ -82,6 +82,12 @@ func (r *relatedRule) matches(object *relatedObject) bool {
 	}
 }
 
+// selectsNamespace reports whether the rule selects objects in a namespace by its labels. It does not in one
+// that is not known, which is nil, whatever the selector: its labels may be any.
+func (r *relatedRule) selectsNamespace(namespace *unstructured.Unstructured) bool {
+	return namespace != nil && r.namespaces.Matches(labelsOf(namespace))
+}
+
 // indexKey identifies an entry of the index: a name or a label, in one namespace or in any.
 type indexKey struct {
 	resource  schema.GroupVersionResource

@@ -86,7 +86,7 @@ func (r *relatedReader) read() ([]*unstructured.Unstructured, error) {
 	case r.namespaces == nil:
 		return r.cache.Select(r.namespace, r.selector)
 	case r.namespace != "":
-		if !r.namespaces.Matches(labelsIn(r.namespaceCache, r.namespace)) {
+		if !r.selectsNamespace(r.namespaceCache.Get("", r.namespace)) {
 			return nil, nil
 		}
 		return r.cache.Select(r.namespace, r.selector)
@@ -128,5 +128,5 @@ func (r *relatedReader) matchesLabels(object *unstructured.Unstructured) bool {
 	if !r.selector.Empty() && !r.selector.Matches(labels.Set(object.GetLabels())) {
 		return false
 	}
-	return r.namespaces == nil || r.namespaces.Matches(labelsIn(r.namespaceCache, object.GetNamespace()))
+	return r.namespaces == nil || r.selectsNamespace(r.namespaceCache.Get("", object.GetNamespace()))
 }

@@ -23,9 +23,14 @@ import (
 // Unlike children, orphans are never adopted: a user who may create a ControllerRevision could
 // otherwise choose what children are made from.
 func (p *pass) observeRevisions(created []*unstructured.Unstructured) {
-	owned := claimChildren(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).owned
-	p.observed.Revisions = p.ownRevisions(owned)
+	p.observed.Revisions = p.currentRevisions(created)
 	sortByName(p.observed.Revisions)
+}
+
+// currentRevisions returns the parent's ControllerRevisions that the cache has now, and those that were created
+// and are not in it yet.
+func (p *pass) currentRevisions(created []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return p.ownRevisions(claimChildren(p.parent, variant.Claim{}, p.candidates(p.revisions, variant.Claim{}, created)).owned)
 }
 
 // ownRevisions returns those of a parent's ControllerRevisions that are of its resource and of
@@ -106,12 +111,14 @@ func (p *pass) isRevision(change apply.Change) bool {
 // that is temporary.
 func (p *pass) blockingRevision(live *unstructured.Unstructured) (why string, passes bool) {
 	owner, cached := informer.ControllerOf(live), p.revisions.cache.Get(live.GetNamespace(), live.GetName())
+	// The cache may have got it, or its labels, since this pass has observed.
+	isLive := func(o *unstructured.Unstructured) bool { return o.GetUID() == live.GetUID() }
 	switch {
 	case live.GetDeletionTimestamp() != nil:
 		return p.blockingObject(live)
 	case owner == nil:
 		return "exists and has no owner, and is not adopted, as any user could have made it: delete it", false
-	case owner.UID == p.parent.GetUID() && cached != nil && cached.GetUID() == live.GetUID():
+	case owner.UID == p.parent.GetUID() && sameVersion(cached, live) && !slices.ContainsFunc(p.currentRevisions(nil), isLive):
 		return fmt.Sprintf("exists and belongs to the parent, but its labels are not those of a ControllerRevision of this definition "+
 			"(%s, %s, %s): delete it",
 			v1alpha1.RevisionGroupLabel, v1alpha1.RevisionResourceLabel, v1alpha1.CompositeLabel), false
@@ -119,4 +126,9 @@ func (p *pass) blockingRevision(live *unstructured.Unstructured) (why string, pa
 		return fmt.Sprintf("exists and belongs to %s: delete it", p.describeOwner(owner)), false
 	}
 	return p.blockingObject(live)
+}
+
+// sameVersion reports whether the cache has the version of an object that the API server has.
+func sameVersion(cached, live *unstructured.Unstructured) bool {
+	return cached != nil && cached.GetUID() == live.GetUID() && cached.GetResourceVersion() == live.GetResourceVersion()
 }

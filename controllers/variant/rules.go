@@ -32,7 +32,7 @@ type ChildRule struct {
 type InputRule struct {
 	discovery.Resource
 	// Selects reports whether an object is an input of a parent. labelsOf returns the labels of
-	// a namespace.
+	// a namespace, not nil, or nil if the namespace is not known.
 	Selects func(parent, input *unstructured.Unstructured, labelsOf func(namespace string) labels.Set) bool
 	// ByNamespace is set if Selects uses the labels of namespaces.
 	ByNamespace bool

@@ -103,9 +103,9 @@ func (x *exchange) ask(ctx context.Context, access *engines.Access, body *payloa
 	x.status = response.Status
 	switch {
 	case response.StatusCode == http.StatusOK:
-		return x.read(response)
+		return x.read(ctx, response)
 	case x.cached != nil && (response.StatusCode == http.StatusNotModified || response.StatusCode == http.StatusPreconditionFailed):
-		return decode(x.cached.text, x.endpoint.RefuseDoubled)
+		return x.decode(ctx, x.cached.text)
 	default:
 		return nil, statusError(response, x.secrets(access), x.call.Now)
 	}
@@ -157,12 +157,12 @@ func (x *exchange) secrets(access *engines.Access) []string {
 }
 
 // read returns the answer in a response with status 200.
-func (x *exchange) read(response *http.Response) (any, error) {
+func (x *exchange) read(ctx context.Context, response *http.Response) (any, error) {
 	text, err := x.body(response)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := decode(text, x.endpoint.RefuseDoubled)
+	answer, err := x.decode(ctx, text)
 	if err == nil && x.etagCache != nil {
 		x.etagCache.put(x.call, response.Header.Get("Etag"), text)
 	}

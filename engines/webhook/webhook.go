@@ -31,7 +31,10 @@ func Definition() engines.Definition {
 		Name: "webhook",
 		Doc:  "Asks an HTTP server, with the request in the body of a POST.",
 		New: func(config engines.Config) (engines.Engine, error) {
-			e := &engine{userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes), answers: config.Answers}
+			e := &engine{
+				userAgent: config.UserAgent, connections: config.Calls, jsonCache: newJSONCache(jsonCacheBytes), answers: config.Answers,
+				decodings: newDecodings(),
+			}
 			if e.answers == nil {
 				e.answers = lru.New(etagCacheBytes)
 			}
@@ -49,6 +52,7 @@ type engine struct {
 	userAgent   string
 	jsonCache   *jsonCache
 	answers     *lru.Cache
+	decodings   decodings
 }
 
 // Compile checks the endpoint. It does not call it: a server that is down now may be up for the first call.
