@@ -1,12 +1,9 @@
 package jsonvalue
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -97,23 +94,4 @@ func texts(v any) []string {
 		all = append(all, fmt.Sprint(v))
 	}
 	return all
-}
-
-// minMaskedBytes is the length from which on a secret is masked: a shorter one is part of many words.
-const minMaskedBytes = 4
-
-// Mask returns text with Hidden in place of each of the secrets, also where it is quoted.
-func Mask(text string, secrets []string) string {
-	secrets = slices.Clone(secrets)
-	// One may be part of another.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, secret := range secrets {
-		quoted := strconv.Quote(secret)
-		for _, form := range []string{secret, quoted[1 : len(quoted)-1], strings.TrimSpace(secret)} {
-			if len(form) >= minMaskedBytes && strings.Contains(text, form) {
-				text = strings.ReplaceAll(text, form, Hidden)
-			}
-		}
-	}
-	return text
 }

@@ -52,12 +52,13 @@ func (d *description) isSecret(path jsonvalue.Path) bool {
 // Mask returns text, which others wrote about objects of a kind, without what is secret in them. The schema
 // may be nil, and so may the objects.
 func Mask(text string, kind *openapi.Kind, objects ...*unstructured.Unstructured) string {
+	var secrets []string
 	for _, object := range objects {
 		if object != nil {
-			text = jsonvalue.Mask(text, jsonvalue.SecretTexts(nil, object.Object, kind.Secret))
+			secrets = append(secrets, jsonvalue.SecretTexts(nil, object.Object, kind.Secret)...)
 		}
 	}
-	return text
+	return jsonvalue.Mask(text, secrets)
 }
 
 // PublicPath returns the path of a field as messages have it. The keys of a Secret are not told: users
