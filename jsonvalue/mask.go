@@ -1,77 +1,129 @@
 package jsonvalue
 
 import (
-	"cmp"
-	"encoding/base64"
-	"fmt"
-	"slices"
+	"encoding/json"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
-// SecretTexts returns the strings and numbers in v, which is at a path, that are secret: those at places
-// that secret reports, and those that a Secret holds.
-func SecretTexts(path Path, v any, secret func(Path) bool) []string {
-	if secret(path) {
-		return texts(v)
-	}
-	var all []string
-	switch v := v.(type) {
-	case map[string]any:
-		if IsSecret(v) {
-			return append(texts(v["data"]), texts(v["stringData"])...)
-		}
-		for name, field := range v {
-			all = append(all, SecretTexts(append(path, Step{Pair: Pair{Name: name, A: field}}), field, secret)...)
-		}
-	case []any:
-		for _, item := range v {
-			all = append(all, SecretTexts(append(path, Step{Pair: Pair{A: item}, Item: true}), item, secret)...)
-		}
-	}
-	return all
+const (
+	// minMaskedBytes is the length from which on a secret is masked: a shorter one is part of many words.
+	minMaskedBytes = 4
+	// minPartBytes is the length from which on parts of a secret are masked: single lines, and the beginning
+	// where a text was cut.
+	minPartBytes = 8
+	// ellipsis stands where a text was cut.
+	ellipsis = "..."
+)
+
+// Masker hides secrets in texts.
+type Masker struct {
+	// forms are the texts to hide, each once.
+	forms []string
 }
 
-// texts returns the strings and numbers in v, and what its strings decode to from base64.
-func texts(v any) []string {
-	var all []string
-	switch v := v.(type) {
-	case nil, bool:
-	case map[string]any:
-		for _, field := range v {
-			all = append(all, texts(field)...)
+// NewMasker returns a masker of secrets: of all of them and of their lines, as they are and quoted.
+func NewMasker(secrets []string) *Masker {
+	m, known := &Masker{}, map[string]bool{}
+	add := func(form string, atLeast int) {
+		if len(form) >= atLeast && !known[form] {
+			known[form], m.forms = true, append(m.forms, form)
 		}
-	case []any:
-		for _, item := range v {
-			all = append(all, texts(item)...)
-		}
-	case string:
-		all = append(all, v)
-		if plain, err := base64.StdEncoding.DecodeString(v); err == nil && utf8.Valid(plain) {
-			all = append(all, string(plain))
-		}
-	default:
-		all = append(all, fmt.Sprint(v))
 	}
-	return all
-}
-
-// minMaskedBytes is the length of the shortest secret that is masked: shorter ones occur in many words.
-const minMaskedBytes = 4
-
-// Mask returns text with Hidden in place of each of the secrets, also where it is quoted.
-func Mask(text string, secrets []string) string {
-	secrets = slices.Clone(secrets)
-	// One may be part of another.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	addQuoted := func(text string, atLeast int) {
+		quoted := strconv.Quote(text)
+		add(text, atLeast)
+		add(quoted[1:len(quoted)-1], atLeast)
+		if inJSON, err := json.Marshal(text); err == nil {
+			add(string(inJSON[1:len(inJSON)-1]), atLeast)
+		}
+	}
 	for _, secret := range secrets {
-		quoted := strconv.Quote(secret)
-		for _, form := range []string{secret, quoted[1 : len(quoted)-1], strings.TrimSpace(secret)} {
-			if len(form) >= minMaskedBytes && strings.Contains(text, form) {
-				text = strings.ReplaceAll(text, form, Hidden)
+		addQuoted(secret, minMaskedBytes)
+		addQuoted(strings.TrimSpace(secret), minMaskedBytes)
+		if strings.Contains(secret, "\n") {
+			for line := range strings.Lines(secret) {
+				addQuoted(strings.TrimSpace(line), minPartBytes)
 			}
 		}
 	}
-	return text
+	if len(m.forms) > 0 {
+		add(Hidden, 0) // A secret that is part of it would make it grow.
+	}
+	return m
+}
+
+// Mask returns text with Hidden in place of each of the secrets, also where it is quoted.
+func Mask(text string, secrets []string) string { return NewMasker(secrets).Mask(text) }
+
+// Mask returns text with Hidden in place of each of the secrets. Secrets that overlap or adjoin have one in common. Of
+// a secret that was cut, the beginning is hidden.
+func (m *Masker) Mask(text string) string {
+	var hidden []bool // By byte of the text.
+	for _, form := range m.forms {
+		if !strings.Contains(text, form[:min(len(form), minPartBytes)]) {
+			continue
+		}
+		if hidden == nil {
+			hidden = make([]bool, len(text))
+		}
+		hide(hidden, text, form)
+	}
+	if hidden == nil {
+		return text
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		switch {
+		case !hidden[i]:
+			b.WriteByte(text[i])
+		case i == 0 || !hidden[i-1]:
+			b.WriteString(Hidden)
+		}
+	}
+	return b.String()
+}
+
+// hide notes where form is in text, and where its beginning is in front of a place at which text may have been
+// cut. It takes time in proportion to the text, whatever the form (the algorithm of Knuth, Morris and Pratt).
+func hide(hidden []bool, text, form string) {
+	form = form[:min(len(form), len(text)+1)]
+	borders := borders(form)
+	done := 0
+	matched := 0 // How many bytes before at are the beginning of form.
+	for at := 0; ; at++ {
+		isCut := matched >= minPartBytes && (at == len(text) || strings.HasPrefix(text[at:], ellipsis))
+		if isCut || matched == len(form) {
+			for done = max(done, at-matched); done < at; done++ {
+				hidden[done] = true
+			}
+		}
+		if at == len(text) {
+			return
+		}
+		if matched == len(form) {
+			matched = borders[matched-1]
+		}
+		for matched > 0 && text[at] != form[matched] {
+			matched = borders[matched-1]
+		}
+		if text[at] == form[matched] {
+			matched++
+		}
+	}
+}
+
+// borders returns for each beginning of form the length of the longest shorter one that it also ends with.
+func borders(form string) []int {
+	lengths := make([]int, len(form))
+	for i, n := 1, 0; i < len(form); i++ {
+		for n > 0 && form[i] != form[n] {
+			n = lengths[n-1]
+		}
+		if form[i] == form[n] {
+			n++
+		}
+		lengths[i] = n
+	}
+	return lengths
 }

@@ -1,8 +1,11 @@
 package jsonvalue
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Hidden stands for a value that is secret.
@@ -44,4 +47,51 @@ func Text(v any, most int) (text string, cut bool, err error) {
 		return string(data), false, err
 	}
 	return strings.ToValidUTF8(string(data[:most]), "") + "...", true, nil
+}
+
+// SecretTexts returns the strings and numbers in v, which is at a path, that are secret: those at places
+// that secret reports, and those that a Secret holds.
+func SecretTexts(path Path, v any, secret func(Path) bool) []string {
+	if secret(path) {
+		return texts(v)
+	}
+	var all []string
+	switch v := v.(type) {
+	case map[string]any:
+		if IsSecret(v) {
+			return append(texts(v["data"]), texts(v["stringData"])...)
+		}
+		for name, field := range v {
+			all = append(all, SecretTexts(append(path, Step{Pair: Pair{Name: name, A: field}}), field, secret)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, SecretTexts(append(path, Step{Pair: Pair{A: item}, Item: true}), item, secret)...)
+		}
+	}
+	return all
+}
+
+// texts returns the strings and numbers in v, and what they are in base64 of.
+func texts(v any) []string {
+	var all []string
+	switch v := v.(type) {
+	case nil, bool:
+	case map[string]any:
+		for _, field := range v {
+			all = append(all, texts(field)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, texts(item)...)
+		}
+	case string:
+		all = append(all, v)
+		if plain, err := base64.StdEncoding.DecodeString(v); err == nil && utf8.Valid(plain) {
+			all = append(all, string(plain))
+		}
+	default:
+		all = append(all, fmt.Sprint(v))
+	}
+	return all
 }

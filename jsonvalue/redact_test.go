@@ -33,25 +33,3 @@ func TestSecretTexts(t *testing.T) {
 		})
 	}
 }
-
-func TestMask(t *testing.T) {
-	cases := map[string]struct {
-		reason, text string
-		secrets      []string
-		want         string
-	}{
-		"none":    {"nothing to hide", "some text", []string{"other", ""}, "some text"},
-		"all":     {"wherever it stands", "abcd cabcd", []string{"abcd"}, "(hidden) c(hidden)"},
-		"short":   {"which is part of many words", "v1 is invalid", []string{"1", "inv"}, "v1 is invalid"},
-		"part":    {"the longer one first, so that nothing is left of it", "secret1", []string{"secret", "secret1"}, "(hidden)"},
-		"quoted":  {"line breaks are escaped in most messages", `Invalid value: "a\n\"bc"`, []string{"a\n\"bc"}, `Invalid value: "(hidden)"`},
-		"trimmed": {"a file ends with a line break, and a header does not", "Bearer abcd", []string{"abcd\n"}, "Bearer (hidden)"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := Mask(c.text, c.secrets); got != c.want {
-				t.Errorf("%s: %q, want %q", c.reason, got, c.want)
-			}
-		})
-	}
-}

@@ -52,12 +52,13 @@ func (d *description) isSecret(path jsonvalue.Path) bool {
 // Mask returns a text about objects of a kind with jsonvalue.Hidden in place of what is secret in them. The
 // schema and the objects may be nil.
 func Mask(text string, kind *openapi.Kind, objects ...*unstructured.Unstructured) string {
+	var secrets []string
 	for _, object := range objects {
 		if object != nil {
-			text = jsonvalue.Mask(text, jsonvalue.SecretTexts(nil, object.Object, kind.Secret))
+			secrets = append(secrets, jsonvalue.SecretTexts(nil, object.Object, kind.Secret)...)
 		}
 	}
-	return text
+	return jsonvalue.Mask(text, secrets)
 }
 
 // PublicPath returns the path of a field for messages. It leaves out the keys of a Secret: not every user

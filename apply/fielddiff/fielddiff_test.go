@@ -210,6 +210,10 @@ func TestMask(t *testing.T) {
 	if got := Mask(message, nil, object); got != message {
 		t.Errorf("without a schema nothing is known to be secret: %s", got)
 	}
+	other := applytest.Parse(t, []byte("apiVersion: example.com/v1\nkind: Database\nspec: {password: (hid}"))
+	if got := Mask(message, databaseKind(t), object, other); got != want {
+		t.Errorf("%s, want %s: a value of the second object is part of what stands for those of the first", got, want)
+	}
 }
 
 func TestPublicPath(t *testing.T) {

@@ -18,10 +18,10 @@ func maskSecrets(err error, request map[string]any) error {
 	if len(secrets) == 0 {
 		return err
 	}
-	masked := *e
-	masked.Message, masked.Stack = jsonvalue.Mask(e.Message, secrets), nil
+	masker, masked := jsonvalue.NewMasker(secrets), *e
+	masked.Message, masked.Stack = masker.Mask(e.Message), nil
 	for _, line := range e.Stack {
-		masked.Stack = append(masked.Stack, jsonvalue.Mask(line, secrets))
+		masked.Stack = append(masked.Stack, masker.Mask(line))
 	}
 	return &masked
 }

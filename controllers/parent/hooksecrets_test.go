@@ -2,6 +2,8 @@ package parent
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,29 @@ func TestMaskSecrets(t *testing.T) {
 				t.Errorf("%s: %v, want %v", c.reason, got, c.want)
 			}
 		})
+	}
+}
+
+// TestMaskBoundedSecrets masks an error whose texts an engine has cut within the values of a Secret with many.
+func TestMaskBoundedSecrets(t *testing.T) {
+	values := map[string]any{"mark": "(hid", "rest": "den)", "file": "first: one\nsecond: two\n"}
+	for i := range 1000 {
+		values[fmt.Sprint("k", i)] = fmt.Sprintf("%04d-%s", i, strings.Repeat("canary", 10))
+	}
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "stringData": values}
+	failure := (&engines.Error{
+		Kind: engines.Failed, Message: strings.Repeat("x", 1000) + " no number: 0007-" + strings.Repeat("canary", 10),
+		Stack: []string{"at second: two", strings.Repeat("x", 2000) + "(hidden) 0008-" + strings.Repeat("canary", 10)},
+	}).Bounded()
+	var masked *engines.Error
+	if !errors.As(maskSecrets(failure, map[string]any{"related": secret}), &masked) {
+		t.Fatal("it is no error of an engine any more")
+	}
+	if want := strings.Repeat("x", 1000) + " no number: (hidden)..."; masked.Message != want {
+		t.Errorf("message %q, want %q", masked.Message, want)
+	}
+	if want := []string{"at (hidden)", strings.Repeat("x", 2000) + "(hidden) (hidden)..."}; !slices.Equal(masked.Stack, want) {
+		t.Errorf("stack %q, want %q", masked.Stack, want)
 	}
 }
 

@@ -90,7 +90,8 @@ var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 // invalidJSON returns an error that explains why a body is not JSON. What begins like an answer is not
 // quoted: it may be one that holds a Secret, but for a comma.
 func invalidJSON(body []byte, err error) *engines.Error {
-	trimmed, text := bytes.TrimSpace(body), excerpt(string(body))
+	trimmed := bytes.TrimSpace(body)
+	text := excerpt(string(trimmed[:min(len(trimmed), 2*maxExcerptBytes)]))
 	e := &engines.Error{Kind: engines.BadResponse, Err: err}
 	switch {
 	case len(trimmed) == 0:

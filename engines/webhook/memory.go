@@ -15,6 +15,8 @@ const (
 	// maxMemoryPerByte is more than any JSON takes for each of its bytes. The most costly are nested objects
 	// of one field: five bytes for each level.
 	maxMemoryPerByte = 80
+	// maxDepth is how deep the decoder lets JSON be nested. It refuses what is deeper before it makes any of it.
+	maxDepth = 10000
 )
 
 // checkMemory returns an error if decoding text would take more than maxAnswerMemory. It tries cheap estimates that
@@ -50,10 +52,11 @@ func maxDecodedSize(text []byte) int {
 }
 
 // decodedSize returns about how many bytes of memory the value of a JSON text takes, without making it. If they
-// are more than limit, it returns some number above limit. For what is not JSON it returns any number.
+// are more than limit, it returns some number above limit. For what is not JSON, or is nested deeper than maxDepth,
+// it returns any number.
 func decodedSize(text []byte, limit int) int {
 	s := sizeScanner{text: text}
-	for s.at < len(text) && s.size <= limit {
+	for s.at < len(text) && s.size <= limit && len(s.open) <= maxDepth {
 		s.next()
 	}
 	return s.size

@@ -103,6 +103,35 @@ func TestDecodedSizeOfNoJSON(t *testing.T) {
 	}
 }
 
+// TestNestedAnswersAreCheap checks that looking at a text that is nested too deep, or that has no end, takes
+// less memory than the text, and that such an answer is refused.
+func TestNestedAnswersAreCheap(t *testing.T) {
+	const size = defaultMaxResponseBytes - 1000
+	for name, c := range map[string]struct {
+		reason, text, want string
+	}{
+		"lists":      {"no list ends", strings.Repeat("[", size), "exceeded max depth"},
+		"objects":    {"nor an object", strings.Repeat(`{"":`, size/4), "exceeded max depth"},
+		"after":      {"so deep after much that is not", "[" + strings.Repeat("[],", size/6) + strings.Repeat("[", size/2), "exceeded max depth"},
+		"just":       {"one deeper than may be", strings.Repeat("[", maxDepth+1) + strings.Repeat(" ", size/2) + strings.Repeat("]", maxDepth+1), "exceeded max depth"},
+		"not deeper": {"what is read still counts", strings.Repeat("[", maxDepth-1) + strings.Repeat("[],", size/3), "more than 96 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			text := []byte(c.text)
+			runtime.ReadMemStats(&before)
+			_, err := decode(text, true)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error %.200v, want %q", c.reason, err, c.want)
+			}
+			if got := after.TotalAlloc - before.TotalAlloc; got > size/2 {
+				t.Errorf("%s: %d bytes are taken for a text of %d", c.reason, got, len(text))
+			}
+		})
+	}
+}
+
 // TestAnswerMemoryIsBounded has servers answer as much as a body may have, of what takes the most memory.
 func TestAnswerMemoryIsBounded(t *testing.T) {
 	answers := hostileAnswers(defaultMaxResponseBytes - 1000)
