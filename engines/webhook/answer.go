@@ -2,11 +2,9 @@ package webhook
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -58,34 +56,17 @@ func decode(text []byte, refuseDoubled bool) (any, error) {
 	if err := checkMemory(text); err != nil {
 		return nil, err
 	}
-	var body any
-	var doubled []error
-	var err error
-	if refuseDoubled {
-		doubled, err = json.UnmarshalStrict(text, &body, json.DisallowDuplicateFields)
-	} else {
-		err = json.UnmarshalCaseSensitivePreserveInts(text, &body)
-	}
+	body, doubled, err := unmarshal(text, refuseDoubled)
 	if err != nil {
 		return nil, invalidJSON(text, err)
 	}
-	for _, field := range doubled {
-		if !isWithinObject(field) {
-			return nil, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
-				"the response has a %v: write it once, or set responseUnMarshallMode: loose, by which the last one counts", field)}
-		}
+	if path, refused := firstDoubled(text, doubled); refused {
+		return nil, &engines.Error{Kind: engines.BadResponse, Message: fmt.Sprintf(
+			"the response has a duplicate field %q: write it once, or set responseUnMarshallMode: loose, by which the last one counts",
+			engines.Truncate(path, maxPathBytes))}
 	}
 	return body, nil
 }
-
-// isWithinObject reports whether a doubled field is inside of an object that the hook
-// wants to be there. Metacontroller has never looked into these.
-func isWithinObject(doubled error) bool {
-	var field json.FieldError
-	return errors.As(doubled, &field) && objectField.MatchString(field.FieldPath())
-}
-
-var objectField = regexp.MustCompile(`^(children|attachments|outputs)\[`)
 
 // invalidJSON returns an error that explains why a body is not JSON. What begins like an answer is not
 // quoted: it may be one that holds a Secret, but for a comma.

@@ -163,22 +163,33 @@ func listCapacity(n int) int {
 func (s *sizeScanner) string() {
 	s.value()
 	start := s.at
+	s.skipString()
+	s.size += s.at - start
+	if !s.isBeforeColon() { // A key has its place in the object.
+		s.size += jsonvalue.BoxSize
+	}
+}
+
+// skipString moves to the end of a string.
+func (s *sizeScanner) skipString() {
+	start := s.at
 	for {
 		length := bytes.IndexByte(s.text[s.at:], '"')
 		if length < 0 {
 			s.at = len(s.text)
-			break
+			return
 		}
 		s.at += length + 1
 		if !isEscaped(s.text[start : s.at-1]) {
-			break
+			return
 		}
 	}
-	s.size += s.at - start
-	// The memory of a key is that of its entry in the object.
-	if rest := bytes.TrimLeft(s.text[s.at:], " \t\r\n"); len(rest) == 0 || rest[0] != ':' {
-		s.size += jsonvalue.BoxSize
-	}
+}
+
+// isBeforeColon reports whether a colon is next.
+func (s *sizeScanner) isBeforeColon() bool {
+	rest := bytes.TrimLeft(s.text[s.at:], " \t\r\n")
+	return len(rest) > 0 && rest[0] == ':'
 }
 
 // isEscaped reports whether what follows text is escaped by a backslash.
