@@ -61,12 +61,16 @@ func SecretTexts(path Path, v any, secret func(Path) bool) []string {
 		if IsSecret(v) {
 			return append(texts(v["data"]), texts(v["stringData"])...)
 		}
+		below := append(path, Step{}) // Once, and not for each field.
 		for name, field := range v {
-			all = append(all, SecretTexts(append(path, Step{Pair: Pair{Name: name, A: field}}), field, secret)...)
+			below[len(path)] = Step{Pair: Pair{Name: name, A: field}}
+			all = append(all, SecretTexts(below, field, secret)...)
 		}
 	case []any:
+		below := append(path, Step{})
 		for _, item := range v {
-			all = append(all, SecretTexts(append(path, Step{Pair: Pair{A: item}, Item: true}), item, secret)...)
+			below[len(path)] = Step{Pair: Pair{A: item}, Item: true}
+			all = append(all, SecretTexts(below, item, secret)...)
 		}
 	}
 	return all
