@@ -1,4 +1,4 @@
-// Package readiness tells when an object is ready: one table for the built-in kinds, and a rule for all
+// Package readiness reports whether an object is ready: one table for the built-in kinds, and a rule for all
 // others. It also knows the status that the controllers of these kinds give to an object that is ready.
 //
 // The meaning is that of kstatus (sigs.k8s.io/cli-utils), but for Jobs: one is ready once it is complete, and
@@ -32,7 +32,7 @@ type Status struct {
 
 // kind is a row of the table.
 type kind struct {
-	// check returns what the kind's status tells, after the rules for all kinds.
+	// check returns the Status of an object that the rules for all kinds leave open.
 	check func(o object) Status
 	// succeed returns the status of an object that is ready. Nil means that the kind has none.
 	succeed func(o object, now string) map[string]any

@@ -14,7 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
 )
 
-// validate gives definitions their defaults, and records what an API server would refuse of definitions and of objects whose
+// validate sets the defaults of definitions, and records what an API server would refuse of definitions and of objects whose
 // schema is known.
 func (s *Set) validate() error {
 	for i, o := range s.Definitions {

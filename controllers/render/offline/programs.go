@@ -8,7 +8,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// cannedProgram gives the same answer to every call.
+// cannedProgram returns the same answer to every call.
 type cannedProgram struct {
 	engines.ProgramBase
 	answer any
