@@ -46,19 +46,21 @@ func untyped(err error) bool {
 // was sent.
 func (c Change) withoutSecrets(err error) error {
 	if text := fielddiff.Mask(err.Error(), c.Schema, c.Object, c.Observed); text != err.Error() {
-		return maskedError{error: err, text: text}
+		return WithText(err, text)
 	}
 	return err
 }
 
-// maskedError is an error with another text.
-type maskedError struct {
+// WithText returns an error that wraps err and has another text, without the text of err.
+func WithText(err error, text string) error { return textError{err, text} }
+
+type textError struct {
 	error
 	text string
 }
 
 // Error returns the text.
-func (e maskedError) Error() string { return e.text }
+func (e textError) Error() string { return e.text }
 
-// Unwrap returns the error itself.
-func (e maskedError) Unwrap() error { return e.error }
+// Unwrap returns the error that has another text.
+func (e textError) Unwrap() error { return e.error }

@@ -22,8 +22,10 @@ func Redact(path Path, v any, secret func(Path) bool) (visible any, found bool) 
 		return Hidden, true
 	case isObject:
 		out := make(map[string]any, len(object))
+		below := append(path, Step{}) // Once, and not for each field.
 		for name, field := range object {
-			text, partly := Redact(append(path, Step{Pair: Pair{Name: name, A: field}}), field, secret)
+			below[len(path)] = Step{Pair: Pair{Name: name, A: field}}
+			text, partly := Redact(below, field, secret)
 			out[name], found = text, found || partly
 		}
 		return out, found
@@ -33,8 +35,10 @@ func Redact(path Path, v any, secret func(Path) bool) (visible any, found bool) 
 		return v, false
 	}
 	out := make([]any, len(list))
+	below := append(path, Step{})
 	for i, item := range list {
-		text, partly := Redact(append(path, Step{Pair: Pair{A: item}, Item: true}), item, secret)
+		below[len(path)] = Step{Pair: Pair{A: item}, Item: true}
+		text, partly := Redact(below, item, secret)
 		out[i], found = text, found || partly
 	}
 	return out, found

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -29,18 +30,6 @@ func bounded(err error) error {
 	return err
 }
 
-// shortError is an error with a long text, of which it has the beginning.
-type shortError struct {
-	error
-	text string
-}
-
-// Error returns the beginning.
-func (e shortError) Error() string { return e.text }
-
-// Unwrap returns the error itself.
-func (e shortError) Unwrap() error { return e.error }
-
 // shorten returns the error of a pass for logs and events. Hooks, and answers of the API server that quote
 // what it was sent, make a part of its text.
 func shorten(err error) error {
@@ -48,7 +37,7 @@ func shorten(err error) error {
 		return nil
 	}
 	if text := err.Error(); engines.JSONBytes(text) > maxErrorBytes {
-		return shortError{err, engines.Truncate(text, maxErrorBytes)}
+		return apply.WithText(err, engines.Truncate(text, maxErrorBytes))
 	}
 	return err
 }
