@@ -156,10 +156,11 @@ func refusalOf(err error) *Refusal {
 // equal reports whether both plans would run in the same way. A generation of an object has one
 // spec, so that only the resources need to be compared.
 func (p *Plan) equal(other *Plan) bool {
-	return p.uid == other.uid && p.generation == other.generation && slices.Equal(p.resources(), other.resources())
+	return p.uid == other.uid && p.generation == other.generation && slices.Equal(p.Resources(), other.Resources())
 }
 
-func (p *Plan) resources() []discovery.Resource {
+// Resources returns those of parents, children, inputs and ControllerRevisions.
+func (p *Plan) Resources() []discovery.Resource {
 	var all []discovery.Resource
 	for _, rule := range p.Config.Parents {
 		all = append(all, rule.Resource)

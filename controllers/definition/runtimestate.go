@@ -55,7 +55,7 @@ func (r *Reconciler) onRefused(key controller.Key, s *runtimeState) {
 	if s.running == nil {
 		return
 	}
-	for _, resource := range s.running.plan.resources() {
+	for _, resource := range s.running.plan.Resources() {
 		if _, err := r.planner.Find(resource.GroupVersion().String(), resource.GroupVersionResource.Resource); err != nil {
 			r.stop(key, s)
 			return

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -169,19 +168,11 @@ func guess(object *unstructured.Unstructured) memcluster.Resource {
 // serveInVersions gives objects the versions in which the definition names their kinds, as for a CustomResourceDefinition whose conversion
 // strategy is None.
 func (r *renderer) serveInVersions(plan *definition.Plan, objects []*unstructured.Unstructured) {
-	var kinds []gvk.GroupVersionKind
-	for _, rule := range plan.Config.Parents {
-		kinds = append(kinds, rule.Kind)
-	}
-	for _, rule := range plan.Config.Children {
-		kinds = append(kinds, rule.Kind)
-	}
-	for _, rule := range plan.Config.Inputs {
-		kinds = append(kinds, rule.Kind)
-	}
+	resources := plan.Resources()
 	for _, object := range objects {
 		given := object.GroupVersionKind()
-		for _, kind := range kinds {
+		for _, resource := range resources {
+			kind := resource.Kind
 			if kind.GroupKind() == given.GroupKind() && kind.Version != given.Version {
 				r.Warn(fmt.Sprintf("%s of %s is served as %s, and nothing is converted", given.Kind, given.GroupVersion(), kind.GroupVersion()))
 				object.SetGroupVersionKind(kind)
