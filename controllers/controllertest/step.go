@@ -57,10 +57,16 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	if err := s.compare(ctx); err != nil {
 		return err
 	}
-	if step.Passes == nil && step.Fails == "" && r.result.Outcome == Passed {
-		return s.checkSettled(ctx)
+	if r.result.Outcome != Passed {
+		return nil
 	}
-	return nil
+	if step.Passes == nil && step.Fails == "" {
+		if err := s.checkSettled(ctx); err != nil {
+			return err
+		}
+	}
+	s.checkAnswers(ctx)
+	return ctx.Err()
 }
 
 // selectParents finds the parents that the step is about: those that there were, and those that came.
@@ -134,6 +140,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
+		for _, w := range result.Writes {
+			s.written = append(s.written, w.Sent)
+		}
 		for _, call := range result.Calls {
 			s.result.Logs = append(s.result.Logs, call.Logs...)
 		}
