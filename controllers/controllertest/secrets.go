@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -14,11 +15,7 @@ func (r *runner) hideSecrets() {
 	if len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
 		return
 	}
-	secrets := r.secrets()
-	if len(secrets) == 0 {
-		return
-	}
-	masker := jsonvalue.NewMasker(secrets)
+	masker := r.masker()
 	mask := func(lines []string) {
 		for i := range lines {
 			lines[i] = masker.Mask(lines[i])
@@ -32,6 +29,14 @@ func (r *runner) hideSecrets() {
 	mask(r.result.Logs)
 }
 
+// masker returns what hides the secrets of the case.
+func (r *runner) masker() *jsonvalue.Masker { return jsonvalue.NewMasker(r.secrets()) }
+
+// schemaOf returns the schema of a kind, or nil.
+func (r *runner) schemaOf(kind schema.GroupVersionKind) *openapi.Kind {
+	return r.base.Schemas.For(context.Background(), kind)
+}
+
 // secrets returns the secrets in the cluster, in what was written, and in the case.
 func (r *runner) secrets() []string {
 	var all []string
@@ -43,8 +48,8 @@ func (r *runner) secrets() []string {
 			fields = jsonvalue.With(fields, "apiVersion", "v1")
 		}
 		secret := func(jsonvalue.Path) bool { return false }
-		if r.stage != nil && !jsonvalue.IsSecret(fields) {
-			secret = r.stage.Schemas.For(context.Background(), kind).Secret
+		if r.base != nil && !jsonvalue.IsSecret(fields) {
+			secret = r.schemaOf(kind).Secret
 		}
 		all = append(all, jsonvalue.SecretTexts(nil, fields, secret)...)
 	}

@@ -22,6 +22,8 @@ type stepRun struct {
 	*Step
 	parents []*parentState
 	passes  []passRun
+	// enqueued are the keys of the parents that the edits enqueued. Nil means that there were no edits.
+	enqueued []any
 }
 
 // passRun is a pass over one parent.
@@ -43,6 +45,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		r.clock.Step(step.After.Duration)
 	}
 	if r.refused != nil {
+		s.record()
 		s.compareError(r.refused, nil)
 		return nil
 	}
@@ -52,6 +55,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
+	s.record()
 	s.compareErrors()
 	s.checkPasses()
 	if err := s.compare(ctx); err != nil {
