@@ -115,7 +115,7 @@ var rules = []rule{
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
-	}, inTests: realHooks, why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
 	{packages: "controllers/controllertest/suite", imports: []string{
 		"controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
 	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
