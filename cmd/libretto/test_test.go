@@ -60,6 +60,14 @@ func testTranscriptOf(t *testing.T, comment string) string {
 			fmt.Fprintf(&out, "$ cat %s\n%s", name, text)
 			continue
 		}
+		if command, file, redirected := strings.Cut(strings.TrimSpace(line), " > "); redirected {
+			code, stdout, stderr := run(t, "", shellWords(strings.TrimPrefix(command, "$ libretto "))...)
+			if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s > %s\n[exit %d]\n%s", command, file, code, stderr)
+			continue
+		}
 		out.WriteString(transcript(t, line, "no examples"))
 	}
 	return times.ReplaceAllString(out.String(), "${3}${4}TIME")

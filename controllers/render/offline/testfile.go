@@ -96,13 +96,21 @@ func (f TestFile) Test(renderings []*Rendering) ([]byte, error) {
 	}
 	cases := []any{}
 	for _, r := range renderings {
-		cases = append(cases, f.testCase(r, len(renderings) > 1))
+		cases = append(cases, f.testCase(r, len(renderings) > 1 || r.isOneOfSeveral()))
 	}
 	if err := section("given", given); err != nil {
 		return nil, err
 	}
 	err := section("cases", cases)
 	return b.Bytes(), err
+}
+
+// isOneOfSeveral reports whether other objects of the parent's kind are given.
+func (r *Rendering) isOneOfSeveral() bool {
+	return slices.ContainsFunc(r.Given, func(object *unstructured.Unstructured) bool {
+		return object.GroupVersionKind() == r.Object.GroupVersionKind() &&
+			(object.GetNamespace() != r.Object.GetNamespace() || object.GetName() != r.Object.GetName())
+	})
 }
 
 // testCase returns the case of a rendering.
