@@ -35,12 +35,12 @@ var supported = map[string]bool{
 var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
-	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
+	wrapperStart = "(function (module, exports, " + authoring.HashName + ", " + authoring.StackName + ") {"
 	wrapperEnd   = "})"
 )
 
-func bundle(script *engines.Script) (*bundledTree, error) {
-	files := tree{script.Files}
+func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
+	files := tree{Files: script.Files, ofTests: ofTests}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,9 @@ func (t tree) location(l *api.Location) engines.Location {
 	return place
 }
 
+var withoutNamespaces = strings.NewReplacer(hostNamespace+":", "", testNamespace+":", "", namespace+":", "")
+
 // stripNamespaces removes esbuild's namespaces from the paths in a text.
 func stripNamespaces(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
+	return withoutNamespaces.Replace(text)
 }

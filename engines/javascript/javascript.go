@@ -39,7 +39,8 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if src.Script == nil {
 		return nil, engines.InvalidError(engines.Location{}, "the JavaScript engine runs scripts, and this source is an endpoint")
 	}
-	built, err := bundle(src.Script)
+	ofTests := src.Hook == engines.HookTest
+	built, err := bundle(src.Script, ofTests)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings}
+	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,11 @@ import (
 )
 
 // tree is the module tree of a script, the only place that modules come from.
-type tree struct{ engines.Files }
+type tree struct {
+	engines.Files
+	// ofTests is true if the entry is a file of tests, so that there is the module libretto/test.
+	ofTests bool
+}
 
 // endings are tried in this order for an import without one.
 var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js", "/index.mjs", "/index.cjs", "/index.json"}

@@ -49,6 +49,9 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 		return nil, err
 	}
 	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: externalVariables(src.Script.Parameters)}
+	if src.Hook == engines.HookTest {
+		return p, p.loadTests(ctx)
+	}
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err
