@@ -32,7 +32,7 @@ const (
 )
 
 // fileName matches the names of files of tests.
-var fileName = regexp.MustCompile(`(?:\.test\.(?:js|mjs|cjs|ts)|_test\.jsonnet)$`)
+var fileName = regexp.MustCompile(`(?:\.test\.(?:js|ts)|_test\.jsonnet)$`)
 
 // IsTestFile reports whether a file of that name holds tests of functions.
 func IsTestFile(name string) bool { return fileName.MatchString(name) }
@@ -192,7 +192,7 @@ func (f *testFile) located(at engines.Location) engines.Location {
 func (f *testFile) errored(err error, started time.Time) controllertest.Result {
 	failure := f.failure(engines.Location{File: f.entry}, err)
 	return controllertest.Result{
-		File: f.name, Name: "loads", Location: failure.Location, Outcome: controllertest.Errored,
+		File: f.name, Name: "the file", Location: failure.Location, Outcome: controllertest.Errored,
 		Failures: []controllertest.Failure{failure}, Duration: time.Since(started),
 	}
 }
