@@ -3,6 +3,7 @@ package javascript
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -18,6 +19,8 @@ type bundledTree struct {
 	code      string
 	sourceMap []byte
 	warnings  []*engines.Error
+	// used are the paths of the files that it is made of.
+	used []string
 }
 
 // supported has false for features that goja lacks, so that esbuild lowers them. Other features
@@ -40,7 +43,7 @@ const (
 )
 
 func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
-	files := tree{Files: script.Files, ofTests: ofTests}
+	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path}
+	b := &bundledTree{entry: script.Path, used: files.usedPaths()}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
 			b.warnings = append(b.warnings, files.invalid(m))

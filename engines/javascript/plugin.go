@@ -92,6 +92,7 @@ func quote(text string) string {
 }
 
 func (t tree) load(name string) api.OnLoadResult {
+	t.use(name)
 	text, kind := t.Files[name], loader(name)
 	if kind != api.LoaderText && nesting(text, maxSourceNesting) > maxSourceNesting {
 		return api.OnLoadResult{Errors: []api.Message{{

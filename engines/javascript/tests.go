@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/dop251/goja"
 	"github.com/evanw/esbuild/pkg/api"
@@ -23,6 +24,9 @@ const (
 	// testFile is how the entry names the file of tests.
 	testFile = "libretto/test/file"
 )
+
+// testName matches the names of files of tests.
+var testName = regexp.MustCompile(`\.test\.[jt]s$`)
 
 // testModules are the host's own modules of a program of tests. The entry loads the file in each call, so that the tests that are
 // not run are skipped while they are registered.
