@@ -104,6 +104,8 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
+	{packages: "controllers/bundler", imports: []string{"controllers/check", "controllers/manifest/...", "engines", "scripts/..."},
+		inTests: realHooks, why: "it packs what check accepts, and leaves the archive to scripts, which unpacks it"},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
