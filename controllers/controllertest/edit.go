@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -33,14 +34,22 @@ func (s *stepRun) edit(ctx context.Context) error {
 	for _, refusal := range s.Refuse {
 		s.refuseWrites(refusal)
 	}
-	if s.session == nil {
+	if s.session == nil || s.refused != nil {
 		return nil // Without a definition there is no cluster.
 	}
+	if len(s.Create)+len(s.Apply)+len(s.Patch)+len(s.Delete)+len(s.NotReady) == 0 {
+		return nil
+	}
 	e := &editor{stepRun: s, ctx: ctx}
-	return s.session.Edit(ctx, func(client dynamic.Interface) error {
+	err := s.session.Edit(ctx, func(client dynamic.Interface) error {
 		e.client = client
 		return e.all()
 	})
+	s.enqueued = []any{}
+	for _, key := range s.session.Enqueued() {
+		s.enqueued = append(s.enqueued, strings.Replace(key, " ", "/", 1))
+	}
+	return err
 }
 
 func (s *stepRun) refuseWrites(r Refusal) {
@@ -54,22 +63,25 @@ func (s *stepRun) refuseWrites(r Refusal) {
 // redefine restarts the host, with another definition if the step has one.
 func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
-		s.definition = &unstructured.Unstructured{Object: mergePatch(s.definition.Object, s.Define)}
-		s.stage.Definition = s.definition
-		if err := s.replan(); err != nil {
-			return s.refuse(err)
-		}
-		var err error
-		if s.programs, err = s.newPrograms(ctx); err != nil {
-			return err
-		}
+		patched := &unstructured.Unstructured{Object: mergePatch(s.base.Definition.Object, s.Define)}
+		patched.SetGeneration(patched.GetGeneration() + 1)
+		s.base = s.base.Redefine(patched, s.clock.Now())
 	}
-	s.refused = nil
-	return s.refuse(s.session.Define(ctx, stage.Stored(s.definition, s.clock.Now()), s.programs))
+	s.refused = s.base.Refusal
+	switch {
+	case s.session == nil:
+		return s.prepare(ctx)
+	case s.refused != nil:
+		s.session.Close()
+		return nil
+	}
+	s.stage.Base = s.base
+	var err error
+	if s.programs, err = s.newPrograms(ctx); err != nil {
+		return err
+	}
+	return s.session.Start(ctx, s.base.Plan, s.programs)
 }
-
-// replan plans the definition of the case anew.
-func (s *stepRun) replan() error { return s.stage.Replan() }
 
 // editor changes objects as another client does.
 type editor struct {

@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and one that
@@ -53,11 +55,21 @@ type runner struct {
 	subject  *Subject
 	result   Result
 
-	clock      *clocktesting.FakeClock
-	definition *unstructured.Unstructured
-	stage      *stage.Stage
-	session    *render.Session
-	programs   map[string]engines.Program
+	clock *clocktesting.FakeClock
+	// base is the definition of the present step.
+	base     *stage.Base
+	stage    *stage.Stage
+	session  *render.Session
+	programs map[string]engines.Program
+	// scripts are the programs of scripts alone.
+	scripts map[string]engines.Program
+	// timeouts are those of all hooks.
+	timeouts  map[string]time.Duration
+	responses cannedResponses
+	// written are the objects that hosts wrote, for the Secrets among them.
+	written []map[string]any
+	// outcomes are what happened in the steps, for the golden file.
+	outcomes []fields
 	// refused is why the definition is not accepted, or nil.
 	refused *render.RefusedError
 	// parents are all parents that there were, in the order in which they came.
@@ -137,7 +149,7 @@ func (r *runner) conclude() Result {
 	case r.result.Outcome == Passed:
 		r.fail(Failure{Location: r.testCase.Location, Message: "it passes now: take knownFailure out (" + known + ")"})
 	}
-	r.maskSecrets()
+	r.hideSecrets()
 	return r.result
 }
 
@@ -148,9 +160,27 @@ func (r *runner) run(ctx context.Context) error {
 		now = r.test.Now.Time
 	}
 	r.clock = clocktesting.NewFakeClock(now)
+	var err error
+	if r.base, err = r.subject.base(now); err != nil {
+		return err
+	}
+	if patch := r.testCase.DefinitionPatch; patch != nil {
+		r.base = r.base.Redefine(&unstructured.Unstructured{Object: mergePatch(r.base.Definition.Object, patch)}, now)
+	}
+	if r.testCase.Hook != "" {
+		return r.callHook(ctx)
+	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	if err := r.runSteps(ctx); err != nil {
+		return err
+	}
+	return r.compareGolden()
+}
+
+// runSteps does the steps of the case, or the one step that it is. It ends with the first that fails.
+func (r *runner) runSteps(ctx context.Context) error {
 	if len(r.testCase.Steps) == 0 {
 		return r.step(ctx, &r.testCase.Step)
 	}
@@ -159,7 +189,7 @@ func (r *runner) run(ctx context.Context) error {
 		if err := r.step(ctx, &r.testCase.Steps[i]); err != nil {
 			return err
 		}
-		if r.result.Outcome != Passed {
+		if r.result.Outcome != Passed && r.subject.WriteFile == nil {
 			return nil // What follows would fail for the same reason.
 		}
 	}
@@ -172,13 +202,13 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.definition = r.subject.Definition
-	if patch := r.testCase.DefinitionPatch; patch != nil {
-		r.definition = &unstructured.Unstructured{Object: mergePatch(r.definition.Object, patch)}
-	}
-	r.stage, err = r.newStage(objects)
+	r.stage, err = stage.New(stage.Input{Base: r.base, Objects: objects, Namespace: r.namespace(), Clock: r.clock, Warn: func(string) {}})
 	if err != nil {
 		return r.refuse(err)
+	}
+	r.base = r.stage.Base
+	if err := r.useResponses(".webhooks", r.testCase.Webhooks); err != nil {
+		return err
 	}
 	if r.programs, err = r.newPrograms(ctx); err != nil {
 		return err
@@ -198,13 +228,6 @@ func (r *runner) refuse(err error) error {
 	return nil
 }
 
-func (r *runner) newStage(objects []*unstructured.Unstructured) (*stage.Stage, error) {
-	return stage.New(stage.Input{
-		Definition: r.definition, Objects: objects, Resources: r.subject.Resources, Namespace: r.namespace(),
-		HostNamespace: hostNamespace, Clock: r.clock, Warn: func(string) {},
-	})
-}
-
 // hostNamespace is the namespace of the host.
 const hostNamespace = "libretto"
 
@@ -216,9 +239,39 @@ func (r *runner) namespace() string {
 	return "default"
 }
 
-// newPrograms returns the program of each hook.
-func (r *runner) newPrograms(context.Context) (map[string]engines.Program, error) {
-	return maps.Clone(r.subject.Programs), nil
+// newPrograms returns the program of each hook of the definition.
+func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, error) {
+	scripts := r.subject.Programs
+	if !jsonvalue.Equal(scriptsOf(r.base.Definition), scriptsOf(r.subject.Definition)) {
+		if r.subject.Compile == nil {
+			return nil, r.unusable("", "a patch of the definition changes its scripts, which can't be compiled here: make a definition of its own for the case")
+		}
+		var err error
+		if scripts, err = r.subject.Compile(ctx, r.base.Definition); err != nil {
+			return nil, err
+		}
+	}
+	r.scripts, r.timeouts = scripts, map[string]time.Duration{}
+	for _, named := range r.base.Plan.Hooks {
+		r.timeouts[string(named.Name)] = definition.CallTimeout(named.Hook)
+	}
+	webhooks, err := r.newWebhooks(r.base.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return r.base.Plan.Combine(scripts, webhooks), nil
+}
+
+// scriptsOf returns what scripts are compiled from.
+func scriptsOf(definition *unstructured.Unstructured) map[string]any {
+	spec := jsonvalue.ObjectIn(definition.Object, "spec")
+	all := map[string]any{"scriptSources": spec["scriptSources"]}
+	for name, hook := range jsonvalue.ObjectIn(spec, "hooks") {
+		if script := jsonvalue.AsObject(hook)["script"]; script != nil {
+			all[name] = script
+		}
+	}
+	return all
 }
 
 // meetParents adds the parents that are new in the cluster.

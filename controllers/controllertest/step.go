@@ -22,6 +22,8 @@ type stepRun struct {
 	*Step
 	parents []*parentState
 	passes  []passRun
+	// enqueued are the keys of the parents that the edits enqueued. Nil means that there were no edits.
+	enqueued []any
 }
 
 // passRun is a pass over one parent.
@@ -33,6 +35,9 @@ type passRun struct {
 // step does one step.
 func (r *runner) step(ctx context.Context, step *Step) error {
 	s := &stepRun{runner: r, Step: step}
+	if err := r.useResponses(".respond", step.StepWebhooks); err != nil {
+		return err
+	}
 	if err := s.edit(ctx); err != nil {
 		return err
 	}
@@ -40,6 +45,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		r.clock.Step(step.After.Duration)
 	}
 	if r.refused != nil {
+		s.record()
 		s.compareError(r.refused, nil)
 		return nil
 	}
@@ -49,15 +55,22 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
+	s.record()
 	s.compareErrors()
 	s.checkPasses()
 	if err := s.compare(ctx); err != nil {
 		return err
 	}
-	if step.Passes == nil && step.Fails == "" && r.result.Outcome == Passed {
-		return s.checkSettled(ctx)
+	if r.result.Outcome != Passed {
+		return nil
 	}
-	return nil
+	if step.Passes == nil && step.Fails == "" {
+		if err := s.checkSettled(ctx); err != nil {
+			return err
+		}
+	}
+	s.checkAnswers(ctx)
+	return ctx.Err()
 }
 
 // selectParents finds the parents that the step is about: those that there were, and those that came.
@@ -131,6 +144,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
+		for _, w := range result.Writes {
+			s.written = append(s.written, w.Sent)
+		}
 		for _, call := range result.Calls {
 			s.result.Logs = append(s.result.Logs, call.Logs...)
 		}
@@ -165,16 +181,23 @@ func (n ObjectName) split() (kind, namespace, name string) {
 
 // compareErrors compares the error of the last pass over each parent.
 func (s *stepRun) compareErrors() {
-	var errs []error
+	var errs, later []error
 	var events []render.Event
 	for _, p := range s.parents {
 		if p.last == nil || len(s.passes) == 0 {
 			continue
 		}
 		events = append(events, p.last.Events...)
-		if p.last.Err != nil && !errors.Is(p.last.Err, controller.ErrLater) {
+		switch {
+		case p.last.Err == nil:
+		case errors.Is(p.last.Err, controller.ErrLater):
+			later = append(later, p.last.Err)
+		default:
 			errs = append(errs, p.last.Err)
 		}
+	}
+	if s.Fails != "" {
+		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
 	}
 	s.compareError(errors.Join(errs...), events)
 }
