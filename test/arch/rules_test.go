@@ -104,6 +104,10 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
+	{packages: "controllers/scaffold", excludes: clients, why: "it is templates: what is in them is shown by the test of the command that writes them"},
+	{packages: "controllers/typescript", imports: []string{
+		"controllers/api/...", "controllers/variant", "controllers/check", "controllers/manifest/...",
+	}, inTests: []string{"engines/authoring"}, why: "it writes types of what was loaded from files: which kinds there are is known to check"},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
