@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/controllers/jsonschema"
 	"github.com/libretto-k8s/libretto/controllers/scaffold"
 )
 
@@ -133,20 +134,33 @@ func writeFile(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// editorFiles are the names of the files for editors: types for TypeScript.
+// schemaFolder is the folder of the JSON schemas that the files name in their first line.
+const schemaFolder = "schemas"
+
+// editorFiles are the names of the files for editors: JSON schemas, and types for TypeScript.
 func editorFiles(c *scaffold.Controller) []string {
-	if c.Language != "ts" {
-		return nil
+	names := []string{filepath.Join(schemaFolder, jsonschema.TestFile), filepath.Join(schemaFolder, jsonschema.DefinitionFile(c.Definition))}
+	if c.Language == "ts" {
+		names = append(names, "libretto.d.ts", "resources.d.ts", "tsconfig.json")
 	}
-	return []string{"libretto.d.ts", "resources.d.ts", "tsconfig.json"}
+	return names
 }
 
 // writeEditorFiles writes the files for editors, as the command types does.
 func writeEditorFiles(ctx context.Context, c *scaffold.Controller, directory string) error {
+	definition, err := jsonschema.Definition(c.Definition)
+	if err != nil {
+		return err
+	}
+	for _, file := range []jsonschema.File{jsonschema.Tests(), definition} {
+		if _, err := writeStamped(nil, filepath.Join(directory, schemaFolder, file.Name), string(file.Text), true); err != nil {
+			return err
+		}
+	}
 	if c.Language != "ts" {
 		return nil
 	}
 	quiet := process{stderr: io.Discard} // README.md says how to have types of built-in kinds.
-	_, err := writeTypes(ctx, quiet, &typesOptions{directory: directory, force: true, crds: []string{directory}})
+	_, err = writeTypes(ctx, quiet, &typesOptions{directory: directory, force: true, crds: []string{directory}})
 	return err
 }

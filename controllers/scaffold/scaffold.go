@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
 //go:embed templates
@@ -47,6 +49,8 @@ type File struct {
 // Controller is what is made. Its fields are for the templates too.
 type Controller struct {
 	Options
+	// Definition is the kind of the definition.
+	Definition string
 	// Plural and Singular are the names of the parent's resource.
 	Plural, Singular string
 	// Script is the name of the script's file.
@@ -57,6 +61,8 @@ type Controller struct {
 
 // defaults are what a variant has in its own way.
 type defaults struct {
+	// definition is the kind of the definition.
+	definition string
 	// name and kind are used if none is given.
 	name, kind string
 	// script is the name of the script's file without its extension.
@@ -67,17 +73,20 @@ type defaults struct {
 
 var variants = map[string]defaults{
 	"composite": {
-		name: "webapp", kind: "WebApp", script: "sync",
+		definition: v1alpha1.CompositeControllerKind,
+		name:       "webapp", kind: "WebApp", script: "sync",
 		about:   "A CompositeController: %s %s has a Deployment and a Service.",
 		example: "%s %s",
 	},
 	"decorator": {
-		name: "budgets", script: "hooks",
+		definition: v1alpha1.DecoratorControllerKind,
+		name:       "budgets", script: "hooks",
 		about:   "A DecoratorController: a Deployment with an annotation has a PodDisruptionBudget.",
 		example: "a Deployment",
 	},
 	"map": {
-		name: "podquota", kind: "PodQuota", script: "map",
+		definition: v1alpha1.MapControllerKind,
+		name:       "podquota", kind: "PodQuota", script: "map",
 		about:   "A MapController: %s %s selects Namespaces, and each has a ResourceQuota.",
 		example: "%s %s with Namespaces",
 	},
@@ -161,7 +170,7 @@ func complete(o Options) (*Controller, error) {
 	if o.Kind != "" && !kindPattern.MatchString(o.Kind) {
 		return nil, fmt.Errorf("--kind %s: must be letters and digits, the first a capital, like WebApp", o.Kind)
 	}
-	c := &Controller{Options: o, Script: d.script + extension(o.Language)}
+	c := &Controller{Options: o, Definition: d.definition, Script: d.script + extension(o.Language)}
 	if o.Kind != "" {
 		plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: o.Kind})
 		c.Plural, c.Singular = plural.Resource, singular.Resource

@@ -104,7 +104,10 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
-	{packages: "controllers/scaffold", excludes: clients, why: "it is templates: what is in them is shown by the test of the command that writes them"},
+	{packages: "controllers/jsonschema", imports: []string{"controllers/api/...", "manifests/crd"},
+		inTests: []string{"controllers/controllertest", "controllers/manifest/...", "controllers/scaffold"}, excludes: clients,
+		why: "it is schemas for editors: what they describe is known to generators"},
+	{packages: "controllers/scaffold", imports: []string{"controllers/api/..."}, excludes: clients, why: "it is templates: what is in them is shown by the test of the command that writes them"},
 	{packages: "controllers/typescript", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/check", "controllers/manifest/...",
 	}, inTests: []string{"engines/authoring"}, why: "it writes types of what was loaded from files: which kinds there are is known to check"},
