@@ -48,7 +48,12 @@ schemas for editors, and a README.md. No file is overwritten.`,
 			}
 			return nil
 		},
-		ValidArgs: scaffold.Variants,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return scaffold.Variants, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Variant, o.Program = args[0], c.Root().DisplayName()
 			if len(args) == 2 {
@@ -62,6 +67,7 @@ schemas for editors, and a README.md. No file is overwritten.`,
 	c.Flags().StringVar(&o.Kind, "kind", "", "kind of the parent (default made from NAME)")
 	c.Flags().StringVar(&o.Group, "group", "", "API group of the kind, and prefix of a decorator's annotation (default example.com)")
 	c.Flags().BoolVar(&o.force, "force", o.force, "overwrite files that are there")
+	completeFlag(c, "lang", scaffold.Languages...)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	conduct{
 		success: "all files are written", cannot: "a file is there already or can't be written, or an option is wrong",
