@@ -126,12 +126,12 @@ func declareResources(ctx context.Context, w process, o *typesOptions) (string, 
 	if len(declared.Untyped) > 0 {
 		hint := ""
 		if !o.kubernetesTypes {
-			hint = ": npm install --save-dev kubernetes-types, and add --kubernetes-types, to have them checked"
+			hint = ": npm install --save-dev kubernetes-types, and add --kubernetes-types"
 		}
-		fmt.Fprintf(w.stderr, "%s: have any fields%s\n", strings.Join(declared.Untyped, ", "), hint)
+		fmt.Fprintf(w.stderr, "the fields of %s are not checked%s\n", strings.Join(declared.Untyped, ", "), hint)
 	}
 	for _, resource := range declared.Unknown {
-		fmt.Fprintf(w.stderr, "%s: have any fields: their CustomResourceDefinition is not among the files of --crd\n", resource)
+		fmt.Fprintf(w.stderr, "the fields of %s are not checked: the CustomResourceDefinition is not among the files of --crd\n", resource)
 	}
 	return declared.Text, nil
 }

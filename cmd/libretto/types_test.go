@@ -91,7 +91,7 @@ func TestTypesOfResources(t *testing.T) {
 		"a definition": {
 			args:   []string{"--crd", examples + "/hello"},
 			stdout: "wrote libretto.d.ts\nwrote resources.d.ts\nwrote tsconfig.json\n",
-			stderr: "ConfigMap: have any fields: npm install --save-dev kubernetes-types, and add --kubernetes-types, to have them checked\n", contains: "interface Greeting {",
+			stderr: "the fields of ConfigMap are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n", contains: "interface Greeting {",
 		},
 		"the package": {
 			args:   []string{"--crd", examples + "/hello", "--kubernetes-types", "--directory", "a"},
@@ -100,8 +100,8 @@ func TestTypesOfResources(t *testing.T) {
 		"a definition alone": {
 			args:   []string{examples + "/languages/typescript.yaml", "--directory", "b"},
 			stdout: "wrote b/libretto.d.ts\nwrote b/resources.d.ts\nwrote b/tsconfig.json\n",
-			stderr: "ConfigMap: have any fields: npm install --save-dev kubernetes-types, and add --kubernetes-types, to have them checked\n" +
-				"greetings of ctl.example.com/v1: have any fields: their CustomResourceDefinition is not among the files of --crd\n",
+			stderr: "the fields of ConfigMap are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n" +
+				"the fields of greetings of ctl.example.com/v1 are not checked: the CustomResourceDefinition is not among the files of --crd\n",
 		},
 		"nothing of it": {
 			args: []string{"--crd", examples + "/hello/greeting.yaml"}, code: 1,
