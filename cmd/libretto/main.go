@@ -90,7 +90,9 @@ func command(w process) *cobra.Command {
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.AddCommand(serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), typesCommand(w), versionCommand())
+	root.AddCommand(
+		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), typesCommand(w), versionCommand(),
+	)
 	if w.isPlugin {
 		showAsPlugin(root)
 	}
