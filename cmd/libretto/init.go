@@ -106,8 +106,8 @@ func runInit(ctx context.Context, w process, o *initOptions) error {
 		fmt.Fprintln(w.stdout, "wrote", filepath.Join(directory, name))
 	}
 	example := filepath.Join(directory, "example.yaml")
-	fmt.Fprintf(w.stdout, "\nNext:\n  %[1]s test %[2]s\n  %[1]s render %[2]s %[3]s -o diff\n  kubectl apply -k %[2]s && kubectl apply -f %[3]s\n",
-		o.Program, directory, example)
+	const next = "\nNext:\n  %[1]s test %[2]s\n  %[1]s render %[2]s %[3]s -o diff\n  kubectl apply -k %[2]s && kubectl apply -f %[3]s\n"
+	fmt.Fprintf(w.stdout, next, o.Program, directory, example)
 	return nil
 }
 

@@ -146,10 +146,15 @@ func (w *writer) writeDefinition(d *definition) {
 	}
 	for _, hook := range d.hooks() {
 		request, response := w.signature(d, hook, related)
+		request, response = "libretto."+request, "libretto."+response
+		signature, _, _ := unstructured.NestedString(d.Object.Object, "spec", "hooks", hook, "script", "signature")
+		if signature == string(v1alpha1.HTTPContextSignature) {
+			request, response = "libretto.HTTPContext<"+request+">", "libretto.HTTPReply<"+response+">"
+		}
 		w.printf("\n/** The request of hook %s of %s %s. */\n", hook, d.GetKind(), d.GetName())
-		w.printf("export type %s = libretto.%s;\n", d.names[pascal(hook)+"Request"], request)
+		w.printf("export type %s = %s;\n", d.names[pascal(hook)+"Request"], request)
 		w.printf("\n/** The response of hook %s of %s %s. */\n", hook, d.GetKind(), d.GetName())
-		w.printf("export type %s = libretto.%s;\n", d.names[pascal(hook)+"Response"], response)
+		w.printf("export type %s = %s;\n", d.names[pascal(hook)+"Response"], response)
 	}
 }
 
@@ -179,7 +184,8 @@ func (w *writer) signature(d *definition, hook, related string) (request, respon
 	case hook == "customize":
 		return fmt.Sprintf("CustomizeRequest<%s, %s>", parent, parameters), "CustomizeResponse"
 	case hook == "map":
-		return fmt.Sprintf("MapRequest<%s, %s, %s, %s, %s>", parent, input, children, related, parameters), fmt.Sprintf("MapResponse<%s>", desired)
+		return fmt.Sprintf("MapRequest<%s, %s, %s, %s, %s>", parent, input, children, related, parameters),
+			fmt.Sprintf("MapResponse<%s>", desired)
 	case hook == "tombstone":
 		return fmt.Sprintf("TombstoneRequest<%s, %s, %s, %s>", parent, children, related, parameters), "TombstoneResponse"
 	case kind == v1alpha1.MapControllerKind:
