@@ -32,8 +32,17 @@ help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z0-9-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
-build: ## Build bin/libretto and bin/libretto-worker, the program that runs scripts
+build: ## Build bin/libretto, bin/libretto-worker, which runs scripts, and links for kubectl libretto
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
+	ln -sf libretto $(BIN)/kubectl-libretto
+	ln -sf libretto $(BIN)/kubectl_complete-libretto
+
+# PLATFORMS are those of the archives: make dist VERSION=v1.2.3 PLATFORMS=linux/amd64
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+.PHONY: dist
+dist: ## Build the archives of a release and its krew manifest (VERSION=v1.2.3)
+	./tools/dist.sh '$(VERSION)' $(PLATFORMS)
 
 .PHONY: controlplane
 controlplane: $(BIN)/controlplane $(BIN)/kubectl ## Build bin/controlplane and bin/kubectl (minutes the first time)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Generates files from the types in controllers/api: deep copies, CustomResourceDefinitions,
 # the references of the API and of the hooks, the types of hooks for script authors, and the
-# variables of CEL expressions.
+# variables of CEL expressions. From the types of test files it generates their schema and reference.
 # Before that it writes the engines of engines/standard into the markers of script.go there.
 #
 # usage: tools/generate.sh [ROOT]
@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
-mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes
+mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/controllers/jsonschema"
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes ./testformat
 
 hooks=controllers/api/hooks
 mkdir -p "$root/engines/cel"
@@ -33,3 +33,7 @@ bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontr
 
 bin/tools/hooktypes markdown "$hooks" > "$root/docs/reference/hooks.md"
 bin/tools/hooktypes typescript "$hooks" | cat - engines/authoring/module.d.ts > "$root/engines/authoring/libretto.d.ts"
+
+tests=controllers/controllertest
+bin/tools/testformat schema "$tests" > "$root/controllers/jsonschema/controllertest.schema.json"
+bin/tools/testformat markdown "$tests" > "$root/docs/reference/test.md"

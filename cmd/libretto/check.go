@@ -77,6 +77,7 @@ could not be run. Findings go to standard output.`,
 	}
 	o.manifests.addTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "format: "+strings.Join(check.Formats, ", ")+" (annotations of a workflow)")
+	completeFlag(c, "output", check.Formats...)
 	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
 	conduct{
 		success: "no errors", problems: "an error was found, or with `--strict` a warning",

@@ -86,6 +86,9 @@ func workerCommand() []string {
 	if err != nil {
 		return nil
 	}
+	if real, err := filepath.EvalSymlinks(own); err == nil {
+		own = real // As a plugin it may be a link in a folder of links.
+	}
 	return workerIn(filepath.Dir(own))
 }
 

@@ -24,7 +24,9 @@ var version = "unreleased"
 
 // process holds what commands use of the process. Only main reads the real one.
 type process struct {
-	args           []string
+	args []string
+	// isPlugin reports whether kubectl runs the program.
+	isPlugin       bool
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -35,7 +37,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // A second signal kills the process.
-	w := process{args: arguments(os.Args), getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	w := process{args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(exitCode(w, command(w).ExecuteContext(ctx)))
 }
 
@@ -55,13 +57,26 @@ func exitCode(w process, err error) int {
 	return code
 }
 
-// arguments returns the arguments of the command line. A program called metacontroller serves, as
-// metacontroller does.
+// The names of the program that make it do something else.
+const (
+	pluginName     = "kubectl-libretto"          // kubectl libretto runs it.
+	completionName = "kubectl_complete-libretto" // kubectl runs it to complete a command line that begins with kubectl libretto.
+	hostName       = "metacontroller"            // It serves, as metacontroller does.
+)
+
+// programName returns the name of a program without its folder.
+func programName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
+
+// arguments returns the arguments of the command line, and what the name of the program stands for.
 func arguments(line []string) []string {
-	if strings.TrimSuffix(filepath.Base(line[0]), ".exe") == "metacontroller" {
+	switch programName(line[0]) {
+	case hostName:
 		return append([]string{"serve"}, line[1:]...)
+	case completionName:
+		return append([]string{cobra.ShellCompRequestCmd}, line[1:]...)
+	default:
+		return line[1:]
 	}
-	return line[1:]
 }
 
 // command returns the root command.
@@ -75,7 +90,12 @@ func command(w process) *cobra.Command {
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.AddCommand(serveCommand(w), checkCommand(w), renderCommand(w), testCommand(w), bundleCommand(w), typesCommand(), versionCommand())
+	root.AddCommand(
+		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), bundleCommand(w), typesCommand(w), versionCommand(),
+	)
+	if w.isPlugin {
+		showAsPlugin(root)
+	}
 	return root
 }
 
@@ -84,6 +104,8 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 		Run: func(c *cobra.Command, _ []string) {
 			fmt.Fprintf(c.OutOrStdout(), "libretto %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 		},

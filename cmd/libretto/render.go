@@ -78,6 +78,9 @@ could not be run.`,
 		},
 	}
 	o.addTo(c.Flags())
+	completeFlag(c, "output", renderFormats...)
+	completeFlag(c, "hook", renderHooks...)
+	completeFlag(c, "ready", "all", "none")
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	conduct{
 		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",

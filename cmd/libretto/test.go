@@ -69,6 +69,7 @@ does not load, or there are no cases.`,
 		RunE: func(c *cobra.Command, args []string) error { return runTest(c.Context(), w, o, args) },
 	}
 	o.addTo(c.Flags())
+	completeFlag(c, "output", report.Formats...)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	conduct{
 		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed",

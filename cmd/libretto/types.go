@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -11,51 +12,88 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/libretto-k8s/libretto/controllers/jsonschema"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/typescript"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
-func typesCommand() *cobra.Command {
-	directory, force := ".", false
+// typesOptions are the flags of types.
+type typesOptions struct {
+	directory       string
+	force           bool
+	crds            []string
+	kubernetesTypes bool
+	schemas         string
+}
+
+func typesCommand(w process) *cobra.Command {
+	o := &typesOptions{directory: "."}
 	c := &cobra.Command{
-		Use:   "types",
-		Short: "Write types of hooks and tests for editors: libretto.d.ts, libretto-test.d.ts and tsconfig.json",
+		Use:   "types [--crd FILE|DIRECTORY|-] [--schemas DIRECTORY]",
+		Short: "Write types of hooks for editors, or JSON schemas of tests and definitions",
 		Long: "Writes libretto.d.ts, the types of all hooks' requests and responses and of the module \"libretto\", libretto-test.d.ts, those of the\n" +
 			"module \"libretto/test\", and a tsconfig.json with which\n" +
 			"TypeScript and plain JavaScript are checked as they run in the host. A libretto.d.ts of another version is replaced, one that was\n" +
-			"edited is not. A tsconfig.json that is there is yours and stays as it is.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			lines, err := writeTypes(directory, force)
+			"edited is not. A tsconfig.json that is there is yours and stays as it is.\n\n" +
+			"With --crd it writes resources.d.ts too: the types of custom resources, made from the schemas of CustomResourceDefinitions, and\n" +
+			"those of the requests and responses of the definitions among the files, such as SyncRequest.\n\n" +
+			"With --schemas it writes JSON schemas instead: of test files, of definitions, and with --crd of custom resources. Editors with the\n" +
+			"YAML language server check a file that begins with # yaml-language-server: $schema=schemas/controllertest.schema.json",
+		Example: `  libretto types
+  libretto types --crd crd.yaml --crd definition.yaml
+  libretto types --crd . --kubernetes-types   # after npm install --save-dev kubernetes-types
+  libretto types --schemas schemas`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.crds = append(o.crds, args...)
+			write := writeTypes
+			if o.schemas != "" {
+				write = writeSchemas
+			}
+			lines, err := write(c.Context(), w, o)
 			for _, line := range lines {
 				fmt.Fprintln(c.OutOrStdout(), line)
 			}
 			return err
 		},
 	}
-	conduct{success: "all files are there", problems: "a file can't be written, or was edited", stdout: "a line for each file"}.addTo(c)
-	c.Flags().StringVar(&directory, "directory", directory, "where to write them: beside the scripts")
-	c.Flags().BoolVar(&force, "force", force, "write all files, whatever is there")
+	conduct{
+		success: "all files are there", problems: "a file can't be written, or was edited", stdin: "with `--crd -`",
+		stdout: "a line for each file", stderr: "resources without types",
+	}.addTo(c)
+	c.Flags().StringVar(&o.directory, "directory", o.directory, "where to write them: beside the scripts")
+	c.Flags().BoolVar(&o.force, "force", o.force, "write all files, whatever is there")
+	c.Flags().StringArrayVar(&o.crds, "crd", nil, "file or directory with CustomResourceDefinitions, and with definitions, to write resources.d.ts of; may be repeated")
+	c.Flags().BoolVar(&o.kubernetesTypes, "kubernetes-types", o.kubernetesTypes, "take the types of built-in kinds from the npm package kubernetes-types")
+	c.Flags().StringVar(&o.schemas, "schemas", o.schemas, "write JSON schemas to this directory, instead of types")
 	return c
 }
 
-// writeTypes writes the files and returns a line for each.
-func writeTypes(directory string, force bool) ([]string, error) {
-	var lines []string
-	for _, declarations := range []struct{ name, text string }{
-		{"libretto.d.ts", authoring.Declarations}, {"libretto-test.d.ts", authoring.TestDeclarations},
-	} {
-		name := filepath.Join(directory, declarations.name)
-		if err := writeDeclarations(name, declarations.text, force); err != nil {
-			return lines, err
+// writeTypes writes all files and returns a line for each.
+func writeTypes(ctx context.Context, w process, o *typesOptions) ([]string, error) {
+	resources := ""
+	if len(o.crds) > 0 {
+		var err error
+		if resources, err = declareResources(ctx, w, o); err != nil {
+			return nil, err
 		}
-		lines = append(lines, "wrote "+name)
 	}
-	project := filepath.Join(directory, "tsconfig.json")
+	lines, err := writeStamped(nil, filepath.Join(o.directory, "libretto.d.ts"), authoring.Declarations, o.force)
+	if err == nil {
+		lines, err = writeStamped(lines, filepath.Join(o.directory, "libretto-test.d.ts"), authoring.TestDeclarations, o.force)
+	}
+	if err == nil && resources != "" {
+		lines, err = writeStamped(lines, filepath.Join(o.directory, "resources.d.ts"), resources, o.force)
+	}
+	if err != nil {
+		return lines, err
+	}
+	project := filepath.Join(o.directory, "tsconfig.json")
 	present, err := read(project)
 	if err != nil {
 		return lines, err
 	}
-	if present != "" && !force {
+	if present != "" && !o.force {
 		return append(lines, "left "+project+" as it is"), nil
 	}
 	if err := os.WriteFile(project, []byte(authoring.Project), 0o644); err != nil {
@@ -64,16 +102,82 @@ func writeTypes(directory string, force bool) ([]string, error) {
 	return append(lines, "wrote "+project), nil
 }
 
-// writeDeclarations writes a file of types, unless it was edited.
-func writeDeclarations(name, text string, force bool) error {
-	present, err := read(name)
+// writeStamped writes a file with a stamp, unless what is there was edited, and adds a line about it.
+func writeStamped(lines []string, path, text string, force bool) ([]string, error) {
+	present, err := read(path)
 	if err != nil {
-		return err
+		return lines, err
 	}
 	if present != "" && !force && !isUnedited(present) {
-		return fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", name)
+		return lines, fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", path)
 	}
-	return os.WriteFile(name, []byte(withStamp(text)), 0o644)
+	if err := writeFile(path, []byte(withStamp(text))); err != nil {
+		return lines, err
+	}
+	return append(lines, "wrote "+path), nil
+}
+
+// declareResources returns the text of resources.d.ts, and reports what has no types.
+func declareResources(ctx context.Context, w process, o *typesOptions) (string, error) {
+	set, err := o.load(ctx, w)
+	if err != nil {
+		return "", err
+	}
+	declared, err := typescript.Declare(set, typescript.Options{KubernetesTypes: o.kubernetesTypes})
+	if err != nil {
+		return "", err
+	}
+	if len(declared.Untyped) > 0 {
+		hint := ""
+		if !o.kubernetesTypes {
+			hint = ": npm install --save-dev kubernetes-types, and add --kubernetes-types"
+		}
+		fmt.Fprintf(w.stderr, "the fields of %s are not checked%s\n", strings.Join(declared.Untyped, ", "), hint)
+	}
+	for _, resource := range declared.Unknown {
+		fmt.Fprintf(w.stderr, "the fields of %s are not checked: the CustomResourceDefinition is not among the files of --crd\n", resource)
+	}
+	return declared.Text, nil
+}
+
+// load loads the files of --crd.
+func (o *typesOptions) load(ctx context.Context, w process) (*manifest.Set, error) {
+	set, err := manifest.Load(ctx, manifest.Options{Filenames: o.crds, Stdin: w.stdin})
+	if err == nil {
+		err = set.Err()
+	}
+	if err == nil && len(set.CRDs) == 0 && len(set.Definitions) == 0 {
+		err = fmt.Errorf("--crd %s: there is no CustomResourceDefinition and no definition among the files", strings.Join(o.crds, " "))
+	}
+	return set, err
+}
+
+// writeSchemas writes the JSON schemas and returns a line for each.
+func writeSchemas(ctx context.Context, w process, o *typesOptions) ([]string, error) {
+	files, err := jsonschema.All()
+	if err != nil {
+		return nil, err
+	}
+	if len(o.crds) > 0 {
+		set, err := o.load(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, crd := range set.CRDs {
+			custom, err := jsonschema.Custom(crd.Object.Object)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", crd.Location, err)
+			}
+			files = append(files, custom...)
+		}
+	}
+	var lines []string
+	for _, file := range files {
+		if lines, err = writeStamped(lines, filepath.Join(o.schemas, file.Name), string(file.Text), o.force); err != nil {
+			return lines, err
+		}
+	}
+	return lines, nil
 }
 
 // read returns the contents of a file, or "" if it does not exist.
@@ -85,22 +189,32 @@ func read(path string) (string, error) {
 	return string(text), err
 }
 
-// The first line of a written file holds the version and a checksum of the rest.
+// A line of a written file holds the version and a checksum of the rest: the first one, or the second one of an object of JSON.
 const (
-	stampStart = "// Written by libretto types, version "
+	stampStart = "Written by libretto types, version "
 	stampSum   = ", with a checksum to tell edits by: "
+	codeStart  = "// " + stampStart
+	jsonStart  = " \"$comment\": \"" + stampStart
 )
 
 func withStamp(text string) string {
-	return stampStart + version + stampSum + checksum(text) + "\n" + text
+	if rest, ok := strings.CutPrefix(text, "{\n"); ok {
+		return "{\n" + jsonStart + version + stampSum + checksum(text) + "\",\n" + rest
+	}
+	return codeStart + version + stampSum + checksum(text) + "\n" + text
 }
 
 // isUnedited reports whether a file is as some version wrote it. Line ends are ignored: git may have
 // changed them.
 func isUnedited(text string) bool {
-	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	start, before := codeStart, ""
+	if rest, ok := strings.CutPrefix(text, "{\n"); ok {
+		text, start, before = rest, jsonStart, "{\n"
+	}
+	first, rest, _ := strings.Cut(text, "\n")
 	_, sum, found := strings.Cut(first, stampSum)
-	return found && strings.HasPrefix(first, stampStart) && sum == checksum(rest)
+	return found && strings.HasPrefix(first, start) && strings.TrimSuffix(sum, "\",") == checksum(before+rest)
 }
 
 func checksum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }

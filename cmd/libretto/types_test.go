@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestTypes(t *testing.T) {
 	tests := withStamp(authoring.TestDeclarations)
 	fresh := map[string]string{"libretto.d.ts": withStamp(authoring.Declarations), "libretto-test.d.ts": tests, "tsconfig.json": authoring.Project}
-	older := stampStart + "0.1" + stampSum + checksum("// old\n") + "\n// old\n"
+	older := codeStart + "0.1" + stampSum + checksum("// old\n") + "\n// old\n"
 	cases := map[string]struct {
 		reason string
 		there  map[string]string
@@ -73,4 +74,79 @@ func filesIn(t *testing.T, directory string) map[string]string {
 		files[entry.Name()] = string(text)
 	}
 	return files
+}
+
+// TestTypesOfResources checks the files that --crd adds. What they hold is tested in controllers/typescript.
+func TestTypesOfResources(t *testing.T) {
+	examples, err := filepath.Abs(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for name, c := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+		contains       string
+	}{
+		"a definition": {
+			args:   []string{"--crd", examples + "/hello"},
+			stdout: "wrote libretto.d.ts\nwrote libretto-test.d.ts\nwrote resources.d.ts\nwrote tsconfig.json\n",
+			stderr: "the fields of ConfigMap are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n", contains: "interface Greeting {",
+		},
+		"the package": {
+			args:   []string{"--crd", examples + "/hello", "--kubernetes-types", "--directory", "a"},
+			stdout: "wrote a/libretto.d.ts\nwrote a/libretto-test.d.ts\nwrote a/resources.d.ts\nwrote a/tsconfig.json\n",
+		},
+		"a definition alone": {
+			args:   []string{examples + "/languages/typescript.yaml", "--directory", "b"},
+			stdout: "wrote b/libretto.d.ts\nwrote b/libretto-test.d.ts\nwrote b/resources.d.ts\nwrote b/tsconfig.json\n",
+			stderr: "the fields of ConfigMap are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n" +
+				"the fields of greetings of ctl.example.com/v1 are not checked: the CustomResourceDefinition is not among the files of --crd\n",
+		},
+		"nothing of it": {
+			args: []string{"--crd", examples + "/hello/greeting.yaml"}, code: 1,
+			stderr: "libretto: --crd " + examples + "/hello/greeting.yaml: there is no CustomResourceDefinition and no definition among the files\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := run(t, "", append([]string{"types"}, c.args...)...)
+			if diff := cmp.Diff([]any{c.code, c.stdout, c.stderr}, []any{code, stdout, stderr}); diff != "" {
+				t.Errorf("exit code and output (-want +got):\n%s", diff)
+			}
+			if text, _ := os.ReadFile("resources.d.ts"); !strings.Contains(string(text), c.contains) {
+				t.Errorf("resources.d.ts does not contain %s:\n%s", c.contains, text)
+			}
+		})
+	}
+}
+
+// TestTypesSchemas checks the files of --schemas, that they are written again, and that an edit is not lost.
+func TestTypesSchemas(t *testing.T) {
+	examples, err := filepath.Abs(examples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	args := []string{"types", "--schemas", "schemas", "--crd", examples + "/hello"}
+	want := "wrote schemas/compositecontroller.schema.json\nwrote schemas/controllertest.schema.json\nwrote schemas/decoratorcontroller.schema.json\n" +
+		"wrote schemas/mapcontroller.schema.json\nwrote schemas/greeting.ctl.example.com_v1.schema.json\n"
+	for range 2 {
+		code, stdout, stderr := run(t, "", args...)
+		if diff := cmp.Diff(want, stdout); diff != "" || code != 0 {
+			t.Errorf("exit code %d, %s(-want +got):\n%s", code, stderr, diff)
+		}
+	}
+	path := filepath.Join("schemas", "controllertest.schema.json")
+	text, err := os.ReadFile(path)
+	if err != nil || !json.Valid(text) {
+		t.Fatalf("%v: %s", err, text)
+	}
+	edited := strings.Replace(string(text), "ControllerTest", "MyTest", 1)
+	if err := os.WriteFile(path, []byte(edited), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", args...); code != 1 || !strings.Contains(stderr, path+" was edited") {
+		t.Errorf("an edited file: exit code %d: %s", code, stderr)
+	}
 }

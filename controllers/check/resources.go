@@ -53,6 +53,16 @@ func newResources(set *manifest.Set) *resources {
 	return r
 }
 
+// Kinds returns a function that finds the kind of a resource, by apiVersion and plural, among the built-in ones and those of the
+// CustomResourceDefinitions of a set. It reports whether the kind is known.
+func Kinds(set *manifest.Set) func(apiVersion, resource string) (schema.GroupVersionKind, bool) {
+	known := newResources(set)
+	return func(apiVersion, resource string) (schema.GroupVersionKind, bool) {
+		found, ok, _ := known.find(apiVersion, resource)
+		return found.Kind, ok
+	}
+}
+
 func (r *resources) put(resource discovery.Resource) {
 	r.known[resource.GroupVersionResource] = resource
 	r.groups[resource.Group] = true

@@ -27,7 +27,7 @@ export interface CompositeRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** CompositeResponse is the response of the sync and finalize hooks of a CompositeController. */
-export interface CompositeResponse<Status = any> {
+export interface CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> {
   /**
    * status is the whole status of the parent. Defaults to an empty one. The host adds
    * observedGeneration.
@@ -37,7 +37,7 @@ export interface CompositeResponse<Status = any> {
    * children are all desired children, each once. A child that is not listed is
    * deleted.
    */
-  children: DesiredObject[];
+  children: Child[];
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -138,7 +138,7 @@ export interface DecoratorRequest<Target extends KubernetesObject = KubernetesOb
 }
 
 /** DecoratorResponse is the response of the sync and finalize hooks of a DecoratorController. */
-export interface DecoratorResponse<Status = any> {
+export interface DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> {
   /**
    * labels are set on the object. Null removes a label; labels that are not listed
    * stay.
@@ -155,7 +155,7 @@ export interface DecoratorResponse<Status = any> {
    * attachments are all desired attachments, each once. An attachment that is not
    * listed is deleted.
    */
-  attachments: DesiredObject[];
+  attachments: Attachment[];
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -257,12 +257,12 @@ export interface TombstoneRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** MapResponse is the response of the map hook. */
-export interface MapResponse {
+export interface MapResponse<Output extends DesiredObject = DesiredObject> {
   /**
    * outputs are all desired outputs of the input, each once. An output that is not
    * listed is deleted.
    */
-  outputs: DesiredObject[];
+  outputs: Output[];
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -438,6 +438,26 @@ export interface Condition {
 
 /** Any JSON value. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [key: string]: JSONValue };
+
+/**
+ * An object of a kind as it is in the cluster. It is for types whose apiVersion, kind and metadata
+ * are optional, such as those of the package kubernetes-types.
+ */
+export type Observed<Kind extends { apiVersion?: string; kind?: string; metadata?: object }> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
+  apiVersion: NonNullable<Kind["apiVersion"]>;
+  kind: NonNullable<Kind["kind"]>;
+  metadata: ObjectMeta;
+};
+
+/** A desired object of a kind, such as Desired<Deployment>. Fields that it omits keep their values in the cluster. */
+export type Desired<Kind extends KubernetesObject> = {
+  apiVersion: Kind["apiVersion"];
+  kind: Kind["kind"];
+  metadata: DesiredMeta;
+} & Optional<Omit<Kind, "apiVersion" | "kind" | "metadata">>;
+
+/** A value of which every field may be omitted, in lists and objects too. */
+export type Optional<Value> = Value extends (infer Item)[] ? Optional<Item>[] : Value extends object ? { [Field in keyof Value]?: Optional<Value[Field]> } : Value;
 
 /** A hook: a function of a request, which may be async as long as it settles by itself. */
 export type Hook<Request, Response> = (request: Request) => Response | Promise<Response>;

@@ -2,6 +2,26 @@
 /** Any JSON value. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [key: string]: JSONValue };
 
+/**
+ * An object of a kind as it is in the cluster. It is for types whose apiVersion, kind and metadata
+ * are optional, such as those of the package kubernetes-types.
+ */
+export type Observed<Kind extends { apiVersion?: string; kind?: string; metadata?: object }> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
+  apiVersion: NonNullable<Kind["apiVersion"]>;
+  kind: NonNullable<Kind["kind"]>;
+  metadata: ObjectMeta;
+};
+
+/** A desired object of a kind, such as Desired<Deployment>. Fields that it omits keep their values in the cluster. */
+export type Desired<Kind extends KubernetesObject> = {
+  apiVersion: Kind["apiVersion"];
+  kind: Kind["kind"];
+  metadata: DesiredMeta;
+} & Optional<Omit<Kind, "apiVersion" | "kind" | "metadata">>;
+
+/** A value of which every field may be omitted, in lists and objects too. */
+export type Optional<Value> = Value extends (infer Item)[] ? Optional<Item>[] : Value extends object ? { [Field in keyof Value]?: Optional<Value[Field]> } : Value;
+
 /** A hook: a function of a request, which may be async as long as it settles by itself. */
 export type Hook<Request, Response> = (request: Request) => Response | Promise<Response>;
 

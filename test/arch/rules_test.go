@@ -106,16 +106,23 @@ var rules = []rule{
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
 	{packages: "controllers/bundler", imports: []string{"controllers/check", "controllers/manifest/...", "engines", "scripts/..."},
 		inTests: realHooks, why: "it packs what check accepts, and leaves the archive to scripts, which unpacks it"},
+	{packages: "controllers/jsonschema", imports: []string{"controllers/api/...", "manifests/crd"},
+		inTests: []string{"controllers/controllertest", "controllers/manifest/...", "controllers/scaffold"}, excludes: clients,
+		why: "it is schemas for editors: what they describe is known to generators"},
+	{packages: "controllers/scaffold", imports: []string{"controllers/api/..."}, excludes: clients, why: "it is templates: what is in them is shown by the test of the command that writes them"},
+	{packages: "controllers/typescript", imports: []string{
+		"controllers/api/...", "controllers/variant", "controllers/check", "controllers/manifest/...",
+	}, inTests: []string{"engines/authoring"}, why: "it writes types of what was loaded from files: which kinds there are is known to check"},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
 	{packages: "controllers/render/stage", imports: []string{
 		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
-		"engines", "apply/...", "runtime/controller",
+		"engines", "apply/...", "runtime/...",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
 	{packages: "controllers/controllertest", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
+		"controllers/api/...", "controllers/definition", "controllers/variant", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
 	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
 	{packages: "controllers/controllertest/suite", imports: []string{

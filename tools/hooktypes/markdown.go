@@ -19,10 +19,20 @@ func markdown(declarations []declaration) string {
 		}
 		b.WriteString("\n| Field | Type | Description |\n| --- | --- | --- |\n")
 		for _, f := range d.fields {
-			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.name(), strings.ReplaceAll(f.kind, "|", `\|`), prose(f.doc))
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.name(), strings.ReplaceAll(f.kind, "|", `\|`), prose(f.doc)+f.constraint())
 		}
 	}
 	return b.String()
+}
+
+// constraint returns a sentence about the field's type parameter, if that is of a type that has a section.
+func (f field) constraint() string {
+	name, of, found := strings.Cut(f.parameter, " extends ")
+	of, _, _ = strings.Cut(of, " ")
+	if !found || of == "object" {
+		return ""
+	}
+	return fmt.Sprintf(" `%s` is a `%s`.", name, of)
 }
 
 // prose joins the lines of a comment.

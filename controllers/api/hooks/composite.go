@@ -22,6 +22,6 @@ type CompositeResponse struct {
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	// Children are all desired children, each once. A child that is not listed is
 	// deleted.
-	Children []DesiredObject `json:"children"`
+	Children []DesiredObject `json:"children" typescript:"Child[]" parameter:"Child extends DesiredObject = DesiredObject"`
 	Conclusion
 }

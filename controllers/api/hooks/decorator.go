@@ -27,6 +27,6 @@ type DecoratorResponse struct {
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	// Attachments are all desired attachments, each once. An attachment that is not
 	// listed is deleted.
-	Attachments []DesiredObject `json:"attachments"`
+	Attachments []DesiredObject `json:"attachments" typescript:"Attachment[]" parameter:"Attachment extends DesiredObject = DesiredObject"`
 	Conclusion
 }

@@ -37,7 +37,7 @@ type InputOutputs struct {
 type MapResponse struct {
 	// Outputs are all desired outputs of the input, each once. An output that is not
 	// listed is deleted.
-	Outputs []DesiredObject `json:"outputs"`
+	Outputs []DesiredObject `json:"outputs" typescript:"Output[]" parameter:"Output extends DesiredObject = DesiredObject"`
 	Resync
 }
 

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/controllers/scaffold"
+)
+
+// TestInit makes each kind of controller in each language, and checks that a newcomer can go on with it: it has no warnings, it builds,
+// it renders and settles, and its own test passes.
+func TestInit(t *testing.T) {
+	for _, variant := range scaffold.Variants {
+		for _, language := range scaffold.Languages {
+			t.Run(variant+"/"+language, func(t *testing.T) { testInit(t, variant, language) })
+		}
+	}
+}
+
+func testInit(t *testing.T, variant, language string) {
+	t.Chdir(t.TempDir())
+	code, stdout, stderr := run(t, "", "init", variant, "--lang", language, "my-app")
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	for _, args := range [][]string{
+		{"check", "--strict", "-f", "my-app"},
+		{"check", "--strict", "-f", "my-app/definition.yaml", "-f", "my-app", "-f", "my-app/example.yaml"},
+		{"render", "my-app", "my-app/example.yaml", "-o", "diff", "--until-settled"},
+		{"test", "my-app"},
+	} {
+		if args[0] == "test" && !hasCommand(t, "test") {
+			t.Log("there is no command test in this program")
+			continue
+		}
+		if code, stdout, stderr := run(t, "", args...); code != 0 || stdout == "" {
+			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+		}
+	}
+	if tsc, err := exec.LookPath("tsc"); err == nil && language == "ts" {
+		if said, err := exec.Command(tsc, "--project", "my-app").CombinedOutput(); err != nil {
+			t.Errorf("tsc: %v\n%s", err, said)
+		}
+	}
+	if code, _, stderr := run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
+		t.Errorf("again: exit code %d: %s", code, stderr)
+	}
+}
+
+func hasCommand(t *testing.T, name string) bool {
+	t.Helper()
+	_, _, err := command(process{getenv: func(string) string { return "" }}).Find([]string{name})
+	return err == nil
+}
+
+// TestInitOptions checks names and files.
+func TestInitOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   []string
+		code   int
+		stderr string
+		// files are what some files contain.
+		files map[string]string
+	}{
+		"defaults": {
+			args: []string{"composite"},
+			files: map[string]string{
+				"webapp/crd.yaml": "name: webapps.example.com", "webapp/sync.ts": "SyncRequest", "webapp/webapp_test.yaml": "a WebApp has",
+				"webapp/README.md": "libretto test .",
+			},
+		},
+		"a kind and a group": {
+			args:  []string{"map", "--lang", "cel", "--kind", "TeamPolicy", "--group", "apps.example.org"},
+			files: map[string]string{"teampolicy/crd.yaml": "kind: TeamPolicy, plural: teampolicies, singular: teampolicy", "teampolicy/example.yaml": "apps.example.org/v1"},
+		},
+		"a kind made from the name": {
+			args:  []string{"composite", "--lang", "js", "web-shop"},
+			files: map[string]string{"web-shop/example.yaml": "kind: WebShop", "web-shop/definition.yaml": "name: web-shop-hooks"},
+		},
+		"a folder": {
+			args:  []string{"decorator", "--lang", "jsonnet", "budgets", "--dir", "a/b", "--group", "acme.io"},
+			files: map[string]string{"a/b/hooks.jsonnet": "acme.io/min-available", "a/b/definition.yaml": "key: acme.io/min-available"},
+		},
+		"no variant":               {code: 2, stderr: "libretto: init: name what to write, and a name if you like: composite|decorator|map [NAME]\n"},
+		"an unknown variant":       {args: []string{"job"}, code: 2, stderr: "libretto: job: there are composite, decorator, map\n"},
+		"an unknown language":      {args: []string{"map", "--lang", "lua"}, code: 2, stderr: "libretto: --lang lua: there are ts, js, jsonnet, cel\n"},
+		"a decorator's kind":       {args: []string{"decorator", "--kind", "A"}, code: 2, stderr: "libretto: --kind A: a decorator has no kind of its own: edit spec.resources of its definition\n"},
+		"a kind in lower case":     {args: []string{"map", "--kind", "a"}, code: 2, stderr: "libretto: --kind a: must be letters and digits, the first a capital, like WebApp\n"},
+		"a group without a domain": {args: []string{"map", "--group", "a"}, code: 2, stderr: "libretto: --group a: must be a domain of yours, like apps.example.com\n"},
+		"a group of Kubernetes":    {args: []string{"map", "--group", "a.k8s.io"}, code: 2, stderr: "libretto: --group a.k8s.io: must be a domain of yours, like apps.example.com\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			code, stdout, stderr := run(t, "", append([]string{"init"}, c.args...)...)
+			if diff := cmp.Diff(c.stderr, stderr); diff != "" || code != c.code {
+				t.Fatalf("exit code %d, want %d; standard error (-want +got):\n%s", code, c.code, diff)
+			}
+			for name, text := range c.files {
+				got, err := os.ReadFile(name)
+				if err != nil || !strings.Contains(string(got), text) || !strings.Contains(stdout, "wrote "+name+"\n") {
+					t.Errorf("%s must contain %q and be told of: %v\n%s\n%s", name, text, err, got, stdout)
+				}
+			}
+		})
+	}
+}
+
+// TestInitKeepsFiles checks that nothing is written if a file is there, and that --force overwrites it.
+func TestInitKeepsFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("sync.js", []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := run(t, "", "init", "composite", "--lang", "js", "--dir", ".")
+	want := "libretto: sync.js: there already, nothing was written: choose another folder with --dir, or overwrite with --force\n"
+	if files, _ := filepath.Glob("*"); code != 2 || stderr != want || len(files) != 1 {
+		t.Errorf("exit code %d, %d files: %s", code, len(files), stderr)
+	}
+	if code, _, stderr := run(t, "", "init", "composite", "--lang", "js", "--dir", ".", "--force"); code != 0 {
+		t.Errorf("--force: %s", stderr)
+	}
+	if text, err := os.ReadFile("sync.js"); err != nil || !strings.Contains(string(text), "export function sync") {
+		t.Errorf("--force: %v: %s", err, text)
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestProgramNames checks what the names of a plug-in stand for.
+func TestProgramNames(t *testing.T) {
+	for name, c := range map[string]struct{ line, want []string }{
+		"plug-in":    {[]string{"/a/kubectl-libretto", "check"}, []string{"check"}},
+		"completion": {[]string{"kubectl_complete-libretto", "check", ""}, []string{"__complete", "check", ""}},
+		"Windows":    {[]string{"kubectl_complete-libretto.exe"}, []string{"__complete"}},
+	} {
+		if diff := cmp.Diff(c.want, arguments(c.line)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestPluginUsage checks that what users read names the command that they ran.
+func TestPluginUsage(t *testing.T) {
+	help := func(isPlugin bool, args ...string) string {
+		var out bytes.Buffer
+		w := process{args: append(args, "--help"), isPlugin: isPlugin, getenv: func(string) string { return "" }, stdout: &out, stderr: &out}
+		if err := command(w).ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	text := help(true, "check")
+	for _, want := range []string{"\n  kubectl libretto check -f FILE", "\n  kubectl libretto check -f controller/\n", "| kubectl libretto check -f -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing from\n%s", want, text)
+		}
+	}
+	if text := help(true); strings.Contains(text, "completion") || !strings.Contains(text, "kubectl libretto [command]") {
+		t.Errorf("completion is up to kubectl:\n%s", text)
+	}
+	if text := help(false, "check"); strings.Contains(text, "kubectl libretto") {
+		t.Errorf("the program alone is no plug-in:\n%s", text)
+	}
+}
+
+// TestCompletion completes the values of flags and arguments.
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"re":                        "render\tShow what a host would do for the parents in files, without a cluster\n:4\n",
+		"check -o ":                 "text\njson\ngithub\n:4\n",
+		"render --hook ":            "sync\nfinalize\ncustomize\nmap\ntombstone\n:4\n",
+		"render --ready ":           "all\nnone\n:4\n",
+		"render -f ":                ":0\n", // files
+		"check ":                    ":0\n",
+		"init ":                     "composite\ndecorator\nmap\n:4\n",
+		"init map --lang ":          "ts\njs\njsonnet\ncel\n:4\n",
+		"init map ":                 ":4\n",
+		"serve --script-isolation ": "process\nnone\n:4\n",
+		"version ":                  ":4\n",
+	} {
+		_, stdout, _ := run(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		if diff := cmp.Diff(want, stdout); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+// TestFormatsComplete checks that no command has -o or --output without completion.
+func TestFormatsComplete(t *testing.T) {
+	for _, c := range command(process{getenv: func(string) string { return "" }}).Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			complete, found := c.GetFlagCompletionFunc(f.Name)
+			if f.Name != "output" {
+				return
+			}
+			if !found {
+				t.Errorf("%s: --output has no completion: call completeFlag", c.Name())
+			} else if values, _ := complete(c, nil, ""); len(values) < 2 {
+				t.Errorf("%s: --output is completed by %v", c.Name(), []cobra.Completion(values))
+			}
+		})
+	}
+}
