@@ -84,6 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.onRefused(key, s)
 	}
 	r.advance(key, object, s)
+	r.updateTestInputs(s.running, s.next)
 	if s.running != nil {
 		s.running.reconciler.ResourcesChanged()
 		s.running.reconciler.Expire()
