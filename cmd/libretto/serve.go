@@ -19,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scripttest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
 	"github.com/libretto-k8s/libretto/lru"
@@ -128,6 +129,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Library: scripts.NewLibrary(scripts.Config{
 			Client: clients.typed, Metadata: clients.metadata, Engines: engineRegistry, Root: o.scriptsDir,
 			Log: log.WithName("scripts"), Metrics: scriptMetrics,
+			Tester: &scripttest.Runner{Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(o.namespace)},
 		}),
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewStore(

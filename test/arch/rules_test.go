@@ -116,6 +116,10 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
 	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	{packages: "controllers/scripttest", imports: []string{
+		"controllers/api/...", "controllers/controllertest", "controllers/definition",
+		"controllers/render/memcluster", "controllers/render/schema", "engines", "runtime/discovery", "scripts",
+	}, inTests: realHooks, why: "it is the host's caller of controllertest: it reads what a case needs from the cluster, and bounds what it may take"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",

@@ -1,0 +1,189 @@
+// Package scripttest runs the tests that come with scripts in a host, before a new text serves: the cases of files of kind
+// ControllerTest on a cluster in memory, with the definition and the CustomResourceDefinitions of the real cluster.
+//
+// Authors of scripts are not trusted. Hooks run in the engines' workers, in the background; what the host itself does for a case is
+// bounded in memory here, and in time by the caller. A case sees none of the cluster's objects, and calls no webhook.
+package scripttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Limits of the files of tests, and of what their cases make.
+const (
+	// maxBytes is how large a file of tests may be. It is far below what a library of files may have, because a parser needs much more.
+	maxBytes = 256 << 10
+	// maxValues and maxTextBytes bound what a file becomes with aliases and each expanded.
+	maxValues    = 100_000
+	maxTextBytes = 8 << 20
+	// maxAnswerBytes is the memory that all answers of hooks in one case may take together.
+	maxAnswerBytes = 64 << 20
+	// maxFailed is how many cases may fail before the rest is left out.
+	maxFailed = 20
+)
+
+// Runner runs tests. It is a scripts.Tester.
+type Runner struct {
+	// Client reads CustomResourceDefinitions.
+	Client dynamic.Interface
+	// Find returns a resource of the cluster by apiVersion and plural, or a *discovery.NotFoundError.
+	Find func(apiVersion, resource string) (discovery.Resource, error)
+	// Namespace is the host's own.
+	Namespace string
+}
+
+// errNoWorker is why tests could not be run to their end.
+var errNoWorker = errors.New("the script workers were busy with calls")
+
+// Test runs all tests of a text.
+func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.TestReport, error) {
+	run := &run{Runner: r, text: text}
+	for _, file := range slices.Sorted(maps.Keys(text.Files)) {
+		if !scripts.IsTest(file) {
+			continue
+		}
+		if err := run.file(ctx, file); err != nil {
+			return run.report, err
+		}
+		if ctx.Err() != nil || run.failed >= maxFailed {
+			break
+		}
+	}
+	if len(run.report.Failures) > 0 && run.starved {
+		return scripts.TestReport{}, errNoWorker
+	}
+	return run.report, nil
+}
+
+// run is one run of all tests of a text.
+type run struct {
+	*Runner
+	text    scripts.TestedText
+	subject *controllertest.Subject
+	report  scripts.TestReport
+	failed  int
+	// starved reports whether a call got no worker.
+	starved bool
+}
+
+func (r *run) fail(at engines.Location, format string, args ...any) {
+	r.report.Failures = append(r.report.Failures, scripts.TestFailure{Location: at, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *run) skip(name, format string, args ...any) {
+	r.report.Skipped = append(r.report.Skipped, name+": "+fmt.Sprintf(format, args...))
+}
+
+// file runs the tests of a file. An error means that they could not be run.
+func (r *run) file(ctx context.Context, file string) error {
+	text := r.text.Files[file]
+	if path.Ext(file) != path.Ext(controllertest.FileSuffix) {
+		r.skip(file, "tests of functions are run by libretto test alone")
+		return nil
+	}
+	if len(text) > maxBytes {
+		r.failed++
+		r.fail(engines.Location{File: file}, "has %d KiB, and a host runs tests of %d KiB at most: split it", len(text)>>10, maxBytes>>10)
+		return nil
+	}
+	if !isControllerTest(text) {
+		r.skip(file, "it is no %s", controllertest.Kind)
+		return nil
+	}
+	parsed, problems := controllertest.ParseWithin(file, []byte(text), controllertest.Limits{Values: maxValues, Bytes: maxTextBytes})
+	for _, problem := range problems[:min(len(problems), maxFailed)] {
+		r.fail(problem.Location, "%s", problem.Message)
+	}
+	r.failed += len(problems)
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	for _, test := range parsed.Tests {
+		for i := range test.Cases {
+			if ctx.Err() != nil || r.failed >= maxFailed {
+				return nil
+			}
+			r.runCase(ctx, test, &test.Cases[i])
+		}
+	}
+	return nil
+}
+
+// isControllerTest reports whether a file names what tests of controllers are. Other programs may use names like theirs.
+func isControllerTest(text string) bool {
+	return strings.Contains(text, controllertest.Kind) || strings.Contains(text, controllertest.APIVersion)
+}
+
+// runCase runs a case, and adds its result to the report.
+func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, c *controllertest.Case) {
+	name := fmt.Sprintf("%s: %q", test.File, c.Name)
+	if missing := r.missingFiles(test, c); len(missing) > 0 {
+		r.skip(name, "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
+		return
+	}
+	subject := *r.subject
+	answers := &answers{}
+	subject.ReadFile = func(file string) ([]byte, error) { return r.readFile(test.File, file) }
+	subject.Programs = answers.limit(r.text.Programs)
+	result := controllertest.RunCase(ctx, noEngines, test, c, &subject)
+	r.starved = r.starved || answers.starved.Load()
+	switch {
+	case ctx.Err() != nil:
+		r.failed++
+		r.fail(c.Location, "case %q: %v, which all tests have together", c.Name, context.Cause(ctx))
+	case answers.tooLarge.Load():
+		r.failed++
+		r.fail(c.Location, "case %q: the answers of its hooks take more than %d MiB of memory together", c.Name, maxAnswerBytes>>20)
+	case result.Outcome == controllertest.Passed:
+		r.report.Passed++
+	case result.Outcome == controllertest.Skipped:
+		r.skip(name, "%s", result.Reason)
+	default:
+		r.failed++
+		r.addFailures(c, result)
+	}
+}
+
+// maxFailures is how many failures of one case are told.
+const maxFailures = 3
+
+func (r *run) addFailures(c *controllertest.Case, result controllertest.Result) {
+	for _, failure := range result.Failures[:min(len(result.Failures), maxFailures)] {
+		at := failure.Location
+		if at.File == "" {
+			at = c.Location
+		}
+		message, _, _ := strings.Cut(failure.Message, "\n")
+		if place := failure.Script.String(); place != "" && !strings.Contains(message, place) {
+			message += " (" + place + ")"
+		}
+		r.fail(at, "case %q: %s", c.Name, message)
+	}
+	if len(result.Failures) == 0 {
+		r.fail(c.Location, "case %q: %s", c.Name, result.Outcome)
+	}
+}
+
+// noEngines is what cases compile with: nothing but the programs that they are given.
+var noEngines = mustRegistry()
+
+func mustRegistry() *engines.Registry {
+	registry, err := engines.NewRegistry(engines.Config{})
+	if err != nil {
+		panic(err) // There is nothing in it.
+	}
+	return registry
+}
