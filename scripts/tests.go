@@ -93,6 +93,9 @@ func (t *Tree) SetTestInputs(version string) {
 	}
 }
 
+// TestsFailed reports whether tests are why Desired does not serve.
+func (s State) TestsFailed() bool { return areTests(s.Problems) }
+
 // areTests reports whether the problems are those of tests.
 func areTests(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Reason() == reasonTestsFailed })

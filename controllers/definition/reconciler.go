@@ -53,6 +53,7 @@ func New(config Config) *Reconciler {
 	})
 	config.Discovery.Listen(r.resourcesChanged)
 	config.Environment.Schemas.Listen(r.schemasChanged)
+	config.Discovery.ListenToSchemas(r.enqueueFailedTests)
 	return r
 }
 
@@ -92,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, refusal)
+	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
 	if wait := s.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
