@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		tests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "libretto_script_tests_total",
-			Help: "Runs of the tests that come with scripts, by result: passed, failed, timedOut, error (they could not be run), canceled (a newer text came).",
+			Help: "Runs of the tests that come with scripts, by result: passed, failed, timedOut, error (not run), canceled (a newer text came).",
 		}, []string{"definition", "result"}),
 		testTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "libretto_script_test_duration_seconds", Help: "Time of a run of the tests of a text, waiting for those of others included.",

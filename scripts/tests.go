@@ -36,8 +36,7 @@ func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem,
 	o, finished := t.runTests(ctx, d, r)
 	result := resultOf(o, finished)
 	t.library.Metrics.tested(t.spec.Definition, result, time.Since(began))
-	t.library.Log.Info("the tests of scripts have ended", "definition", t.spec.Definition, "revision", r.ID.Short(), "result", result,
-		"passed", o.report.Passed, "failed", len(o.report.Failures), "skipped", bounded(o.report.Skipped), "error", o.err, "took", time.Since(began).String())
+	t.logTests(r, o, result, time.Since(began))
 	switch {
 	case !finished:
 		return nil, false
@@ -47,6 +46,18 @@ func (t *Tree) test(ctx context.Context, d *moduleTree, r *Revision) ([]Problem,
 		return nil, true
 	}
 	return o.problems(d), true
+}
+
+// logTests logs what came of tests.
+func (t *Tree) logTests(r *Revision, o outcome, result string, took time.Duration) {
+	values := []any{
+		"definition", t.spec.Definition, "revision", r.ID.Short(), "result", result, "passed", o.report.Passed,
+		"failures", len(o.report.Failures), "skipped", bounded(o.report.Skipped), "took", took.String(),
+	}
+	if o.err != nil {
+		values = append(values, "reason", engines.Truncate(o.err.Error(), maxProblemText))
+	}
+	t.library.Log.Info("the tests of scripts have ended", values...)
 }
 
 // runTests runs the tests of a text until they end, or the sources hold another text.

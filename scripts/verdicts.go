@@ -68,7 +68,8 @@ func (s Spec) isOfSameDefinition(other Spec) bool {
 	return s.Archive.Owner.UID == other.Archive.Owner.UID
 }
 
-// needsTests reports whether the tests of a text must be run before it serves. They need not if they passed before, or if the text has served.
+// needsTests reports whether the tests of a text must be run before it serves. They need not if they passed before, or if the text
+// serves, or served when the process began.
 func (t *Tree) needsTests(ctx context.Context, d *moduleTree, id RevisionID) bool {
 	if t.spec.IgnoreTests || t.library.Tester == nil || !d.hasTests() {
 		return false

@@ -9,12 +9,18 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// answers bounds the memory of the answers of one case.
+// answers bounds the memory of the answers of each case.
 type answers struct {
 	bytes    atomic.Int64
 	tooLarge atomic.Bool
-	// starved reports whether a call was not made because no worker was free.
+	// starved reports whether a call of any case was not made because no worker was free.
 	starved atomic.Bool
+}
+
+// reset begins a case.
+func (a *answers) reset() {
+	a.bytes.Store(0)
+	a.tooLarge.Store(false)
 }
 
 // limit returns the programs, whose calls give way to others.

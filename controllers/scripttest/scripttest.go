@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -43,6 +44,10 @@ type Runner struct {
 	Find func(apiVersion, resource string) (discovery.Resource, error)
 	// Namespace is the host's own.
 	Namespace string
+	// Scripts has the engines of scripts, for cases that change their settings.
+	Scripts *engines.Registry
+	// Webhooks has the engine of webhooks, whose responses are in the cases. It must share nothing with the one that calls servers.
+	Webhooks *engines.Registry
 }
 
 // errNoWorker is why tests could not be run to their end.
@@ -62,7 +67,7 @@ func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.Tes
 			break
 		}
 	}
-	if len(run.report.Failures) > 0 && run.starved {
+	if len(run.report.Failures) > 0 && run.answers.starved.Load() {
 		return scripts.TestReport{}, errNoWorker
 	}
 	return run.report, nil
@@ -71,12 +76,13 @@ func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.Tes
 // run is one run of all tests of a text.
 type run struct {
 	*Runner
-	text    scripts.TestedText
-	subject *controllertest.Subject
-	report  scripts.TestReport
-	failed  int
-	// starved reports whether a call got no worker.
-	starved bool
+	text scripts.TestedText
+	// resources are those that are not built in, once they are read.
+	resources []memcluster.Resource
+	prepared  bool
+	answers   answers
+	report    scripts.TestReport
+	failed    int
 }
 
 func (r *run) fail(at engines.Location, format string, args ...any) {
@@ -111,12 +117,13 @@ func (r *run) file(ctx context.Context, file string) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	subject := r.subject(file)
 	for _, test := range parsed.Tests {
 		for i := range test.Cases {
 			if ctx.Err() != nil || r.failed >= maxFailed {
 				return nil
 			}
-			r.runCase(ctx, test, &test.Cases[i])
+			r.runCase(ctx, test, &test.Cases[i], subject)
 		}
 	}
 	return nil
@@ -128,23 +135,19 @@ func isControllerTest(text string) bool {
 }
 
 // runCase runs a case, and adds its result to the report.
-func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, c *controllertest.Case) {
+func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, c *controllertest.Case, subject *controllertest.Subject) {
 	name := fmt.Sprintf("%s: %q", test.File, c.Name)
 	if missing := r.missingFiles(test, c); len(missing) > 0 {
 		r.skip(name, "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
 		return
 	}
-	subject := *r.subject
-	answers := &answers{}
-	subject.ReadFile = func(file string) ([]byte, error) { return r.readFile(test.File, file) }
-	subject.Programs = answers.limit(r.text.Programs)
-	result := controllertest.RunCase(ctx, noEngines, test, c, &subject)
-	r.starved = r.starved || answers.starved.Load()
+	r.answers.reset()
+	result := controllertest.RunCase(ctx, r.Webhooks, test, c, subject)
 	switch {
 	case ctx.Err() != nil:
 		r.failed++
 		r.fail(c.Location, "case %q: %v, which all tests have together", c.Name, context.Cause(ctx))
-	case answers.tooLarge.Load():
+	case r.answers.tooLarge.Load():
 		r.failed++
 		r.fail(c.Location, "case %q: the answers of its hooks take more than %d MiB of memory together", c.Name, maxAnswerBytes>>20)
 	case result.Outcome == controllertest.Passed:
@@ -175,15 +178,4 @@ func (r *run) addFailures(c *controllertest.Case, result controllertest.Result) 
 	if len(result.Failures) == 0 {
 		r.fail(c.Location, "case %q: %s", c.Name, result.Outcome)
 	}
-}
-
-// noEngines is what cases compile with: nothing but the programs that they are given.
-var noEngines = mustRegistry()
-
-func mustRegistry() *engines.Registry {
-	registry, err := engines.NewRegistry(engines.Config{})
-	if err != nil {
-		panic(err) // There is nothing in it.
-	}
-	return registry
 }

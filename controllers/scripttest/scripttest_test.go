@@ -92,7 +92,11 @@ func newRunner(t *testing.T, present ...string) (*Runner, *dynamicfake.FakeDynam
 	}
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{crds: "CustomResourceDefinitionList"}, objects...)
-	return &Runner{Client: client, Find: func(apiVersion, resource string) (discovery.Resource, error) {
+	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Runner{Client: client, Scripts: registry, Webhooks: registry, Find: func(apiVersion, resource string) (discovery.Resource, error) {
 		gv, err := schema.ParseGroupVersion(apiVersion)
 		if err != nil {
 			return discovery.Resource{}, err
@@ -113,10 +117,6 @@ func newRunner(t *testing.T, present ...string) (*Runner, *dynamicfake.FakeDynam
 // textOf returns a text with compiled programs.
 func textOf(t *testing.T, r *Runner, files map[string]string) scripts.TestedText {
 	t.Helper()
-	registry, err := engines.NewRegistry(engines.Config{}, standard.Definitions()...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stored, _, invalid, err := renderschema.Definition(object(t, webapps))
 	if err != nil || len(invalid) > 0 {
 		t.Fatal(err, invalid)
@@ -129,7 +129,7 @@ func textOf(t *testing.T, r *Runner, files map[string]string) scripts.TestedText
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := scripts.Compile(t.Context(), registry, spec, func(scripts.Origin) scripts.Contents { return scripts.Contents{Files: files} })
+	compiled, err := scripts.Compile(t.Context(), r.Scripts, spec, func(scripts.Origin) scripts.Contents { return scripts.Contents{Files: files} })
 	if err != nil || len(compiled.Problems) > 0 {
 		t.Fatal(err, compiled.Problems)
 	}
@@ -190,6 +190,27 @@ func TestRunner(t *testing.T) {
 				`lib/a_test.yaml: "golden": it needs testdata/shop.golden.yaml, which is not among the scripts`,
 				`lib/a_test.yaml: "not yet": later`,
 			}},
+		},
+		"Patched": {
+			reason: "a case may give hooks other settings, and other scripts",
+			script: "export const sync = ({parameters}) => ({status: {replicas: parameters?.n ?? 1}, children: []})",
+			files: map[string]string{"a_test.yaml": header + `
+- name: parameters
+  definitionPatch: {spec: {hooks: {sync: {script: {parameters: {"n": 7}}}}}}
+  want: {status: {replicas: 7}}
+- name: inline
+  definitionPatch: {spec: {hooks: {sync: {script: {path: null, engine: JavaScript, inline: "export const sync = () => ({status: {replicas: 8}, children: []})"}}}}}
+  want: {status: {replicas: 8}}
+- name: webhook
+  definitionPatch: {spec: {hooks: {sync: {script: null, webhook: {url: "http://127.0.0.1:1/"}}}}}
+  webhooks: {sync: {body: {status: {replicas: 9}, children: []}}}
+  want: {status: {replicas: 9}}
+- name: no request is made
+  definitionPatch: {spec: {hooks: {sync: {script: null, webhook: {url: "http://127.0.0.1:1/"}}}}}
+  fails: a webhook, which is not called in tests
+- {name: unpatched, want: {status: {replicas: 1}}}
+`},
+			want: scripts.TestReport{Passed: 5},
 		},
 		"Unreadable": {
 			reason: "what can't be parsed is no reason to serve, and the other cases run",

@@ -15,28 +15,60 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // prepare reads what cases run on, once.
 func (r *run) prepare(ctx context.Context) error {
-	if r.subject != nil {
+	if r.prepared {
 		return nil
 	}
-	resources, err := r.resources(ctx)
-	if err != nil {
-		return err
-	}
-	r.subject = &controllertest.Subject{Definition: r.text.Definition, Programs: r.text.Programs, Resources: resources}
-	return nil
+	resources, err := r.readResources(ctx)
+	r.resources, r.prepared = resources, err == nil
+	return err
 }
 
-// resources returns the resources that the definition names and that are not built in, with the schemas of their CustomResourceDefinitions.
-func (r *run) resources(ctx context.Context) ([]memcluster.Resource, error) {
+// subject returns what the cases of a file run on.
+func (r *run) subject(file string) *controllertest.Subject {
+	return &controllertest.Subject{
+		Definition: r.text.Definition, Programs: r.answers.limit(r.text.Programs), Resources: r.resources, Compile: r.compile,
+		ReadFile: func(name string) ([]byte, error) { return r.readFile(file, name) },
+	}
+}
+
+// compile returns the programs of a definition that a case has changed.
+func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (map[string]engines.Program, error) {
+	plan, err := r.plan(object)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := plan.Scripts()
+	if err != nil {
+		return nil, err
+	}
+	spec.Definition += " (tests)" // Its loads take turns with those of the definition itself.
+	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
+	return r.answers.limit(programs), err
+}
+
+// plan resolves a definition.
+func (r *run) plan(object *unstructured.Unstructured) (*definition.Plan, error) {
 	planner := definition.Planner{Find: r.Find, RevisionNamespace: r.Namespace, FieldManager: "libretto"}
-	plan, refusal := planner.Plan(r.text.Definition)
+	plan, refusal := planner.Plan(object)
 	if refusal != nil {
 		return nil, refusal.Err
+	}
+	return plan, nil
+}
+
+// readResources returns the resources that the definition names and that are not built in, with the schemas of their
+// CustomResourceDefinitions.
+func (r *run) readResources(ctx context.Context) ([]memcluster.Resource, error) {
+	plan, err := r.plan(r.text.Definition)
+	if err != nil {
+		return nil, err
 	}
 	named := plan.Resources()
 	for _, rule := range plan.Settings.RelatedResources {
@@ -73,7 +105,8 @@ func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memclust
 	}
 	name := resource.GroupResource().String()
 	// A host has the right to list them, because it watches them, and needs none to get one.
-	list, err := r.Client.Resource(crds).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	selector := fields.OneTermEqualSelector("metadata.name", name).String()
+	list, err := r.Client.Resource(crds).List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
 	}
