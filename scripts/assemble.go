@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 )
 
 // ErrMissing means that a source does not exist.
@@ -69,7 +70,12 @@ func (d *moduleTree) addSource(source Source, r reading) {
 	case source.Directory != nil:
 		d.addDirectory(origin, r)
 	default:
-		d.addItems(origin, source.ConfigMap, r.files)
+		files, err := bundle.Expand(r.files)
+		if err != nil {
+			d.fail(origin, engines.InvalidError(engines.Location{File: bundle.Key}, "%s: %v: write it with libretto bundle", bundle.Key, err))
+			return
+		}
+		d.addItems(origin, source.ConfigMap, files)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/directory"
@@ -72,7 +73,7 @@ func CompileText(ctx context.Context, registry *engines.Registry, spec Spec, tex
 	return programs, nil
 }
 
-// KeyOf returns the key of a ConfigMap that is at a path of the tree.
+// KeyOf returns the key of a ConfigMap, or the path in its bundle, that is at a path of the tree.
 func (s Spec) KeyOf(origin Origin, file string) (key string, known bool) {
 	for _, source := range s.Sources {
 		if source.Origin() != origin || source.ConfigMap == nil {
@@ -83,7 +84,13 @@ func (s Spec) KeyOf(origin Origin, file string) (key string, known bool) {
 				return item.Key, true
 			}
 		}
-		if name := path.Base(file); len(source.ConfigMap.Items) == 0 && path.Join(source.ConfigMap.Prefix, name) == file {
+		if len(source.ConfigMap.Items) > 0 {
+			continue
+		}
+		if source.ConfigMap.Prefix == "" {
+			return file, true
+		}
+		if name, ok := strings.CutPrefix(file, source.ConfigMap.Prefix+"/"); ok {
 			return name, true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/report"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 	"github.com/libretto-k8s/libretto/engines"
@@ -160,7 +162,7 @@ func (t *testRun) noCases(found *suite.Found) error {
 	if t.selects != nil && len(found.Cases)+len(found.Functions) > 0 {
 		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (--fail-on-empty=false makes that no error)", where, t.run)
 	}
-	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s (--fail-on-empty=false makes that no error)",
+	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (--fail-on-empty=false makes that no error)",
 		where, controllertest.FileSuffix, controllertest.Kind)
 }
 
@@ -223,7 +225,8 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	summary, err = suite.Run(ctx, suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
-		Warn: func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
+		RunFunctions: t.runFunctions,
+		Warn:         func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
 		Report: func(result controllertest.Result) {
 			all = append(all, result)
 			for _, r := range reporters {
@@ -246,6 +249,17 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		fmt.Fprintln(t.stderr, total)
 	}
 	return summary, failed
+}
+
+// runFunctions runs the selected tests of a file of functions. Its module tree is its folder.
+func (t *testRun) runFunctions(ctx context.Context, file string) ([]controllertest.Result, error) {
+	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel}
+	if t.selects != nil {
+		options.Select = func(name string) bool {
+			return t.selects.MatchString(controllertest.Result{File: file, Name: name}.ID())
+		}
+	}
+	return functiontest.Run(ctx, t.registry, filepath.Dir(file), file, options)
 }
 
 // slowest returns the slowest results.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -61,7 +62,7 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 		return err
 	}
 	for _, file := range found.Functions {
-		summary.Inputs[file] = suite.Inputs{file: false}
+		summary.Inputs[file] = treeOf(file, found.Directories)
 	}
 	maps.Copy(w.inputs, summary.Inputs)
 	for _, inputs := range summary.Inputs {
@@ -71,6 +72,18 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 	}
 	fmt.Fprintln(w.stdout, "waiting for changes: Ctrl-C ends")
 	return nil
+}
+
+// treeOf returns what the tests of a file of functions depend on: all that is in its folder.
+func treeOf(file string, directories []string) suite.Inputs {
+	folder := filepath.Dir(file)
+	inputs := suite.Inputs{file: false, folder: true}
+	for _, name := range directories {
+		if folder == "." || strings.HasPrefix(name, folder+string(filepath.Separator)) {
+			inputs[name] = true
+		}
+	}
+	return inputs
 }
 
 // concerns reports whether a test file is to run after a change.

@@ -18,8 +18,9 @@ func typesCommand() *cobra.Command {
 	directory, force := ".", false
 	c := &cobra.Command{
 		Use:   "types",
-		Short: "Write types of hooks for editors: libretto.d.ts and tsconfig.json",
-		Long: "Writes libretto.d.ts, the types of all hooks' requests and responses and of the module \"libretto\", and a tsconfig.json with which\n" +
+		Short: "Write types of hooks and tests for editors: libretto.d.ts, libretto-test.d.ts and tsconfig.json",
+		Long: "Writes libretto.d.ts, the types of all hooks' requests and responses and of the module \"libretto\", libretto-test.d.ts, those of the\n" +
+			"module \"libretto/test\", and a tsconfig.json with which\n" +
 			"TypeScript and plain JavaScript are checked as they run in the host. A libretto.d.ts of another version is replaced, one that was\n" +
 			"edited is not. A tsconfig.json that is there is yours and stays as it is.",
 		Args: cobra.NoArgs,
@@ -31,27 +32,26 @@ func typesCommand() *cobra.Command {
 			return err
 		},
 	}
-	conduct{success: "both files are there", problems: "a file can't be written, or was edited", stdout: "a line for each file"}.addTo(c)
+	conduct{success: "all files are there", problems: "a file can't be written, or was edited", stdout: "a line for each file"}.addTo(c)
 	c.Flags().StringVar(&directory, "directory", directory, "where to write them: beside the scripts")
-	c.Flags().BoolVar(&force, "force", force, "write both files, whatever is there")
+	c.Flags().BoolVar(&force, "force", force, "write all files, whatever is there")
 	return c
 }
 
-// writeTypes writes both files and returns a line for each.
+// writeTypes writes the files and returns a line for each.
 func writeTypes(directory string, force bool) ([]string, error) {
-	declarations, project := filepath.Join(directory, "libretto.d.ts"), filepath.Join(directory, "tsconfig.json")
-	present, err := read(declarations)
-	if err != nil {
-		return nil, err
+	var lines []string
+	for _, declarations := range []struct{ name, text string }{
+		{"libretto.d.ts", authoring.Declarations}, {"libretto-test.d.ts", authoring.TestDeclarations},
+	} {
+		name := filepath.Join(directory, declarations.name)
+		if err := writeDeclarations(name, declarations.text, force); err != nil {
+			return lines, err
+		}
+		lines = append(lines, "wrote "+name)
 	}
-	if present != "" && !force && !isUnedited(present) {
-		return nil, fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", declarations)
-	}
-	if err := os.WriteFile(declarations, []byte(withStamp(authoring.Declarations)), 0o644); err != nil {
-		return nil, err
-	}
-	lines := []string{"wrote " + declarations}
-	present, err = read(project)
+	project := filepath.Join(directory, "tsconfig.json")
+	present, err := read(project)
 	if err != nil {
 		return lines, err
 	}
@@ -62,6 +62,18 @@ func writeTypes(directory string, force bool) ([]string, error) {
 		return lines, err
 	}
 	return append(lines, "wrote "+project), nil
+}
+
+// writeDeclarations writes a file of types, unless it was edited.
+func writeDeclarations(name, text string, force bool) error {
+	present, err := read(name)
+	if err != nil {
+		return err
+	}
+	if present != "" && !force && !isUnedited(present) {
+		return fmt.Errorf("%s was edited, or is none of this program's: move it away, or replace it with --force", name)
+	}
+	return os.WriteFile(name, []byte(withStamp(text)), 0o644)
 }
 
 // read returns the contents of a file, or "" if it does not exist.

@@ -13,7 +13,8 @@ import (
 )
 
 func TestTypes(t *testing.T) {
-	fresh := map[string]string{"libretto.d.ts": withStamp(authoring.Declarations), "tsconfig.json": authoring.Project}
+	tests := withStamp(authoring.TestDeclarations)
+	fresh := map[string]string{"libretto.d.ts": withStamp(authoring.Declarations), "libretto-test.d.ts": tests, "tsconfig.json": authoring.Project}
 	older := stampStart + "0.1" + stampSum + checksum("// old\n") + "\n// old\n"
 	cases := map[string]struct {
 		reason string
@@ -22,15 +23,15 @@ func TestTypes(t *testing.T) {
 		want   map[string]string
 		fails  bool
 	}{
-		"Empty":     {reason: "both are written", want: fresh},
+		"Empty":     {reason: "all are written", want: fresh},
 		"Again":     {reason: "writing again changes nothing", there: fresh, want: fresh},
 		"Older":     {reason: "a new version replaces what an old one wrote", there: map[string]string{"libretto.d.ts": older}, want: fresh},
 		"LineEnds":  {reason: "git's line ends are no edit", there: map[string]string{"libretto.d.ts": strings.ReplaceAll(older, "\n", "\r\n")}, want: fresh},
 		"Edited":    {reason: "an edit is not lost", there: map[string]string{"libretto.d.ts": older + "// mine\n"}, want: map[string]string{"libretto.d.ts": older + "// mine\n"}, fails: true},
 		"NotOurs":   {reason: "nor is a foreign file", there: map[string]string{"libretto.d.ts": "mine"}, want: map[string]string{"libretto.d.ts": "mine"}, fails: true},
-		"Project":   {reason: "existing settings are kept", there: map[string]string{"tsconfig.json": "{}"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "tsconfig.json": "{}"}},
-		"Force":     {reason: "--force replaces both", there: map[string]string{"libretto.d.ts": "mine", "tsconfig.json": "{}"}, force: true, want: fresh},
-		"OtherFile": {reason: "other files are not changed", there: map[string]string{"sync.ts": "x"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "tsconfig.json": fresh["tsconfig.json"], "sync.ts": "x"}},
+		"Project":   {reason: "existing settings are kept", there: map[string]string{"tsconfig.json": "{}"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "libretto-test.d.ts": tests, "tsconfig.json": "{}"}},
+		"Force":     {reason: "--force replaces all", there: map[string]string{"libretto.d.ts": "mine", "tsconfig.json": "{}"}, force: true, want: fresh},
+		"OtherFile": {reason: "other files are not changed", there: map[string]string{"sync.ts": "x"}, want: map[string]string{"libretto.d.ts": fresh["libretto.d.ts"], "libretto-test.d.ts": tests, "tsconfig.json": fresh["tsconfig.json"], "sync.ts": "x"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
@@ -44,8 +45,7 @@ func (d *definitionCheck) report(severity Severity, reason, field, format string
 
 func (d *definitionCheck) check(ctx context.Context) error {
 	d.checkResources()
-	planner := definition.Planner{Find: d.resources.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
-	plan, refusal := planner.Plan(d.object.Unstructured)
+	plan, refusal := d.resources.plan(d.object)
 	if refusal != nil {
 		d.refuse()
 		if !d.hasProblem(d.object) {
@@ -77,6 +77,21 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	}
 	d.checkScripts(spec, compiled)
 	return nil
+}
+
+// plan returns the plan of a definition. A resource of which nothing is known is assumed to exist.
+func (r *resources) plan(object *document.Object) (*definition.Plan, *definition.Refusal) {
+	planner := definition.Planner{Find: r.findOrAssume, RevisionNamespace: "default", FieldManager: "libretto"}
+	return planner.Plan(object.Unstructured)
+}
+
+// Scripts returns the scripts of a definition of a set, as the host reads them from it.
+func Scripts(set *manifest.Set, object *document.Object) (scripts.Spec, error) {
+	plan, refusal := newResources(set).plan(object)
+	if refusal != nil {
+		return scripts.Spec{}, refusal.Err
+	}
+	return plan.Scripts()
 }
 
 // fieldAtStart matches the path of a field at the start of a message.
@@ -223,7 +238,8 @@ func (d *definitionCheck) hintAt(name types.NamespacedName) string {
 		suffix, ok := strings.CutPrefix(other.Name, name.Name)
 		switch {
 		case ok && other.Namespace == name.Namespace && hashSuffix.MatchString(suffix):
-			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true", other.Name)
+			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true, or add Libretto's component manifests/component, "+
+				"which carries that name into definitions", other.Name)
 		case other.Name == name.Name:
 			return fmt.Sprintf("there is ConfigMap %s: correct the namespace (one that has none is in that of -n)", other)
 		}

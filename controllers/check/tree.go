@@ -51,9 +51,10 @@ func (t *tree) reach(file string) {
 	names := map[string]bool{}
 	for _, match := range quoted.FindAllStringSubmatch(t.files[file], -1) {
 		names[stem(match[1])] = true
+		names[withoutExtension(match[1])] = true
 	}
 	for other := range t.files {
-		if names[stem(other)] || isEntryOf(names, other) {
+		if names[nameOf(other)] || isEntryOf(names, other) {
 			t.reach(other)
 		}
 	}
@@ -71,6 +72,22 @@ func isEntryOf(names map[string]bool, file string) bool {
 // stem returns the last element of a path without its extensions.
 func stem(file string) string {
 	name, _, _ := strings.Cut(path.Base(file), ".")
+	return name
+}
+
+// nameOf returns what a file goes by in imports. Those of sync.js do not reach sync.test.js.
+func nameOf(file string) string {
+	if strings.Contains(path.Base(file), ".test.") {
+		return withoutExtension(file)
+	}
+	return stem(file)
+}
+
+func withoutExtension(file string) string {
+	name := path.Base(file)
+	for _, extension := range []string{".js", ".mjs", ".cjs", ".ts"} {
+		name = strings.TrimSuffix(name, extension)
+	}
 	return name
 }
 

@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
@@ -53,7 +56,22 @@ func (s *Set) putConfigMap(o loaded) {
 		}
 		c.data[key] = text
 	}
+	s.readBinary(o.Object, c)
 	s.configMaps[name] = c
+}
+
+// readBinary reads the keys of binaryData, which the host takes like those of data.
+func (s *Set) readBinary(o *document.Object, c *configMap) {
+	binary, _ := o.Object["binaryData"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(binary)) {
+		encoded, _ := binary[key].(string)
+		decoded, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			s.fail(o, fmt.Sprintf("binaryData[%s]", key), "ConfigMap %s: binaryData.%s is no base64: %v", o.GetName(), key, err)
+			continue
+		}
+		c.data[key] = string(decoded)
+	}
 }
 
 // addDirectories puts directories in the place of ConfigMaps.
@@ -142,6 +160,10 @@ func (s *Set) Locate(definition *document.Object, spec scripts.Spec, origin scri
 	}
 	if file := c.files[key]; file != "" {
 		at.File = file
+		return at
+	}
+	if _, isKey := c.data[key]; !isKey && c.data[bundle.Key] != "" {
+		at.File = path.Join(c.object.Location.File, bundle.Key, key)
 		return at
 	}
 	return c.object.PlaceIn(fmt.Sprintf("data[%s]", key), at.Line, at.Column)

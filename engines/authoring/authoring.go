@@ -15,6 +15,17 @@ import _ "embed"
 //go:embed libretto.js
 var JavaScript string
 
+// JavaScriptTest is the module for tests, libretto/test, and JavaScriptMatchers what that imports as libretto/test/matchers. They take
+// StackName for a function of the engine's.
+//
+//go:embed test.js
+var JavaScriptTest string
+
+// JavaScriptMatchers is the part of JavaScriptTest that compares and shows values.
+//
+//go:embed matchers.js
+var JavaScriptMatchers string
+
 // Jsonnet is the module for Jsonnet. It needs nothing but the standard library.
 //
 //go:embed libretto.libsonnet
@@ -26,6 +37,11 @@ var Jsonnet string
 //go:embed libretto.d.ts
 var Declarations string
 
+// TestDeclarations are the types of the module libretto/test.
+//
+//go:embed test.d.ts
+var TestDeclarations string
+
 // Project is a tsconfig.json with which scripts are checked as they run here.
 //
 //go:embed tsconfig.json
@@ -34,3 +50,6 @@ var Project string
 // HashName is what the JavaScript module calls Hash by. It is a variable of the engine's
 // around the module.
 const HashName = "librettoHash"
+
+// StackName is what the module for tests calls the function by that returns message and stack of an error. Hooks have none.
+const StackName = "librettoStack"

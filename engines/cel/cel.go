@@ -56,6 +56,9 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err != nil {
 		return nil, err
 	}
+	if src.Hook == engines.HookImports {
+		return engines.NewImports([]string{src.Script.Path}, nil), nil // There are no imports.
+	}
 	c, err := newCompilation(ctx, e.base, src)
 	if err != nil {
 		return nil, err

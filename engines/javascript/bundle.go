@@ -3,6 +3,7 @@ package javascript
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -18,6 +19,8 @@ type bundledTree struct {
 	code      string
 	sourceMap []byte
 	warnings  []*engines.Error
+	// used are the paths of the files that it is made of.
+	used []string
 }
 
 // supported has false for features that goja lacks, so that esbuild lowers them. Other features
@@ -35,12 +38,12 @@ var supported = map[string]bool{
 var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
-	wrapperStart = "(function (module, exports, " + authoring.HashName + ") {"
+	wrapperStart = "(function (module, exports, " + authoring.HashName + ", " + authoring.StackName + ") {"
 	wrapperEnd   = "})"
 )
 
-func bundle(script *engines.Script) (*bundledTree, error) {
-	files := tree{script.Files}
+func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
+	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
@@ -48,7 +51,7 @@ func bundle(script *engines.Script) (*bundledTree, error) {
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path}
+	b := &bundledTree{entry: script.Path, used: files.usedPaths()}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
 			b.warnings = append(b.warnings, files.invalid(m))
@@ -129,7 +132,9 @@ func (t tree) location(l *api.Location) engines.Location {
 	return place
 }
 
+var withoutNamespaces = strings.NewReplacer(hostNamespace+":", "", testNamespace+":", "", namespace+":", "")
+
 // stripNamespaces removes esbuild's namespaces from the paths in a text.
 func stripNamespaces(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, hostNamespace+":", ""), namespace+":", "")
+	return withoutNamespaces.Replace(text)
 }

@@ -117,7 +117,7 @@ func TestMissingEntry(t *testing.T) {
 
 func TestEndlessModule(t *testing.T) {
 	src := script("export const sync = () => 1\nfor (let i = 0;; i++);")
-	built, err := bundle(src.Script)
+	built, err := bundle(src.Script, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func frames(stack []goja.StackFrame) []frame {
 
 // functionName returns the name of a function, or "" for the wrapper of a module.
 func functionName(function string) string {
-	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, missingNamespace+":") {
+	if strings.HasPrefix(function, namespace+":") || strings.HasPrefix(function, testNamespace+":") || strings.HasPrefix(function, missingNamespace+":") {
 		return ""
 	}
 	return function
@@ -169,7 +169,7 @@ func parsedFrames(text string) []frame {
 
 // isAuthored reports whether a place is in a file of the tree.
 func isAuthored(at engines.Location) bool {
-	return at.File != "" && at.File != bundleName && at.File != hostPath && !strings.Contains(at.File, missingPath)
+	return at.File != "" && at.File != bundleName && !strings.HasPrefix(at.File, ownPath) && !strings.Contains(at.File, missingPath)
 }
 
 // location converts a position. It undoes goja's parsing of paths as URLs.

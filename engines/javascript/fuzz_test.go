@@ -28,7 +28,7 @@ func FuzzResolve(f *testing.F) {
 			"node_modules/p/lib/a.js": "", "node_modules/p/b.mjs": "", "node_modules/@s/p/index.js": "", "up.js": "",
 		}
 		r := importRequest{importer: importer, imported: imported, required: required}
-		found, err := tree{files}.resolve(r)
+		found, err := tree{Files: files}.resolve(r)
 		if _, ok := files[found]; err == nil && !ok {
 			t.Errorf("%q leads to %q, which is no file of the tree", imported, found)
 		}

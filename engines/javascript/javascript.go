@@ -39,15 +39,19 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 	if src.Script == nil {
 		return nil, engines.InvalidError(engines.Location{}, "the JavaScript engine runs scripts, and this source is an endpoint")
 	}
-	built, err := bundle(src.Script)
+	ofTests := src.Hook == engines.HookTest || src.Hook == engines.HookImports && testName.MatchString(src.Script.Path)
+	built, err := bundle(src.Script, ofTests)
 	if err != nil {
 		return nil, err
+	}
+	if src.Hook == engines.HookImports {
+		return engines.NewImports(built.used, built.warnings), nil
 	}
 	code, err := built.compile()
 	if err != nil {
 		return nil, err
 	}
-	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings}
+	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ func (t tree) manifest(folder string) (*manifest, error) {
 	if !ok {
 		return nil, nil
 	}
+	t.use(name)
 	m := &manifest{}
 	if err := json.Unmarshal([]byte(text), m); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

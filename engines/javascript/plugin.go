@@ -35,7 +35,10 @@ func (t tree) plugin(entry string) api.Plugin {
 	return api.Plugin{Name: pluginName, Setup: func(build api.PluginBuild) {
 		build.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(args api.OnResolveArgs) (api.OnResolveResult, error) {
 			if args.Kind == api.ResolveEntryPoint {
-				return api.OnResolveResult{Path: entry, Namespace: namespace}, nil
+				return t.resolveEntry(entry), nil
+			}
+			if found, ok := t.resolveTest(entry, args); ok {
+				return found, nil
 			}
 			if args.Path == hostModule {
 				return api.OnResolveResult{Path: hostPath, Namespace: hostNamespace, SideEffects: api.SideEffectsFalse}, nil
@@ -48,6 +51,10 @@ func (t tree) plugin(entry string) api.Plugin {
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: missingNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
 			message, _ := args.PluginData.(string)
 			return missingModule(message), nil
+		})
+		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: testNamespace}, func(args api.OnLoadArgs) (api.OnLoadResult, error) {
+			text := testModules[args.Path]
+			return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
 		})
 		build.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: hostNamespace}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
 			text := authoring.JavaScript
@@ -85,6 +92,7 @@ func quote(text string) string {
 }
 
 func (t tree) load(name string) api.OnLoadResult {
+	t.use(name)
 	text, kind := t.Files[name], loader(name)
 	if kind != api.LoaderText && nesting(text, maxSourceNesting) > maxSourceNesting {
 		return api.OnLoadResult{Errors: []api.Message{{

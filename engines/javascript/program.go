@@ -16,6 +16,7 @@ type program struct {
 	script   *engines.Script
 	export   string
 	warnings []*engines.Error
+	ofTests  bool
 }
 
 // Warnings returns the errors of modules that packages in the tree require and that are missing.

@@ -4,13 +4,36 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // tree is the module tree of a script, the only place that modules come from.
-type tree struct{ engines.Files }
+type tree struct {
+	engines.Files
+	// ofTests is true if the entry is a file of tests, so that there is the module libretto/test.
+	ofTests bool
+	// used has the paths of the files that were read.
+	used *sync.Map
+}
+
+// use notes that a file was read. esbuild reads several at once.
+func (t tree) use(name string) {
+	if t.used != nil {
+		t.used.Store(name, true)
+	}
+}
+
+func (t tree) usedPaths() []string {
+	var paths []string
+	t.used.Range(func(name, _ any) bool {
+		paths = append(paths, name.(string))
+		return true
+	})
+	return paths
+}
 
 // endings are tried in this order for an import without one.
 var endings = []string{"", ".ts", ".js", ".mjs", ".cjs", ".json", "/index.ts", "/index.js", "/index.mjs", "/index.cjs", "/index.json"}

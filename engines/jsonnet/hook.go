@@ -57,12 +57,21 @@ function(entry)
 
 // load evaluates the entry's top level, as far as it takes to find the hook.
 func (p *program) load(ctx context.Context, name string) (hook, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
-	defer cancel()
 	wanted := p.script.Function
 	if wanted == "" {
 		wanted = name
 	}
+	found, err := p.inspect(ctx, wanted)
+	if err != nil {
+		return hook{}, err
+	}
+	return p.findHook(found, wanted)
+}
+
+// inspect returns what the entry's value is, and its field wanted.
+func (p *program) inspect(ctx context.Context, wanted string) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	defer cancel()
 	c := p.newCall(engines.Call{})
 	found, err := c.evaluate(ctx, p.linked.rootExpression(fmt.Sprintf(inspection, quoted(wanted))))
 	var e *engines.Error
@@ -70,9 +79,9 @@ func (p *program) load(ctx context.Context, name string) (hook, error) {
 		e.Kind = engines.Invalid
 	}
 	if err != nil {
-		return hook{}, err
+		return nil, err
 	}
-	return p.findHook(found.(map[string]any), wanted)
+	return found.(map[string]any), nil
 }
 
 // quoted writes a name as a string of Jsonnet in which nothing but the quote is special.

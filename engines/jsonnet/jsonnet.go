@@ -48,7 +48,13 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	if err != nil {
 		return nil, err
 	}
+	if src.Hook == engines.HookImports {
+		return engines.NewImports(linked.paths(), linked.missing), nil
+	}
 	p := &program{stoppable: e.stoppable, script: src.Script, linked: linked, external: externalVariables(src.Script.Parameters)}
+	if src.Hook == engines.HookTest {
+		return p, p.loadTests(ctx)
+	}
 	hook, err := p.load(ctx, src.Hook)
 	if err != nil {
 		return nil, err

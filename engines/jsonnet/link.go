@@ -2,6 +2,7 @@ package jsonnet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,6 +63,15 @@ func (l *linked) file(path string) error {
 	l.files[path] = parsed
 	l.bind(filePrefix+ast.Identifier(path), parsed)
 	return r.err
+}
+
+// paths returns the paths of all files of the tree.
+func (l *linked) paths() []string {
+	paths := slices.Collect(maps.Keys(l.files))
+	for path := range l.texts {
+		paths = append(paths, path)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return path == preludeFile })
 }
 
 func parse(path, text string) (ast.Node, error) {

@@ -97,6 +97,7 @@ func (c *call) natives() []*vm.NativeFunction {
 	return []*vm.NativeFunction{
 		{Name: "$fields", Func: c.fields},
 		{Name: "$field", Params: ast.Identifiers{"name"}, Func: c.field},
+		{Name: "$place", Params: ast.Identifiers{"path"}, Func: c.place},
 		{Name: "$answer", Params: ast.Identifiers{"value"}, Func: c.receiveAnswer},
 	}
 }

@@ -104,6 +104,8 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
+	{packages: "controllers/bundler", imports: []string{"controllers/check", "controllers/manifest/...", "engines", "scripts/..."},
+		inTests: realHooks, why: "it packs what check accepts, and leaves the archive to scripts, which unpacks it"},
 	{packages: "controllers/render/memcluster", imports: []string{"runtime/discovery"},
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
@@ -129,6 +131,8 @@ var rules = []rule{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",
 	}, inTests: realHooks, why: "it puts files on a cluster in memory, and shows requests as a webhook gets them"},
+	{packages: "controllers/controllertest/functiontest", imports: []string{"controllers/controllertest", "engines", "scripts/directory"},
+		inTests: []string{"engines/..."}, why: "it runs files of tests in the engines that it is given: it knows no definitions and no cluster"},
 	{packages: "controllers/render/...", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition",
 		"engines", "scripts/...", "apply/...", "runtime/...",

@@ -37,8 +37,9 @@ type Options struct {
 	ShowSecrets bool
 	// Timeout is how long a case may take.
 	Timeout time.Duration
-	// RunFunctions runs the tests of functions, of which Run selects. Nil means that their files are left out with a warning.
-	RunFunctions func(ctx context.Context, files ...string) ([]controllertest.Result, error)
+	// RunFunctions runs those of a file's tests of functions that Run selects. It may be called by several goroutines at once. Nil means
+	// that the files are left out with a warning.
+	RunFunctions func(ctx context.Context, file string) ([]controllertest.Result, error)
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
 	// Report is told the results, one after another: by file and case, or as shuffled.
@@ -252,14 +253,35 @@ func (r *runner) runFunctions(ctx context.Context) error {
 		}
 		return nil
 	}
-	results, err := r.RunFunctions(ctx, r.Functions...)
-	for _, result := range results {
-		if r.Run == nil || r.Run.MatchString(result.ID()) {
-			r.report(result)
+	type outcome struct {
+		results []controllertest.Result
+		err     error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	ran, slots := make([]chan outcome, len(r.Functions)), make(chan struct{}, max(r.Parallel, 1))
+	for i, file := range r.Functions {
+		ran[i] = make(chan outcome, 1)
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results, err := r.RunFunctions(ctx, file)
+			ran[i] <- outcome{results, err}
+		})
+	}
+	for i := range ran {
+		done := <-ran[i]
+		for n, result := range done.results {
+			if r.report(result); r.stopped {
+				r.summary.NotRun += len(done.results) - n - 1
+				return nil
+			}
 		}
-		if r.stopped {
-			break
+		if done.err != nil {
+			return done.err
 		}
 	}
-	return err
+	return nil
 }

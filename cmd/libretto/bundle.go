@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/bundler"
+	"github.com/libretto-k8s/libretto/controllers/check"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+type bundleOptions struct {
+	manifests  manifestFlags
+	output     string
+	namePrefix string
+	withTests  bool
+}
+
+func bundleCommand(w process) *cobra.Command {
+	o := &bundleOptions{output: "yaml"}
+	c := &cobra.Command{
+		Use:   "bundle -f FILE|DIRECTORY|-",
+		Short: "Pack the scripts of definitions into immutable ConfigMaps",
+		Long: `Pack the scripts of definitions into immutable ConfigMaps.
+
+For each definition, what its hooks consist of, with all that they import,
+becomes one compressed ConfigMap, which is named by the hash of its content and
+never changes. The definition is printed after it, with that ConfigMap as its
+only script source: so an edit takes over when the definition does, as a whole.
+Other objects among the files are not printed. Nothing is sent.
+
+Definitions are checked first, as by libretto check: what has errors is not
+bundled. The same files make the same bytes.`,
+		Example: `  libretto bundle -f controller/ | kubectl apply -f -
+  libretto bundle -f controller.yaml --scripts default/hooks=src --name-prefix prod-`,
+		RunE: func(c *cobra.Command, args []string) error { return runBundle(c.Context(), w, o, args) },
+	}
+	o.manifests.addTo(c.Flags())
+	c.Flags().StringVarP(&o.output, "output", "o", o.output, "format: yaml")
+	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
+	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import")
+	conduct{
+		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
+		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
+		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`", stderr: "errors of check; a line for each bundle",
+	}.addTo(c)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	return c
+}
+
+// runBundle bundles all definitions, or none of them.
+func runBundle(ctx context.Context, w process, o *bundleOptions, args []string) error {
+	if o.output != "yaml" {
+		return cannot(fmt.Errorf("-o %s: there is yaml", o.output))
+	}
+	options, err := o.manifests.options(args, w.stdin)
+	if err != nil {
+		return cannot(err)
+	}
+	defer collectSeldom()()
+	scriptsIn := defaultIsolation()
+	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	set, err := manifest.Load(ctx, options)
+	if err != nil {
+		return cannot(err)
+	}
+	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
+		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
+	}
+	result, err := check.Run(ctx, set, registry)
+	if err != nil {
+		return cannot(err)
+	}
+	if result.Count(check.Error) > 0 {
+		if err := result.Write(w.stderr, "text", false); err != nil {
+			return cannot(err)
+		}
+		return &exitError{code: exitProblems}
+	}
+	return cannot(o.write(ctx, w, set, registry))
+}
+
+// write prints the bundles and then the definitions: a host that sees a definition first waits for its scripts.
+func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set, registry *engines.Registry) error {
+	var configMaps, definitions []*unstructured.Unstructured
+	written := map[string]bool{}
+	for _, definition := range set.Definitions {
+		b, err := bundler.Make(ctx, set, registry, definition, bundler.Options{
+			NamePrefix: o.namePrefix, WithTests: o.withTests, Namespace: o.manifests.namespace,
+		})
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, b.Definition)
+		name := manifest.Name(definition)
+		if b.ConfigMap == nil {
+			fmt.Fprintf(w.stderr, "%s: its hooks use no files of script sources\n", name)
+			continue
+		}
+		key := b.ConfigMap.GetNamespace() + "/" + b.ConfigMap.GetName()
+		fmt.Fprintf(w.stderr, "%s: ConfigMap %s: %s (%d bytes, %d packed)\n", name, key, strings.Join(b.Files, ", "), b.Size, b.Packed)
+		if len(b.Left) > 0 {
+			fmt.Fprintf(w.stderr, "  left out, as no hook reaches it: %s\n", strings.Join(b.Left, ", "))
+		}
+		if !written[key] {
+			written[key] = true
+			configMaps = append(configMaps, b.ConfigMap)
+		}
+	}
+	for i, object := range append(configMaps, definitions...) {
+		text, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			text = append([]byte("---\n"), text...)
+		}
+		if _, err := w.stdout.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// Package bundler makes bundles of definitions: what their hooks consist of as one immutable ConfigMap, named by the hash of its
+// content, and the definition that names it.
+package bundler
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/libretto-k8s/libretto/controllers/check"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
+)
+
+// Options are how bundles are made.
+type Options struct {
+	// NamePrefix is put before the names of ConfigMaps.
+	NamePrefix string
+	// WithTests takes the tests among the files in.
+	WithTests bool
+	// Namespace is that of the bundle of a definition whose sources are directories only.
+	Namespace string
+}
+
+// Bundle is the bundle of a definition.
+type Bundle struct {
+	// ConfigMap is nil if the hooks use no files of script sources.
+	ConfigMap *unstructured.Unstructured
+	// Definition names ConfigMap as its only script source.
+	Definition *unstructured.Unstructured
+	// Files are the paths of the files, and Left those of the sources that no hook reaches.
+	Files, Left []string
+	// Size is how many bytes the files have, and Packed the archive.
+	Size, Packed int
+}
+
+// Make returns the bundle of a definition of a set that check found no errors in.
+func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, definition *document.Object, o Options) (*Bundle, error) {
+	spec, err := check.Scripts(set, definition)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
+	}
+	b := &Bundle{Definition: asGiven(definition)}
+	if len(spec.Sources) == 0 {
+		return b, nil
+	}
+	files, err := b.files(ctx, set, registry, spec, o.WithTests)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
+	}
+	if len(files) == 0 { // Inline scripts that import nothing.
+		unstructured.RemoveNestedField(b.Definition.Object, "spec", "scriptSources")
+		return b, nil
+	}
+	packed, err := bundle.Pack(files)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
+	}
+	b.Packed = len(packed)
+	namespace, err := namespaceOf(spec, o.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
+	}
+	name := o.NamePrefix + definition.GetName() + "-" + bundle.Hash(packed)
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return nil, fmt.Errorf("%s: the ConfigMap's name would be %q: %s", manifest.Name(definition), name, strings.Join(problems, "; "))
+	}
+	b.ConfigMap = configMap(namespace, name, packed)
+	source := map[string]any{"configMap": map[string]any{"namespace": namespace, "name": name}}
+	return b, unstructured.SetNestedSlice(b.Definition.Object, []any{source}, "spec", "scriptSources")
+}
+
+// asGiven returns a copy of the definition without what only a cluster has.
+func asGiven(definition *document.Object) *unstructured.Unstructured {
+	given := definition.DeepCopy()
+	delete(given.Object, "status")
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+		unstructured.RemoveNestedField(given.Object, "metadata", field)
+	}
+	return given
+}
+
+// files returns the files of the bundle.
+func (b *Bundle) files(
+	ctx context.Context, set *manifest.Set, registry *engines.Registry, spec scripts.Spec, withTests bool,
+) (map[string]string, error) {
+	compiled, err := scripts.Compile(ctx, registry, spec, set.Contents)
+	if err != nil {
+		return nil, err
+	}
+	if len(compiled.Problems) > 0 {
+		return nil, errors.New(compiled.Problems[0].String())
+	}
+	var further []string
+	if withTests {
+		for path := range compiled.Files {
+			if isFunctionTest(path) {
+				further = append(further, path)
+			}
+		}
+	}
+	used, err := scripts.Imports(ctx, registry, spec, compiled, further)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, path := range slices.Sorted(maps.Keys(compiled.Files)) {
+		switch {
+		case used[path], withTests && strings.HasSuffix(path, "_test.yaml") && compiled.Origins[path].Hook == "":
+			files[path] = compiled.Files[path]
+			b.Files = append(b.Files, path)
+			b.Size += len(compiled.Files[path])
+		case compiled.Origins[path].Hook == "":
+			b.Left = append(b.Left, path)
+		}
+	}
+	return files, nil
+}
+
+// isFunctionTest reports whether a file of a tree holds tests of functions.
+func isFunctionTest(path string) bool {
+	for _, ending := range []string{".test.js", ".test.ts", "_test.jsonnet"} {
+		if strings.HasSuffix(path, ending) && !strings.Contains("/"+path, "/node_modules/") {
+			return true
+		}
+	}
+	return false
+}
+
+// namespaceOf returns the namespace of the sources. Several are refused: who may write one of them would write all scripts.
+func namespaceOf(spec scripts.Spec, otherwise string) (string, error) {
+	var names []string
+	for _, source := range spec.Sources {
+		if source.ConfigMap != nil && !slices.Contains(names, source.ConfigMap.Namespace) {
+			names = append(names, source.ConfigMap.Namespace)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return otherwise, nil
+	case 1:
+		return names[0], nil
+	}
+	return "", fmt.Errorf("its scriptSources are ConfigMaps of several namespaces, %s: a bundle is in one, "+
+		"and whoever may write there could change all scripts: put the sources into one namespace first", strings.Join(names, ", "))
+}
+
+func configMap(namespace, name string, packed []byte) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata":   map[string]any{"name": name, "namespace": namespace},
+		"immutable":  true,
+		"binaryData": map[string]any{bundle.Key: base64.StdEncoding.EncodeToString(packed)},
+	}}
+}

@@ -1,0 +1,198 @@
+// Package functiontest runs the tests of functions alone: files *.test.js and *.test.ts, which import libretto/test, and
+// *_test.jsonnet, which are objects of {actual, expected} and booleans. They run in the engines of hooks, under their limits.
+package functiontest
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/directory"
+)
+
+const (
+	// DefaultTimeout is how long one test may take: as long as a hook by default.
+	DefaultTimeout = 10 * time.Second
+	// maxTests bounds the tests of a file.
+	maxTests = 20_000
+	// batchSize is how many tests of Jsonnet, and of a JavaScript file with more than maxSingle tests, run in one call.
+	batchSize = 100
+	maxSingle = 500
+)
+
+// fileName matches the names of files of tests.
+var fileName = regexp.MustCompile(`(?:\.test\.(?:js|ts)|_test\.jsonnet)$`)
+
+// IsTestFile reports whether a file of that name holds tests of functions.
+func IsTestFile(name string) bool { return fileName.MatchString(name) }
+
+// Options are how tests run.
+type Options struct {
+	// Timeout is how long one test may take. It defaults to DefaultTimeout.
+	Timeout time.Duration
+	// Parallel is how many calls are made at once. It defaults to the number of processors.
+	Parallel int
+	// Select reports whether a test of that name is run. Others have no result. Nil selects all.
+	Select func(name string) bool
+	// MemoryBytes is what one test may use. Zero means the default of hooks.
+	MemoryBytes int64
+}
+
+// testFile is a file of tests that compiled.
+type testFile struct {
+	options Options
+	program engines.Program
+	// name is the file's path as results have it, root the folder of its tree, and entry its path in there.
+	name, root, entry string
+	// number is part of the origin of calls: a test that ended a worker is not held back when its file is loaded again.
+	number uint64
+}
+
+// test is one test of a file.
+type test struct {
+	name string
+	// at is what the program knows it by: an index, or a path.
+	at       any
+	location engines.Location
+	timeout  time.Duration
+	// skip is why it is not run, or empty.
+	skip string
+	// failure is why it can't be run, or nil.
+	failure *controllertest.Failure
+}
+
+var loads atomic.Uint64
+
+// Run runs the tests of a file and returns their results in the order of the file. root is the folder whose files are the module
+// tree, and file is the path of the file, in root. A file that does not load has one result, of the outcome Errored.
+// An error means that a file could not be read, or that ctx is over.
+func Run(ctx context.Context, registry *engines.Registry, root, file string, options Options) ([]controllertest.Result, error) {
+	if options.Timeout <= 0 {
+		options.Timeout = DefaultTimeout
+	}
+	if options.Parallel <= 0 {
+		options.Parallel = runtime.GOMAXPROCS(0)
+	}
+	within, err := filepath.Rel(root, file)
+	if err != nil {
+		return nil, err
+	}
+	f := &testFile{options: options, name: file, root: root, entry: filepath.ToSlash(within), number: loads.Add(1)}
+	files, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	tests, err := f.load(ctx, registry, files)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return []controllertest.Result{f.errored(err, started)}, nil
+	}
+	results := make([]controllertest.Result, len(tests))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(options.Parallel)
+	size := f.batchSize(len(tests))
+	for from := 0; from < len(tests); from += size {
+		to := min(from+size, len(tests))
+		group.Go(func() error { return f.runBatch(ctx, tests[from:to], results[from:to]) })
+	}
+	return results, group.Wait()
+}
+
+func (f *testFile) isJsonnet() bool { return strings.HasSuffix(f.entry, ".jsonnet") }
+
+func (f *testFile) batchSize(tests int) int {
+	if f.isJsonnet() || tests > maxSingle {
+		return batchSize
+	}
+	return 1
+}
+
+// read returns the module tree: what a ConfigMap or a directory of the host would have, without what is no text.
+func (f *testFile) read() (engines.Files, error) {
+	read := directory.Read(f.root, ".")
+	if read.Err != nil {
+		return nil, fmt.Errorf("%s: %w", f.root, read.Err)
+	}
+	files := engines.Files{}
+	for name, text := range read.Files {
+		if utf8.ValidString(text) {
+			files[name] = text
+		}
+	}
+	if _, ok := files[f.entry]; !ok {
+		return nil, fmt.Errorf("%s: there is no such file below %s, or it is no UTF-8 text", f.name, f.root)
+	}
+	return files, nil
+}
+
+// load compiles the file and lists its tests.
+func (f *testFile) load(ctx context.Context, registry *engines.Registry, files engines.Files) ([]test, error) {
+	name, err := registry.NameForPath(f.entry)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := registry.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*f.options.Timeout)
+	defer cancel()
+	f.program, err = engine.Compile(ctx, engines.Source{
+		Hook: engines.HookTest, Owner: f.name,
+		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var tests []test
+	if f.isJsonnet() {
+		tests, err = f.listJsonnet(ctx)
+	} else {
+		tests, err = f.listJavaScript(ctx)
+	}
+	if err == nil && len(tests) == 0 && f.options.Select == nil {
+		err = engines.InvalidError(engines.Location{File: f.entry}, "there are no tests in it")
+	}
+	return tests, err
+}
+
+// call calls the program within a limit of time.
+func (f *testFile) call(ctx context.Context, subject string, limit time.Duration, request map[string]any) (engines.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f.program.Run(ctx, engines.Call{
+		Request: request, Now: controllertest.DefaultNow, Seed: f.entry, Owner: f.name,
+		Origin: engines.Origin{ID: fmt.Sprintf("%d %s %s", f.number, f.name, subject)},
+	})
+}
+
+// located returns a place of the tree as one on the disk.
+func (f *testFile) located(at engines.Location) engines.Location {
+	if at.File != "" {
+		at.File = path.Join(filepath.ToSlash(f.root), at.File)
+	}
+	return at
+}
+
+// errored returns the result of a file that does not load.
+func (f *testFile) errored(err error, started time.Time) controllertest.Result {
+	failure := f.failure(engines.Location{File: f.entry}, err)
+	return controllertest.Result{
+		File: f.name, Name: "the file", Location: failure.Location, Outcome: controllertest.Errored,
+		Failures: []controllertest.Failure{failure}, Duration: time.Since(started),
+	}
+}

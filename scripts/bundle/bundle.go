@@ -1,0 +1,164 @@
+// Package bundle packs the files of scripts into one key of a ConfigMap, and unpacks them within limits: who may write the ConfigMap is
+// not trusted.
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Key is the key of the archive in binaryData of a ConfigMap. It is a tar archive, compressed with gzip.
+const Key = "bundle.tar.gz"
+
+// Limits on what an archive holds. They are those of the files of a definition.
+const (
+	MaxBytes = engines.MaxSourceBytes
+	MaxFiles = 1000
+	// maxPath bounds a path.
+	maxPath = 1024
+	// maxExpanded bounds the archive without compression: a file has a header, which is longer for a long path, and is padded.
+	maxExpanded = MaxBytes + MaxFiles*(4<<10) + 64<<10
+)
+
+// Pack returns an archive of files, by their slash-separated paths. The same files are the same bytes.
+func Pack(files map[string]string) ([]byte, error) {
+	if err := check(files); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	compressed, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	archive := tar.NewWriter(compressed)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(files[name])), Mode: 0o644}
+		if err := archive.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := io.WriteString(archive, files[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := errors.Join(archive.Close(), compressed.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func check(files map[string]string) error {
+	if len(files) > MaxFiles {
+		return fmt.Errorf("there are %d files, more than %d", len(files), MaxFiles)
+	}
+	size := 0
+	for name, text := range files {
+		if err := checkPath(name); err != nil {
+			return err
+		}
+		size += len(text)
+	}
+	if size > MaxBytes {
+		return fmt.Errorf("the files have %d KiB together, more than %d", size>>10, MaxBytes>>10)
+	}
+	return nil
+}
+
+func checkPath(name string) error {
+	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsAny(name, "\\\x00") {
+		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, and without empty, . and .. elements", name)
+	}
+	return nil
+}
+
+// Unpack returns the files of an archive. It is an error if there are more or larger ones than the limits allow, if a path leaves the
+// folder or is there twice, and if an entry is no regular file. No more is read than the limits allow.
+func Unpack(packed []byte) (map[string]string, error) {
+	compressed, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	limited := &io.LimitedReader{R: compressed, N: maxExpanded + 1}
+	archive := tar.NewReader(limited)
+	files, left := map[string]string{}, MaxBytes
+	for {
+		header, err := archive.Next()
+		switch {
+		case limited.N <= 0:
+			return nil, fmt.Errorf("it has more than %d KiB when it is expanded", maxExpanded>>10)
+		case errors.Is(err, io.EOF):
+			return files, verify(limited)
+		case err != nil:
+			return nil, err
+		case header.Typeflag == tar.TypeDir:
+			continue
+		case header.Typeflag != tar.TypeReg:
+			return nil, fmt.Errorf("%.200q is no regular file", header.Name)
+		}
+		if err := checkPath(header.Name); err != nil {
+			return nil, err
+		}
+		if _, twice := files[header.Name]; twice {
+			return nil, fmt.Errorf("%.200q is there twice", header.Name)
+		}
+		if len(files) >= MaxFiles {
+			return nil, fmt.Errorf("it has more than %d files", MaxFiles)
+		}
+		if header.Size > int64(left) {
+			return nil, fmt.Errorf("from %.200q on, its files have more than %d KiB together", header.Name, MaxBytes>>10)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			return nil, fmt.Errorf("%.200q: %w", header.Name, err)
+		}
+		left -= len(text)
+		files[header.Name] = string(text)
+	}
+}
+
+// verify reads to the end, where the checksum is.
+func verify(rest *io.LimitedReader) error {
+	_, err := io.Copy(io.Discard, rest)
+	if err == nil && rest.N <= 0 {
+		err = fmt.Errorf("it has more than %d KiB when it is expanded", maxExpanded>>10)
+	}
+	return err
+}
+
+// Expand returns the files of a ConfigMap, by key or, those of an archive, by path. It returns data itself if there is no archive.
+func Expand(data map[string]string) (map[string]string, error) {
+	packed, there := data[Key]
+	if !there {
+		return data, nil
+	}
+	files, err := Unpack([]byte(packed))
+	if err != nil {
+		return nil, err
+	}
+	for key, text := range data {
+		if _, taken := files[key]; taken {
+			return nil, fmt.Errorf("%q is in the archive, and a key beside it", key)
+		}
+		if key != Key {
+			files[key] = text
+		}
+	}
+	return files, nil
+}
+
+// Hash returns the end of the name of a ConfigMap with an archive. Other contents have another one.
+func Hash(packed []byte) string {
+	sum := sha256.Sum256(packed)
+	return hex.EncodeToString(sum[:])[:10]
+}
