@@ -74,7 +74,7 @@ func IsTest(file string) bool {
 	switch extension {
 	case ".yaml", ".jsonnet":
 		return strings.HasSuffix(stem, "_test")
-	case ".js", ".mjs", ".cjs", ".ts":
+	case ".js", ".ts":
 		return strings.HasSuffix(stem, ".test")
 	}
 	return false

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -96,14 +97,13 @@ func (r *run) skip(name, format string, args ...any) {
 // file runs the tests of a file. An error means that they could not be run.
 func (r *run) file(ctx context.Context, file string) error {
 	text := r.text.Files[file]
-	if path.Ext(file) != path.Ext(controllertest.FileSuffix) {
-		r.skip(file, "tests of functions are run by libretto test alone")
-		return nil
-	}
 	if len(text) > maxBytes {
 		r.failed++
 		r.fail(engines.Location{File: file}, "has %d KiB, and a host runs tests of %d KiB at most: split it", len(text)>>10, maxBytes>>10)
 		return nil
+	}
+	if path.Ext(file) != path.Ext(controllertest.FileSuffix) {
+		return r.functions(ctx, file)
 	}
 	if !isControllerTest(text) {
 		r.skip(file, "it is no %s", controllertest.Kind)
@@ -136,9 +136,8 @@ func isControllerTest(text string) bool {
 
 // runCase runs a case, and adds its result to the report.
 func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, c *controllertest.Case, subject *controllertest.Subject) {
-	name := fmt.Sprintf("%s: %q", test.File, c.Name)
 	if missing := r.missingFiles(test, c); len(missing) > 0 {
-		r.skip(name, "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
+		r.skip(fmt.Sprintf("%s: case %q", test.File, c.Name), "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
 		return
 	}
 	r.answers.reset()
@@ -146,36 +145,67 @@ func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, 
 	switch {
 	case ctx.Err() != nil:
 		r.failed++
-		r.fail(c.Location, "case %q: %v, which all tests have together", c.Name, context.Cause(ctx))
+		r.fail(c.Location, "case %q: %s", c.Name, late(ctx))
 	case r.answers.tooLarge.Load():
 		r.failed++
 		r.fail(c.Location, "case %q: the answers of its hooks take more than %d MiB of memory together", c.Name, maxAnswerBytes>>20)
-	case result.Outcome == controllertest.Passed:
+	default:
+		r.add(fmt.Sprintf("case %q", c.Name), result)
+	}
+}
+
+// late returns why a case did not end.
+func late(ctx context.Context) string {
+	return context.Cause(ctx).Error() + ", which all tests have together"
+}
+
+// functions runs the tests of functions in a file.
+func (r *run) functions(ctx context.Context, file string) error {
+	results, err := functiontest.RunFiles(ctx, r.Scripts, r.text.Files, file, functiontest.Options{
+		Parallel: 1, Owner: r.text.Spec.Definition, TrustDomain: r.text.TrustDomain, Background: true,
+	})
+	if ctx.Err() != nil {
+		r.failed++
+		r.fail(engines.Location{File: file}, "%s", late(ctx))
+		return nil
+	}
+	for _, result := range results {
+		if r.failed < maxFailed {
+			r.add(fmt.Sprintf("test %q", result.Name), result)
+		}
+	}
+	return err
+}
+
+// add adds the result of a case or of a function's test.
+func (r *run) add(name string, result controllertest.Result) {
+	switch result.Outcome {
+	case controllertest.Passed:
 		r.report.Passed++
-	case result.Outcome == controllertest.Skipped:
-		r.skip(name, "%s", result.Reason)
+	case controllertest.Skipped:
+		r.skip(result.File+": "+name, "%s", result.Reason)
 	default:
 		r.failed++
-		r.addFailures(c, result)
+		r.addFailures(name, result)
 	}
 }
 
 // maxFailures is how many failures of one case are told.
 const maxFailures = 3
 
-func (r *run) addFailures(c *controllertest.Case, result controllertest.Result) {
+func (r *run) addFailures(name string, result controllertest.Result) {
 	for _, failure := range result.Failures[:min(len(result.Failures), maxFailures)] {
 		at := failure.Location
 		if at.File == "" {
-			at = c.Location
+			at = result.Location
 		}
 		message, _, _ := strings.Cut(failure.Message, "\n")
 		if place := failure.Script.String(); place != "" && !strings.Contains(message, place) {
 			message += " (" + place + ")"
 		}
-		r.fail(at, "case %q: %s", c.Name, message)
+		r.fail(at, "%s: %s", name, message)
 	}
 	if len(result.Failures) == 0 {
-		r.fail(c.Location, "case %q: %s", c.Name, result.Outcome)
+		r.fail(result.Location, "%s: %s", name, result.Outcome)
 	}
 }

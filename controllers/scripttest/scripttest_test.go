@@ -186,9 +186,9 @@ func TestRunner(t *testing.T) {
 				"lib/given.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: given}\n",
 			},
 			want: scripts.TestReport{Passed: 1, Skipped: []string{
-				`lib/a_test.yaml: "not there": it needs crd.yaml, which is not among the scripts`,
-				`lib/a_test.yaml: "golden": it needs testdata/shop.golden.yaml, which is not among the scripts`,
-				`lib/a_test.yaml: "not yet": later`,
+				`lib/a_test.yaml: case "not there": it needs crd.yaml, which is not among the scripts`,
+				`lib/a_test.yaml: case "golden": it needs testdata/shop.golden.yaml, which is not among the scripts`,
+				`lib/a_test.yaml: case "not yet": later`,
 			}},
 		},
 		"Patched": {
@@ -211,6 +211,17 @@ func TestRunner(t *testing.T) {
 - {name: unpatched, want: {status: {replicas: 1}}}
 `},
 			want: scripts.TestReport{Passed: 5},
+		},
+		"Functions": {
+			reason: "tests of functions are run too",
+			files: map[string]string{
+				"lib/names.js":      "export const name = n => 'web-' + n;\n",
+				"lib/names.test.js": "import { test, expect } from 'libretto/test';\nimport { name } from './names.js';\ntest('one', () => expect(name(1)).toBe('web-1'));\ntest('two', () => expect(name(2)).toBe('web-3'));\n",
+				"sums_test.jsonnet": "{ sum: {actual: 1 + 1, expected: 2} }",
+			},
+			want: scripts.TestReport{Passed: 2, Failures: []scripts.TestFailure{{
+				Location: engines.Location{File: "lib/names.test.js", Line: 4, Column: 35}, Message: `test "two": toBe: want "web-3", got "web-2"`,
+			}}},
 		},
 		"Unreadable": {
 			reason: "what can't be parsed is no reason to serve, and the other cases run",
