@@ -86,7 +86,7 @@ func (p Problem) Reason() string {
 	var test *testError
 	switch {
 	case errors.As(p.Err, &test):
-		return reasonTestsFailed
+		return ReasonTestsFailed
 	case errors.As(p.Err, &e):
 		return e.Kind.Reason()
 	case errors.Is(p.Err, ErrMissing):

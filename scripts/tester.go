@@ -64,8 +64,8 @@ func (e *testError) Error() string {
 	return e.location.String() + ": " + e.message
 }
 
-// reasonTestsFailed is the reason of problems with tests.
-const reasonTestsFailed = "TestsFailed"
+// ReasonTestsFailed is the reason of problems with tests.
+const ReasonTestsFailed = "TestsFailed"
 
 // IsTest reports whether a file of a tree is one of tests, by its name. No hook imports it.
 func IsTest(file string) bool {

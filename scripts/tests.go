@@ -109,7 +109,7 @@ func (s State) TestsFailed() bool { return areTests(s.Problems) }
 
 // areTests reports whether the problems are those of tests.
 func areTests(problems []Problem) bool {
-	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Reason() == reasonTestsFailed })
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Reason() == ReasonTestsFailed })
 }
 
 // testing returns the state while the tests of a revision run. What is known of earlier texts stays.

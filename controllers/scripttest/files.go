@@ -1,6 +1,7 @@
 package scripttest
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,7 +14,7 @@ import (
 func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertest.Case) []string {
 	var missing []string
 	need := func(file string) {
-		if _, err := r.readFile(test.File, file); file != "" && err != nil {
+		if _, err := r.readFile(test.File, file); file != "" && errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, file)
 		}
 	}
@@ -33,8 +34,5 @@ func (r *run) readFile(test, file string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%s has %d KiB, and a host reads %d KiB at most", file, len(text)>>10, maxBytes>>10)
-	}
-	return []byte(text), nil
+	return []byte(text), controllertest.CheckHosted(file, text)
 }

@@ -24,13 +24,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// Limits of the files of tests, and of what their cases make.
+// Limits of cases. Those of files are in controllertest.ParseHosted.
 const (
-	// maxBytes is how large a file of tests may be. It is far below what a library of files may have, because a parser needs much more.
-	maxBytes = 256 << 10
-	// maxValues and maxTextBytes bound what a file becomes with aliases and each expanded.
-	maxValues    = 100_000
-	maxTextBytes = 8 << 20
 	// maxAnswerBytes is the memory that all answers of hooks in one case may take together.
 	maxAnswerBytes = 64 << 20
 	// maxFailed is how many cases may fail before the rest is left out.
@@ -97,23 +92,20 @@ func (r *run) skip(name, format string, args ...any) {
 // file runs the tests of a file. An error means that they could not be run.
 func (r *run) file(ctx context.Context, file string) error {
 	text := r.text.Files[file]
-	if len(text) > maxBytes {
-		r.failed++
-		r.fail(engines.Location{File: file}, "has %d KiB, and a host runs tests of %d KiB at most: split it", len(text)>>10, maxBytes>>10)
-		return nil
-	}
 	if path.Ext(file) != path.Ext(controllertest.FileSuffix) {
-		return r.functions(ctx, file)
+		return r.functions(ctx, file, text)
 	}
-	if !isControllerTest(text) {
+	parsed, problems := controllertest.ParseHosted(file, text)
+	if parsed == nil && problems == nil {
 		r.skip(file, "it is no %s", controllertest.Kind)
 		return nil
 	}
-	parsed, problems := controllertest.ParseWithin(file, []byte(text), controllertest.Limits{Values: maxValues, Bytes: maxTextBytes})
 	for _, problem := range problems[:min(len(problems), maxFailed)] {
 		r.fail(problem.Location, "%s", problem.Message)
 	}
-	r.failed += len(problems)
+	if r.failed += len(problems); parsed == nil {
+		return nil
+	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -127,11 +119,6 @@ func (r *run) file(ctx context.Context, file string) error {
 		}
 	}
 	return nil
-}
-
-// isControllerTest reports whether a file names what tests of controllers are. Other programs may use names like theirs.
-func isControllerTest(text string) bool {
-	return strings.Contains(text, controllertest.Kind) || strings.Contains(text, controllertest.APIVersion)
 }
 
 // runCase runs a case, and adds its result to the report.
@@ -160,7 +147,12 @@ func late(ctx context.Context) string {
 }
 
 // functions runs the tests of functions in a file.
-func (r *run) functions(ctx context.Context, file string) error {
+func (r *run) functions(ctx context.Context, file, text string) error {
+	if problem := controllertest.CheckHostedSize(file, text); problem != nil {
+		r.failed++
+		r.fail(problem.Location, "%s", problem.Message)
+		return nil
+	}
 	results, err := functiontest.RunFiles(ctx, r.Scripts, r.text.Files, file, functiontest.Options{
 		Parallel: 1, Owner: r.text.Spec.Definition, TrustDomain: r.text.TrustDomain, Background: true,
 	})

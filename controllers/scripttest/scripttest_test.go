@@ -16,6 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	renderschema "github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/engines"
@@ -306,7 +307,7 @@ func TestHostileTests(t *testing.T) {
 	}{
 		"Bomb":      {reason: "aliases do not fill the host's memory", tests: bomb, want: "more than 100000 values"},
 		"Documents": {reason: "nor do many documents of them", tests: strings.Repeat(strings.Replace(bomb, "\ne:", "\nf: [*d,*d]\n#", 1)+"---\n", 10), want: "more than"},
-		"Large":     {reason: "files are small", tests: header + "- {name: one}\n" + strings.Repeat("#", maxBytes), want: "has 256 KiB, and a host runs tests of 256 KiB at most"},
+		"Large":     {reason: "files are small", tests: header + "- {name: one}\n" + strings.Repeat("#", controllertest.MaxHostedBytes), want: "has 256 KiB, and a host runs tests of 256 KiB at most"},
 		"Texts": {
 			reason: "what each replaces is bounded", want: "more than 8192 KiB",
 			tests: header + "- {name: one, each: [{x: " + strings.Repeat("x", 50_000) + "}], want: {status: {a: \" " + strings.Repeat("${x}", 10_000) + "\"}}}",
@@ -314,6 +315,9 @@ func TestHostileTests(t *testing.T) {
 		"Values": {
 			reason: "also where it replaces a value", want: "more than 100000 values",
 			tests: header + "- {name: one, each: [{x: [" + strings.Repeat("0,", 10_000) + "]}], given: [{a: [" + strings.Repeat(`"${x}",`, 1000) + "]}]}",
+		},
+		"Given": {
+			reason: "files that tests name are bounded as they are", tests: header + "- {name: one, given: [bomb.yaml]}", want: "more than 100000 values",
 		},
 		"Cases": {reason: "there are not too many cases", tests: header + "- {name: \"c${i}\", each: [" + strings.Repeat("{i: 1},", 12_000) + "]}", want: "more than 10000 cases"},
 		"Endless": {
@@ -336,7 +340,7 @@ func TestHostileTests(t *testing.T) {
 			if tc.script == "" {
 				tc.script = syncScript
 			}
-			text := textOf(t, r, map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests})
+			text := textOf(t, r, map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests, "bomb.yaml": bomb})
 			ctx := t.Context()
 			if tc.timeout > 0 {
 				var cancel context.CancelFunc

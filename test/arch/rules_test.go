@@ -101,7 +101,7 @@ var rules = []rule{
 	},
 		inTests: realHooks, why: "it loads files for offline commands: what is done with them is its callers' part"},
 	{packages: "controllers/check", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
+		"controllers/controllertest", "controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
 	{packages: "controllers/bundler", imports: []string{"controllers/check", "controllers/manifest/...", "engines", "scripts/..."},

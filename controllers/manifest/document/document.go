@@ -89,7 +89,12 @@ func read(file string, text []byte, values *int) ([]*Object, []*Error) {
 
 // Check returns an error if a YAML or JSON file is too large, too deep or grows too much when its aliases are
 // expanded. It accepts what is not YAML, as any parser refuses that at once.
-func Check(file string, text []byte) error {
+func Check(file string, text []byte) error { return check(file, text, nil) }
+
+// CheckWithin is Check for a file whose documents may hold that many values together, with aliases expanded.
+func CheckWithin(file string, text []byte, values int) error { return check(file, text, &values) }
+
+func check(file string, text []byte, values *int) error {
 	if len(text) > MaxBytes {
 		return errorAt(engines.Location{File: file}, "has %d MiB, and %d MiB are read at most: split it", len(text)>>20, MaxBytes>>20)
 	}
@@ -98,6 +103,7 @@ func Check(file string, text []byte) error {
 		return err
 	}
 	for _, p := range parts {
+		p.values = values
 		if root, err := p.parse(); err == nil {
 			if err := p.bound(root); err != nil {
 				return err
