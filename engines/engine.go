@@ -178,6 +178,8 @@ type Call struct {
 	Owner string
 	// Origin is the object whose content the call is about. Hooks do not see it.
 	Origin Origin
+	// Background makes the call give way to others. It is for tests, whose objects are none of the cluster.
+	Background bool
 }
 
 // Origin is the object whose content a call is about: the parent, or an input of a map. If its

@@ -61,6 +61,9 @@ func (l Location) String() string {
 // too much. It is to be reported, although RetryAfter has the time of the next attempt.
 var ErrBackoff = errors.New("backing off")
 
+// ErrNoWorker is the cause of the error of a call that was not made because what it runs on was busy until its deadline.
+var ErrNoWorker = errors.New("no worker was free")
+
 // Error is the only error that engines return.
 type Error struct {
 	Kind     Kind

@@ -27,8 +27,8 @@ type archiver struct {
 
 // loadedFiles are the files of a revision that loaded.
 type loadedFiles struct {
-	id    RevisionID
-	files map[string]string
+	id RevisionID
+	archive.Revision
 }
 
 func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
@@ -39,7 +39,7 @@ func newArchiver(c Config, place archive.Location, tell func(error)) *archiver {
 }
 
 // offer queues a revision. It replaces one that still waits.
-func (a *archiver) offer(id RevisionID, files map[string]string) {
+func (a *archiver) offer(id RevisionID, r archive.Revision) {
 	if a.offered == id {
 		return
 	}
@@ -48,7 +48,7 @@ func (a *archiver) offer(id RevisionID, files map[string]string) {
 	case <-a.next:
 	default:
 	}
-	a.next <- loadedFiles{id, files}
+	a.next <- loadedFiles{id, r}
 }
 
 // run archives offered revisions until ctx ends.
@@ -71,7 +71,7 @@ func (a *archiver) run(ctx context.Context) {
 		if waiting.id == "" {
 			continue
 		}
-		err := a.history.Keep(ctx, string(waiting.id), waiting.files)
+		err := a.history.Keep(ctx, string(waiting.id), waiting.Revision)
 		if ctx.Err() != nil {
 			return
 		}

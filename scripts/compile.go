@@ -133,6 +133,9 @@ func (d *moduleTree) originOf(err error, hook string) Origin {
 // isTransient reports whether the same files may load another time, without an edit.
 func isTransient(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool {
+		if test := (*testError)(nil); errors.As(p.Err, &test) {
+			return test.transient
+		}
 		kind := engines.KindOf(p.Err)
 		return kind == engines.Timeout || kind == engines.Failed
 	})

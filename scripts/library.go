@@ -33,7 +33,9 @@ type Config struct {
 	// Root is the directory that contains directory sources. Empty means that there are
 	// none.
 	Root string
-	Log  logr.Logger
+	// Tester runs the tests that come with scripts. It may be nil: then they are not run.
+	Tester Tester
+	Log    logr.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 }
@@ -41,7 +43,8 @@ type Config struct {
 // Library loads the scripts of all definitions. It is used by many goroutines at once.
 type Library struct {
 	Config
-	sources *sources
+	sources   *sources
+	testSlots *testSlots
 
 	mu    sync.Mutex
 	trees map[*Tree]struct{}
@@ -50,9 +53,10 @@ type Library struct {
 // NewLibrary makes a library, which does nothing until a tree is opened.
 func NewLibrary(config Config) *Library {
 	return &Library{
-		Config:  config,
-		sources: newSources(config.Client, config.Root, config.Log),
-		trees:   map[*Tree]struct{}{},
+		Config:    config,
+		sources:   newSources(config.Client, config.Root, config.Log),
+		testSlots: newTestSlots(),
+		trees:     map[*Tree]struct{}{},
 	}
 }
 
@@ -72,7 +76,7 @@ func (l *Library) Open(spec Spec, changed func()) (*Tree, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Tree{
 		library: l, spec: spec, hooks: hooks, changed: changed, cancel: cancel,
-		sources: map[Origin]source{}, wake: make(chan struct{}, 1),
+		sources: map[Origin]source{}, wake: make(chan struct{}, 1), verdicts: l.verdictsFor(spec),
 	}
 	if spec.Archive != nil && len(spec.Sources) > 0 {
 		t.archiver = newArchiver(l.Config, *spec.Archive, t.onArchived)

@@ -11,6 +11,8 @@ type Metrics struct {
 	revision *prometheus.GaugeVec
 	errors   *prometheus.CounterVec
 	duration prometheus.Histogram
+	tests    *prometheus.CounterVec
+	testTime prometheus.Histogram
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -27,8 +29,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_reload_duration_seconds", Help: "Time from the news of a change to the swap, waiting for more changes included.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11),
 		}),
+		tests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_script_tests_total",
+			Help: "Runs of the tests that come with scripts, by result: passed, failed, timedOut, error (not run), canceled (a newer text came).",
+		}, []string{"definition", "result"}),
+		testTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "libretto_script_test_duration_seconds", Help: "Time of a run of the tests of a text, waiting for those of others included.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
+		}),
 	}
-	registry.MustRegister(m.revision, m.errors, m.duration)
+	registry.MustRegister(m.revision, m.errors, m.duration, m.tests, m.testTime)
 	return m
 }
 
@@ -50,6 +60,7 @@ func (m *Metrics) Forget(definition string) {
 	}
 	m.revision.DeletePartialMatch(prometheus.Labels{"definition": definition})
 	m.errors.DeletePartialMatch(prometheus.Labels{"definition": definition})
+	m.tests.DeletePartialMatch(prometheus.Labels{"definition": definition})
 }
 
 func (m *Metrics) failed(definition string) {
@@ -61,5 +72,12 @@ func (m *Metrics) failed(definition string) {
 func (m *Metrics) reloaded(took time.Duration) {
 	if m != nil {
 		m.duration.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) tested(definition, result string, took time.Duration) {
+	if m != nil {
+		m.tests.WithLabelValues(definition, result).Inc()
+		m.testTime.Observe(took.Seconds())
 	}
 }

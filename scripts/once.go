@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"context"
+	"maps"
 	"path"
 	"strings"
 
@@ -48,6 +49,28 @@ func Compile(ctx context.Context, registry *engines.Registry, spec Spec, content
 		result.Warnings = d.warnings(result.Programs)
 	}
 	return result, nil
+}
+
+// CompileText compiles the hooks of spec from the files of a text that compiled: tests may give hooks other settings, and other inline
+// scripts. It returns the first error.
+func CompileText(ctx context.Context, registry *engines.Registry, spec Spec, text TestedText) (map[string]engines.Program, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	d := newModuleTree()
+	d.trustDomain = text.TrustDomain
+	maps.Copy(d.files, text.Files)
+	for name, hook := range text.Spec.Hooks {
+		if hook.Inline != "" {
+			delete(d.files, hook.entry(name, registry))
+		}
+	}
+	d.addInline(spec, registry)
+	programs, problems := compile(ctx, registry, spec, d)
+	if len(problems) > 0 {
+		return nil, problems[0].Err
+	}
+	return programs, nil
 }
 
 // KeyOf returns the key of a ConfigMap, or the path in its bundle, that is at a path of the tree.

@@ -43,12 +43,12 @@ func (t *Tree) lastGood(ctx context.Context) *Revision {
 func (t *Tree) restore(ctx context.Context) (*Revision, error) {
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	files, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
+	archived, err := t.archiver.history.Load(ctx, string(t.spec.Serving))
 	if err != nil {
 		return nil, err
 	}
 	d := newModuleTree()
-	maps.Copy(d.files, files)
+	maps.Copy(d.files, archived.Files)
 	d.addInline(t.spec, t.library.Engines)
 	content := fingerprintOf(d.files, t.hooks)
 	if !content.id().isKnownAs(t.spec.Serving) {

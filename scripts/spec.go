@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -32,6 +33,10 @@ type Spec struct {
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted. An earlier version may have written only its first digits.
 	Serving RevisionID
+	// Object is the definition as it is in the cluster, for the tests that come with scripts.
+	Object *unstructured.Unstructured
+	// IgnoreTests lets a text serve whatever its tests say.
+	IgnoreTests bool
 }
 
 // Source is a place that files come from. Exactly one field is set.

@@ -40,6 +40,10 @@ type State struct {
 	// Warnings are problems of Loaded, which serves nevertheless: a line each, at most
 	// five, sorted, or empty.
 	Warnings string
+	// Testing is the ID of the revision whose tests run, or empty. What else is known is about what was there before.
+	Testing RevisionID
+	// Tested is what came of the tests of Loaded, or empty if they were not run.
+	Tested string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
 }
@@ -79,7 +83,10 @@ func (p Problem) String() string {
 // Reason returns the problem's name on events and conditions.
 func (p Problem) Reason() string {
 	var e *engines.Error
+	var test *testError
 	switch {
+	case errors.As(p.Err, &test):
+		return ReasonTestsFailed
 	case errors.As(p.Err, &e):
 		return e.Kind.Reason()
 	case errors.Is(p.Err, ErrMissing):
@@ -104,7 +111,8 @@ func (s State) Message() string {
 // Equal reports whether both states look the same to users.
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
-		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings && s.NotArchived == o.NotArchived
+		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
+		s.Testing == o.Testing && s.NotArchived == o.NotArchived
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

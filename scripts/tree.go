@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/scripts/archive"
 )
 
 const (
@@ -31,15 +33,19 @@ type Tree struct {
 	closing sync.Once
 	// archiver archives revisions that loaded. It may be nil.
 	archiver *archiver
+	verdicts *verdicts
 
 	current atomic.Pointer[Revision]
 	mu      sync.Mutex
 	state   State
+	inputs  string // of tests, besides the text
+	retest  atomic.Bool
 
 	// The fields below are used only by the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
 	restored restored
+	tested   string // what came of the tests of the revision that serves
 }
 
 // Current returns the revision that serves, or nil until the first one has loaded.
@@ -109,6 +115,9 @@ func (t *Tree) run(ctx context.Context) {
 			woken = time.Now()
 			t.debounce(ctx)
 		}
+		if t.retest.Swap(false) && areTests(t.failures) {
+			t.failures = nil
+		}
 		t.load(ctx, woken)
 		if retry = nil; isTransient(t.failures) || t.restored.transient {
 			retry = time.After(retryAfter)
@@ -144,14 +153,19 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 		content := fingerprintOf(d.files, t.hooks)
 		before := t.Current()
 		revision, problems := t.revision(ctx, d, content)
+		if revision == nil && problems == nil {
+			return // The sources have changed, and run will load them.
+		}
 		if problems != nil {
 			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 			return
 		}
 		t.restored = restored{}
-		t.publish(ctx, revision, State{Desired: content.id(), Warnings: State{}.withProblems(d.warnings(revision.Programs)).Message()})
+		warnings := State{}.withProblems(d.warnings(revision.Programs)).Message()
+		t.publish(ctx, revision, State{Desired: content.id(), Warnings: warnings, Tested: t.tested})
+		passed := t.verdicts.serve(d)
 		if t.archiver != nil {
-			t.archiver.offer(content.id(), d.sourceFiles())
+			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), TestsPassed: passed})
 		}
 		if revision != before {
 			t.library.Metrics.reloaded(time.Since(woken))
@@ -167,7 +181,8 @@ func (t *Tree) read() map[Origin]reading {
 	return readings
 }
 
-// revision returns the revision of a content, compiling only what is new, or why it does not load.
+// revision returns the revision of a content, compiling and testing only what is new, or why it does not serve. It returns neither if the
+// sources have changed meanwhile.
 func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint) (*Revision, []Problem) {
 	if last := t.Current(); last.is(content, d.trustDomain) {
 		return last, nil
@@ -176,8 +191,19 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 		return nil, t.failures
 	}
 	r, problems := t.build(ctx, d, content)
-	t.failed, t.failures = content, problems
-	return r, problems
+	if problems == nil {
+		var finished bool
+		if problems, finished = t.test(ctx, d, r); !finished {
+			return nil, nil
+		}
+		if shared := t.library.loaded(content, d.trustDomain); shared != nil {
+			r = shared // Another definition's tests have ended meanwhile.
+		}
+	}
+	if t.failed, t.failures = content, problems; problems != nil {
+		return nil, problems
+	}
+	return r, nil
 }
 
 // build returns the revision of a content, shared or compiled.
@@ -208,7 +234,7 @@ func (t *Tree) publish(ctx context.Context, r *Revision, next State) {
 	if same {
 		return
 	}
-	if len(next.Problems) > 0 {
+	if len(next.Problems) > 0 && next.Testing == "" {
 		t.library.Metrics.failed(t.spec.Definition)
 	}
 	t.library.Log.V(1).Info("scripts changed", "definition", t.spec.Definition, "loaded", next.Loaded.Short(), "desired", next.Desired.Short(),

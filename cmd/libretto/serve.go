@@ -19,8 +19,10 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/scripttest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
+	"github.com/libretto-k8s/libretto/engines/webhook"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
@@ -120,6 +122,10 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		return err
 	}
 	scriptMetrics := scripts.NewMetrics(registry)
+	library, err := newLibrary(clients, resources, engineRegistry, o, log, scriptMetrics)
+	if err != nil {
+		return err
+	}
 	pool := informer.NewPool(ctx, clients.unbounded, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
@@ -128,11 +134,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),
 		},
-		Discovery: resources,
-		Library: scripts.NewLibrary(scripts.Config{
-			Client: clients.typed, Metadata: clients.metadata, Engines: engineRegistry, Root: o.scriptsDir,
-			Log: log.WithName("scripts"), Metrics: scriptMetrics,
-		}),
+		Discovery: resources, Library: library,
 		ScriptMetrics: scriptMetrics,
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
@@ -163,6 +165,20 @@ func newDiscovery(clients *clients, o *options, log logr.Logger) (*discovery.Dis
 	})
 	resources.ListenToSchemas(schemas.Changed)
 	return resources, schemas
+}
+
+// newLibrary returns what loads scripts. Their tests have a webhook engine of their own, which is given canned responses.
+func newLibrary(
+	clients *clients, resources *discovery.Discovery, registry *engines.Registry, o *options, log logr.Logger, metrics *scripts.Metrics,
+) (*scripts.Library, error) {
+	webhooks, err := engines.NewRegistry(engines.Config{UserAgent: userAgent()}, webhook.Definition())
+	return scripts.NewLibrary(scripts.Config{
+		Client: clients.typed, Metadata: clients.metadata, Engines: registry, Root: o.scriptsDir,
+		Log: log.WithName("scripts"), Metrics: metrics,
+		Tester: &scripttest.Runner{
+			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(o.namespace), Scripts: registry, Webhooks: webhooks,
+		},
+	}), err
 }
 
 // newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a

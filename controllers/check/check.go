@@ -86,6 +86,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 		return nil, err
 	}
 	r.checkReplaced()
+	r.checkTestFiles()
 	return &Result{Findings: sorted(r.findings), Definitions: len(set.Definitions), Scripts: r.scripts}, nil
 }
 

@@ -21,6 +21,7 @@ import (
 // Reasons of findings that are no reasons of the host.
 const (
 	reasonInvalid           = "Invalid"
+	reasonTestsFailed       = scripts.ReasonTestsFailed
 	reasonUnknownResource   = "UnknownResource"
 	reasonHookNotCalled     = "HookNotCalled"
 	reasonNoSelector        = "NoSelector"
@@ -75,7 +76,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 		}
 		return nil
 	}
-	d.checkScripts(spec, compiled)
+	d.checkScripts(ctx, spec, compiled)
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (d *definitionCheck) checkWebhooks(ctx context.Context, plan *definition.Pl
 }
 
 // checkScripts reports what does not load, and what is suspicious about the rest.
-func (d *definitionCheck) checkScripts(spec scripts.Spec, compiled *scripts.Compiled) {
+func (d *definitionCheck) checkScripts(ctx context.Context, spec scripts.Spec, compiled *scripts.Compiled) {
 	d.mu.Lock()
 	d.scripts += len(spec.Hooks)
 	d.mu.Unlock()
@@ -198,6 +199,7 @@ func (d *definitionCheck) checkScripts(spec scripts.Spec, compiled *scripts.Comp
 	for _, p := range compiled.Warnings {
 		d.addProblem(spec, p, Warning, reasonScriptWarning)
 	}
+	d.checkTests(ctx, spec, compiled)
 	if len(compiled.Problems) == 0 {
 		d.checkTree(newTree(spec, compiled))
 	}

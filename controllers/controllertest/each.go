@@ -29,8 +29,8 @@ func (p *parser) expand(object *document.Object, field string, fields map[string
 		return []map[string]any{fields}, nil
 	}
 	template, _ := jsonvalue.Without(fields, "each")
-	if p.values += countValues(template) * len(entries); p.values > maxExpanded {
-		return fail(join(field, "each"), "the cases of the file have more than %d values, with each expanded: split it", maxExpanded)
+	if p.values += countValues(template) * len(entries); p.values > p.limits.Values {
+		return fail(join(field, "each"), "the cases of the file have more than %d values, with each expanded: split it", p.limits.Values)
 	}
 	var all []map[string]any
 	for i, entry := range entries {
@@ -39,7 +39,7 @@ func (p *parser) expand(object *document.Object, field string, fields map[string
 		if !ok {
 			return fail(at, "each[%d] must be an object of names and values", i)
 		}
-		s := &substitution{values: values}
+		s := &substitution{values: values, parser: p}
 		expanded, _ := s.replace(field, template).(map[string]any)
 		if s.err != "" {
 			return fail(s.at, "%s", s.err)
@@ -104,6 +104,8 @@ var variable = regexp.MustCompile(`\$?\$\{([^{}]*)\}`)
 type substitution struct {
 	values  map[string]any
 	at, err string
+	// parser counts what was replaced.
+	parser *parser
 }
 
 func (s *substitution) replace(field string, value any) any {
@@ -131,14 +133,27 @@ func (s *substitution) text(field, value string) any {
 	if !strings.Contains(value, "${") {
 		return value
 	}
+	p := s.parser
 	if m := variable.FindString(value); m == value && !strings.HasPrefix(m, "$$") {
-		return s.value(field, m)
+		if p.values > p.limits.Values {
+			s.at, s.err = field, fmt.Sprintf("the cases of the file have more than %d values, with each expanded: split it", p.limits.Values)
+			return nil
+		}
+		replaced := s.value(field, m)
+		p.values += countValues(replaced) - 1
+		return replaced
 	}
 	return variable.ReplaceAllStringFunc(value, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
-		return text(s.value(field, m))
+		if p.bytes > p.limits.Bytes {
+			s.at, s.err = field, fmt.Sprintf("the strings of the file have more than %d KiB, with each expanded: split it", p.limits.Bytes>>10)
+			return ""
+		}
+		replaced := text(s.value(field, m))
+		p.bytes += len(replaced)
+		return replaced
 	})
 }
 

@@ -23,7 +23,17 @@ const (
 	maxPasses = 1000
 	// maxExpanded is how many values the cases of a file may have in all, with each expanded.
 	maxExpanded = 2_000_000
+	// maxExpandedBytes is how many bytes the strings of a file may have in all in which each has replaced something.
+	maxExpandedBytes = 64 << 20
 )
+
+// Limits bound what a file may hold, for a process that must not grow with what others write.
+type Limits struct {
+	// Values is how many values the file may hold with aliases expanded, and its cases with each expanded.
+	Values int
+	// Bytes is how many bytes the strings may have in all in which each has replaced something.
+	Bytes int
+}
 
 // File is a file of tests.
 type File struct {
@@ -35,8 +45,18 @@ type File struct {
 // Parse reads a file. The cases without a problem are returned even if there are others.
 func Parse(file string, text []byte) (*File, []*document.Error) {
 	objects, problems := document.Read(file, text)
+	return parse(file, objects, problems, Limits{Values: maxExpanded, Bytes: maxExpandedBytes})
+}
+
+// ParseWithin is Parse with other limits.
+func ParseWithin(file string, text []byte, limits Limits) (*File, []*document.Error) {
+	objects, problems := document.ReadWithin(file, text, limits.Values)
+	return parse(file, objects, problems, limits)
+}
+
+func parse(file string, objects []*document.Object, problems []*document.Error, limits Limits) (*File, []*document.Error) {
 	f := &File{Name: file}
-	p := &parser{names: map[string]engines.Location{}}
+	p := &parser{names: map[string]engines.Location{}, limits: limits}
 	for _, object := range objects {
 		if test := p.test(object); test != nil {
 			test.File = file
@@ -58,6 +78,8 @@ type parser struct {
 	names    map[string]engines.Location
 	cases    int
 	values   int
+	bytes    int
+	limits   Limits
 	problems []*document.Error
 }
 

@@ -147,6 +147,7 @@ func (h *hooks) close() {
 func (p *Plan) Scripts() (scripts.Spec, error) {
 	spec := scripts.Spec{
 		Definition: p.Config.Definition, Sources: sourcesOf(p.Settings.ScriptSources), Hooks: map[string]scripts.Hook{},
+		Object: p.object, IgnoreTests: p.Settings.ScriptTests == v1alpha1.IgnoreScriptTests,
 	}
 	for _, named := range p.Hooks {
 		if named.Hook.Script == nil {
@@ -191,4 +192,18 @@ func scriptOf(script *v1alpha1.Script) (scripts.Hook, error) {
 		return hook, fmt.Errorf("script.parameters: %w", err)
 	}
 	return hook, nil
+}
+
+// updateTestInputs tells the scripts of instances what their tests depend on besides the text: the CustomResourceDefinitions.
+func (r *Reconciler) updateTestInputs(instances ...*instance) {
+	for _, i := range instances {
+		if i == nil || i.hooks.tree == nil {
+			continue
+		}
+		versions := []string{"CustomResourceDefinitions"}
+		for _, resource := range i.plan.Resources() {
+			versions = append(versions, r.config.Discovery.DefinitionVersion(resource.GroupResource()))
+		}
+		i.hooks.tree.SetTestInputs(strings.Join(versions, " "))
+	}
 }

@@ -58,6 +58,17 @@ func (r *Reconciler) schemasChanged() {
 	r.enqueueAll()
 }
 
+// enqueueFailedTests enqueues the definitions whose scripts are held back by tests, as a CustomResourceDefinition has changed.
+func (r *Reconciler) enqueueFailedTests() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, s := range r.states {
+		if s.testsFailed.Load() {
+			r.queue.Enqueue(key)
+		}
+	}
+}
+
 // enqueueAll enqueues every definition. The caller holds mu.
 func (r *Reconciler) enqueueAll() {
 	for kind, cache := range r.kinds {

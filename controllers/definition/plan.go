@@ -44,6 +44,8 @@ type Plan struct {
 	uid        types.UID
 	generation int64
 	name, kind string
+	// object is the definition as it is in the cluster.
+	object *unstructured.Unstructured
 }
 
 // Refusal is why a definition is not accepted.
@@ -90,7 +92,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 // complete sets what is the same for all kinds of definition.
 func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	plan.uid, plan.generation = object.GetUID(), object.GetGeneration()
-	plan.kind, plan.name = object.GetKind(), object.GetName()
+	plan.kind, plan.name, plan.object = object.GetKind(), object.GetName(), object
 	config := &plan.Config
 	config.Definition = plan.kind + " " + plan.name
 	config.Managers = p.managers(plan)

@@ -53,6 +53,7 @@ func New(config Config) *Reconciler {
 	})
 	config.Discovery.Listen(r.resourcesChanged)
 	config.Environment.Schemas.Listen(r.schemasChanged)
+	config.Discovery.ListenToSchemas(r.enqueueFailedTests)
 	return r
 }
 
@@ -84,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.onRefused(key, s)
 	}
 	r.advance(key, object, s)
+	r.updateTestInputs(s.running, s.next)
 	if s.running != nil {
 		s.running.reconciler.ResourcesChanged()
 		s.running.reconciler.Expire()
@@ -91,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
 	view := r.newStatusView(s, refusal)
+	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
 	if wait := s.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ type runtimeState struct {
 	status *v1alpha1.DefinitionStatus
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
+	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.
+	testsFailed atomic.Bool
 }
 
 // stateFor returns the state of a definition, which it creates if there is none.

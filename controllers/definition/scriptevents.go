@@ -29,6 +29,9 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
 		sent = true
 		text := "revision " + now.revision.Short() + " serves"
+		if v.problems.Tested != "" {
+			text += ": " + v.problems.Tested
+		}
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.objects {
 			if before.versions[source.UID] != source.Version {

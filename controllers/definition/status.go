@@ -78,6 +78,9 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "NotAccepted", "scripts are loaded once the definition is accepted"
 	case newest.hooks.tree == nil:
 		c.Reason, c.Message = "NoScripts", "no hook is a script"
+	case state.Testing != "":
+		c.Status, c.Reason = metav1.ConditionUnknown, "Testing"
+		c.Message = "the tests of revision " + state.Testing.Short() + " are being run" + fallbackMessage(state)
 	case len(state.Problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, state.Problems[0].Reason(), state.Message()
 		c.Message += fallbackMessage(state)

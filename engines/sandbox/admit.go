@@ -16,11 +16,15 @@ type effect struct {
 }
 
 // admit returns the flow of a task, or the error of one that may not run now: the circuit of its program or
-// of its object is open, or its object is on probation and another one is being called about. The returned
+// of its object is open, or its object is on probation and another one is being called about. What calls in the
+// background cost is no fault of the objects that other calls are about. The returned
 // function must be called at the end of a task that runs.
 func (p *Pool) admit(ctx context.Context, prog *program, t task) (flow, func(effect), *engines.Error) {
-	own := flow{owner: t.owner}
+	own := flow{owner: t.owner, background: t.call.Background}
 	loads, calls := circuit{program: prog.name}, circuit{program: prog.name, origin: t.call.Origin}
+	if own.background {
+		calls.origin = engines.Origin{ID: "background:" + calls.origin.ID, Namespace: "background:"} // No namespace has a colon.
+	}
 	if refused := p.loads.allow(loads); refused != nil {
 		return own, nil, refused
 	}
@@ -35,7 +39,7 @@ func (p *Pool) admit(ctx context.Context, prog *program, t task) (flow, func(eff
 		p.loads.report(loads, e.load, e.err)
 		p.calls.report(calls, e.call, e.err)
 	}
-	if !p.calls.isOnProbation(calls) {
+	if own.background || !p.calls.isOnProbation(calls) {
 		return own, finish, nil
 	}
 	if wait := p.probation.enter(ctx, t.owner, t.call.Origin); wait > 0 {

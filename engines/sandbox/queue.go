@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
-// flow is the key of fair queuing: the calls of an owner are one flow, and its calls on probation another.
+// flow is the key of fair queuing: the calls of an owner are one flow, its calls on probation another, and those in the
+// background a third.
 type flow struct {
-	owner     string
-	probation bool
+	owner      string
+	probation  bool
+	background bool
 }
 
 // queue holds the calls that wait for a worker, by flow. Flows take turns; the one with the fewest workers
@@ -16,11 +18,12 @@ type flow struct {
 type queue struct {
 	flows   []flow // Flows with waiters. The one whose last turn is longest ago comes first.
 	waiting map[flow][]*waiter
-	// busyByFlow is the number of workers of each flow, busy that of all flows, and onProbation that of all
-	// flows on probation.
+	// busyByFlow is the number of workers of each flow, busy that of all flows, onProbation that of all
+	// flows on probation, and background that of all flows in the background.
 	busyByFlow  map[flow]int
 	busy        int
 	onProbation int
+	background  int
 }
 
 // waiter is a call that waits for a worker.
@@ -67,9 +70,9 @@ func (q *queue) remove(w *waiter) bool {
 // The queue must not change meanwhile.
 func (q *queue) eligible(limit int) iter.Seq[*waiter] {
 	return func(yield func(*waiter) bool) {
-		for busy := 0; busy <= q.busy; busy++ {
+		for busy := 0; busy <= q.busy+1; busy++ {
 			for _, f := range q.flows {
-				if q.busyByFlow[f] == busy && q.mayRun(f, limit) && !yield(q.waiting[f][0]) {
+				if q.rank(f) == busy && q.mayRun(f, limit) && !yield(q.waiting[f][0]) {
 					return
 				}
 			}
@@ -77,11 +80,22 @@ func (q *queue) eligible(limit int) iter.Seq[*waiter] {
 	}
 }
 
+// rank orders flows: by the number of their workers, of which flows in the background count one more.
+func (q *queue) rank(f flow) int {
+	if f.background {
+		return q.busyByFlow[f] + 1
+	}
+	return q.busyByFlow[f]
+}
+
 // mayRun reports whether a flow may have one more worker. Up to limit workers are for all flows. One more is
 // for a flow that has none, so that an owner whose calls hang in all workers does not block the others.
-// Flows on probation get at most half of the workers together, and one each.
+// Flows on probation get at most half of the workers together, and one each. The same holds for flows in the background.
 func (q *queue) mayRun(f flow, limit int) bool {
-	if f.probation {
+	switch {
+	case f.background:
+		return q.busy < limit && q.busyByFlow[f] == 0 && q.background < max(1, limit/2)
+	case f.probation:
 		return q.busy < limit && q.busyByFlow[f] == 0 && q.onProbation < max(1, limit/2)
 	}
 	return q.busy < limit || q.busy == limit && q.busyByFlow[f] == 0
@@ -98,6 +112,9 @@ func (q *queue) take(w *waiter) {
 	if w.probation {
 		q.onProbation++
 	}
+	if w.background {
+		q.background++
+	}
 }
 
 // release records that the flow has one worker less.
@@ -108,6 +125,9 @@ func (q *queue) release(f flow) {
 	}
 	if f.probation {
 		q.onProbation--
+	}
+	if f.background {
+		q.background--
 	}
 }
 

@@ -8,22 +8,25 @@ import (
 )
 
 func TestQueue(t *testing.T) {
-	// A lower-case letter is a waiter of the owner with that name, on probation if it is x, y or z. An
-	// upper-case one releases a worker of that owner. After each step, all waiters that may run do.
+	// A lower-case letter is a waiter of the owner with that name, on probation if it is x, y or z, and in the
+	// background if it is t, u or v. An upper-case one releases a worker of that owner. After each step, all waiters that may run do.
 	cases := map[string]struct {
 		reason string
 		limit  int
 		steps  string
 		want   string
 	}{
-		"one owner":      {"a single owner gets all workers but the spare", 2, "aaa", "aa"},
-		"one more":       {"the spare is for an owner without workers", 2, "aaab", "aab"},
-		"only one more":  {"there is only one spare", 2, "aaabc", "aab"},
-		"in turn":        {"owners take turns, however many calls each has", 1, "aaaabbbcAACBAB", "abacabab"},
-		"one more back":  {"releasing another worker does not free the spare", 3, "aaaaabABA", "aaabaa"},
-		"on probation":   {"of three calls on probation, here x, y and z, two of different owners run", 4, "xxyyzzaaaX", "xyaax"},
-		"probation last": {"they leave the spare to others", 2, "aaxb", "aab"},
-		"newcomer first": {"an owner without workers goes before one that waits longer", 2, "aaaabbcAB", "aabcb"},
+		"one owner":        {"a single owner gets all workers but the spare", 2, "aaa", "aa"},
+		"one more":         {"the spare is for an owner without workers", 2, "aaab", "aab"},
+		"only one more":    {"there is only one spare", 2, "aaabc", "aab"},
+		"in turn":          {"owners take turns, however many calls each has", 1, "aaaabbbcAACBAB", "abacabab"},
+		"one more back":    {"releasing another worker does not free the spare", 3, "aaaaabABA", "aaabaa"},
+		"on probation":     {"of three calls on probation, here x, y and z, two of different owners run", 4, "xxyyzzaaaX", "xyaax"},
+		"probation last":   {"they leave the spare to others", 2, "aaxb", "aab"},
+		"background":       {"of three flows in the background, here t, u and v, two run, with a worker each", 4, "ttuuvvaaaT", "tuaat"},
+		"tests give way":   {"tests leave the spare to others, and go after an owner without workers", 1, "ttaaTA", "taa"},
+		"tests have turns": {"tests do not wait for an owner that has a worker to have all", 2, "bbbbtBB", "bbbt"},
+		"newcomer first":   {"an owner without workers goes before one that waits longer", 2, "aaaabbcAB", "aabcb"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -31,6 +34,7 @@ func TestQueue(t *testing.T) {
 			q, got := newQueue(), ""
 			for _, step := range strings.Split(c.steps, "") {
 				of := flow{owner: strings.ToLower(step), probation: strings.Contains("xyz", strings.ToLower(step))}
+				of.background = strings.Contains("tuv", of.owner)
 				if of.owner == step {
 					q.push(&waiter{flow: of})
 				} else {

@@ -107,6 +107,7 @@ func acquireError(ctx context.Context, err error) *engines.Error {
 	e := engines.Ended(ctx)
 	if e.Kind == engines.Timeout {
 		e.Message = "no script worker was free before the deadline: --script-workers sets how many there are"
+		e.Err = errors.Join(engines.ErrNoWorker, e.Err)
 	}
 	return e
 }

@@ -151,6 +151,16 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource}
 }
 
+// DefinitionVersion returns what changes with each change of the CustomResourceDefinition of a resource, or "" if it has none.
+func (d *Discovery) DefinitionVersion(resource schema.GroupResource) string {
+	object, found, err := d.crds.GetStore().GetByKey(resource.String())
+	crd, ok := object.(metav1.Object)
+	if err != nil || !found || !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", crd.GetUID(), crd.GetGeneration())
+}
+
 // Patchable asks the API server for the resources whose objects can be listed and patched, each in one
 // version. If the error is not nil, it names the groups that did not answer, and the result has the others.
 func (d *Discovery) Patchable() ([]schema.GroupVersionResource, error) {

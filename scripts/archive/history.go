@@ -45,30 +45,37 @@ type entry struct {
 	id string
 }
 
-// Load returns the files that are archived under an ID. A retry does not help with ErrNone;
+// Revision is what is archived under an ID.
+type Revision struct {
+	Files map[string]string
+	// TestsPassed reports whether the tests among the files passed. It may be forged: it is no more than a reason not to run them again.
+	TestsPassed bool
+}
+
+// Load returns the revision that is archived under an ID. A retry does not help with ErrNone;
 // any other error may be transient.
-func (h *History) Load(ctx context.Context, id string) (map[string]string, error) {
+func (h *History) Load(ctx context.Context, id string) (Revision, error) {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: no ControllerRevision %s/%s", ErrNone, h.Namespace, name)
+		return Revision{}, fmt.Errorf("%w: no ControllerRevision %s/%s", ErrNone, h.Namespace, name)
 	case err != nil:
-		return nil, err
+		return Revision{}, err
 	case !h.owns(found):
-		return nil, fmt.Errorf("%w: ControllerRevision %s/%s belongs to somebody else", ErrNone, h.Namespace, name)
+		return Revision{}, fmt.Errorf("%w: ControllerRevision %s/%s belongs to somebody else", ErrNone, h.Namespace, name)
 	}
 	files, err := decode(found.Data.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: ControllerRevision %s/%s: %w", ErrNone, h.Namespace, name, err)
+		return Revision{}, fmt.Errorf("%w: ControllerRevision %s/%s: %w", ErrNone, h.Namespace, name, err)
 	}
-	return files, nil
+	return Revision{Files: files, TestsPassed: found.Annotations[testsAnnotation] == id}, nil
 }
 
-// Keep archives files under an ID unless they are archived, and deletes the oldest of more than
+// Keep archives a revision under an ID unless its files are archived, and deletes the oldest of more than
 // Limit. An object that has their name already is read once, and replaced if it has other files. After
 // that, archived files cost no request.
-func (h *History) Keep(ctx context.Context, id string, files map[string]string) error {
+func (h *History) Keep(ctx context.Context, id string, r Revision) error {
 	if err := h.list(ctx); err != nil {
 		return err
 	}
@@ -76,10 +83,10 @@ func (h *History) Keep(ctx context.Context, id string, files map[string]string) 
 	known, exists := h.entries[name]
 	var err error
 	if !exists {
-		err = h.create(ctx, id, files)
+		err = h.create(ctx, id, r)
 	}
 	if exists && known.id != id || apierrors.IsAlreadyExists(err) {
-		err = h.ensureFiles(ctx, id, files)
+		err = h.ensureFiles(ctx, id, r)
 	}
 	if err != nil {
 		return err
@@ -106,16 +113,20 @@ func (h *History) list(ctx context.Context) error {
 	return nil
 }
 
-func (h *History) create(ctx context.Context, id string, files map[string]string) error {
-	data, err := encode(files)
+func (h *History) create(ctx context.Context, id string, r Revision) error {
+	data, err := encode(r.Files)
 	if err != nil {
 		return err
 	}
 	name, number := h.Name(id), min(h.newest()+1, maxNumber)
+	annotations := map[string]string{numberAnnotation: strconv.FormatInt(number, 10)}
+	if r.TestsPassed {
+		annotations[testsAnnotation] = id
+	}
 	created, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Create(ctx, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: h.labels(), OwnerReferences: []metav1.OwnerReference{h.Owner},
-			Annotations: map[string]string{numberAnnotation: strconv.FormatInt(number, 10)},
+			Annotations: annotations,
 		},
 		Data:     runtime.RawExtension{Raw: data},
 		Revision: number,
@@ -129,12 +140,12 @@ func (h *History) create(ctx context.Context, id string, files map[string]string
 
 // ensureFiles reads the object of an ID's name, and replaces one of the definition that has other
 // files. Such an object was forged: names have only a part of the ID, and can be foreseen.
-func (h *History) ensureFiles(ctx context.Context, id string, files map[string]string) error {
+func (h *History) ensureFiles(ctx context.Context, id string, r Revision) error {
 	name := h.Name(id)
 	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		delete(h.entries, name)
-		return h.create(ctx, id, files)
+		return h.create(ctx, id, r)
 	}
 	if err != nil {
 		return err
@@ -145,7 +156,7 @@ func (h *History) ensureFiles(ctx context.Context, id string, files map[string]s
 	case found.DeletionTimestamp != nil:
 		return fmt.Errorf("ControllerRevision %s/%s is being deleted, and waits for its finalizers %q", h.Namespace, name, found.Finalizers)
 	}
-	if kept, err := decode(found.Data.Raw); err == nil && maps.Equal(kept, files) {
+	if kept, err := decode(found.Data.Raw); err == nil && maps.Equal(kept, r.Files) {
 		known := entryOf(found)
 		known.id = id
 		h.entries[name] = known
@@ -157,7 +168,7 @@ func (h *History) ensureFiles(ctx context.Context, id string, files map[string]s
 		return err
 	}
 	delete(h.entries, name)
-	return h.create(ctx, id, files)
+	return h.create(ctx, id, r)
 }
 
 // prune deletes the oldest of too many, but not the one that serves.
@@ -197,6 +208,9 @@ func (h *History) oldest(besides string) string {
 		return cmp.Or(cmp.Compare(x.number, y.number), x.created.Compare(y.created), cmp.Compare(a, b))
 	})
 }
+
+// testsAnnotation has the whole ID of a revision whose tests passed: the name has only a part of it, which others can share.
+const testsAnnotation = "metacontroller.k8s.io/script-tests-passed"
 
 // numberAnnotation repeats the field revision, which is not listed with the metadata.
 const numberAnnotation = "metacontroller.k8s.io/script-revision-number"

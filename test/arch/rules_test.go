@@ -101,7 +101,7 @@ var rules = []rule{
 	},
 		inTests: realHooks, why: "it loads files for offline commands: what is done with them is its callers' part"},
 	{packages: "controllers/check", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
+		"controllers/controllertest", "controllers/api/...", "controllers/definition", "controllers/manifest/...", "controllers/render/memcluster", "runtime/discovery",
 		"engines", "scripts/...",
 	}, inTests: realHooks, why: "it asks the planner and the engines of the host, and has no rules of its own where they have one"},
 	{packages: "controllers/bundler", imports: []string{"controllers/check", "controllers/manifest/...", "engines", "scripts/..."},
@@ -125,6 +125,10 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/variant", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
 	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	{packages: "controllers/scripttest", imports: []string{
+		"controllers/api/...", "controllers/controllertest/...", "controllers/definition",
+		"controllers/render/memcluster", "controllers/render/schema", "engines", "runtime/discovery", "scripts",
+	}, inTests: realHooks, why: "it is the host's caller of controllertest: it reads what a case needs from the cluster, and bounds what it may take"},
 	{packages: "controllers/controllertest/suite", imports: []string{
 		"controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
 	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},

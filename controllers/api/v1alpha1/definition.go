@@ -13,6 +13,13 @@ type DefinitionSettings struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	ScriptSources []ScriptSource `json:"scriptSources,omitempty"`
+	// ScriptTests is what becomes of a new text whose tests fail: those in files of
+	// scriptSources whose names end in _test.yaml, and have kind ControllerTest. Run holds
+	// the text back, and the last good one stays in use; Ignore runs no tests. Defaults
+	// to Run.
+	// +optional
+	// +kubebuilder:validation:Enum=Run;Ignore
+	ScriptTests ScriptTests `json:"scriptTests,omitempty"`
 	// EndpointConfigs give credentials to webhooks by host.
 	// +optional
 	// +listType=atomic
@@ -50,13 +57,21 @@ func (s *DefinitionSettings) ResyncPeriod() time.Duration {
 	return max(1, time.Duration(*s.ResyncPeriodSeconds)) * time.Second
 }
 
+// ScriptTests is what the host does with the tests that come with scripts.
+type ScriptTests string
+
+const (
+	RunScriptTests    ScriptTests = "Run"
+	IgnoreScriptTests ScriptTests = "Ignore"
+)
+
 // Types of the conditions of a definition. The first status has all of them, in this order.
 const (
 	// ConditionAccepted reports whether the spec is valid and all of its resources are served.
 	ConditionAccepted = "Accepted"
-	// ConditionScriptsReady reports whether the newest scripts were loaded. If it is
-	// False, its message has the error with file, line and column, and the last
-	// scripts that loaded stay in use. It is True for a definition without scripts.
+	// ConditionScriptsReady reports whether the newest scripts were loaded and passed their
+	// tests. If it is False, its message has the error with file, line and column, and the
+	// last scripts that did stay in use. It is True for a definition without scripts.
 	ConditionScriptsReady = "ScriptsReady"
 	// ConditionReady reports whether parents are synced by the present spec.
 	ConditionReady = "Ready"

@@ -47,6 +47,10 @@ type Options struct {
 	Select func(name string) bool
 	// MemoryBytes is what one test may use. Zero means the default of hooks.
 	MemoryBytes int64
+	// Owner and TrustDomain are those of engines.Source. Owner defaults to the file.
+	Owner, TrustDomain string
+	// Background makes calls give way to others.
+	Background bool
 }
 
 // testFile is a file of tests that compiled.
@@ -78,21 +82,37 @@ var loads atomic.Uint64
 // tree, and file is the path of the file, in root. A file that does not load has one result, of the outcome Errored.
 // An error means that a file could not be read, or that ctx is over.
 func Run(ctx context.Context, registry *engines.Registry, root, file string, options Options) ([]controllertest.Result, error) {
+	within, err := filepath.Rel(root, file)
+	if err != nil {
+		return nil, err
+	}
+	f := &testFile{options: options, name: file, root: root, entry: filepath.ToSlash(within)}
+	files, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return f.run(ctx, registry, files)
+}
+
+// RunFiles is Run for a file of a module tree that is in memory. Results have the paths of the tree.
+func RunFiles(
+	ctx context.Context, registry *engines.Registry, files engines.Files, file string, options Options,
+) ([]controllertest.Result, error) {
+	return (&testFile{options: options, name: file, entry: file}).run(ctx, registry, files)
+}
+
+func (f *testFile) run(ctx context.Context, registry *engines.Registry, files engines.Files) ([]controllertest.Result, error) {
+	options := &f.options
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
 	}
 	if options.Parallel <= 0 {
 		options.Parallel = runtime.GOMAXPROCS(0)
 	}
-	within, err := filepath.Rel(root, file)
-	if err != nil {
-		return nil, err
+	if options.Owner == "" {
+		options.Owner = f.name
 	}
-	f := &testFile{options: options, name: file, root: root, entry: filepath.ToSlash(within), number: loads.Add(1)}
-	files, err := f.read()
-	if err != nil {
-		return nil, err
-	}
+	f.number = loads.Add(1)
 	started := time.Now()
 	tests, err := f.load(ctx, registry, files)
 	if ctx.Err() != nil {
@@ -152,7 +172,7 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	ctx, cancel := context.WithTimeout(ctx, 2*f.options.Timeout)
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
-		Hook: engines.HookTest, Owner: f.name,
+		Hook: engines.HookTest, Owner: f.options.Owner, TrustDomain: f.options.TrustDomain,
 		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes},
 	})
 	if err != nil {
@@ -175,7 +195,7 @@ func (f *testFile) call(ctx context.Context, subject string, limit time.Duration
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return f.program.Run(ctx, engines.Call{
-		Request: request, Now: controllertest.DefaultNow, Seed: f.entry, Owner: f.name,
+		Request: request, Now: controllertest.DefaultNow, Seed: f.entry, Owner: f.options.Owner, Background: f.options.Background,
 		Origin: engines.Origin{ID: fmt.Sprintf("%d %s %s", f.number, f.name, subject)},
 	})
 }

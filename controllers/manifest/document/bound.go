@@ -6,8 +6,14 @@ import (
 
 // bound returns an error if the tree is too deep or too large, with its aliases expanded.
 func (p part) bound(root *yaml.Node) *Error {
-	c := counter{part: p, expanded: map[*yaml.Node]extent{}}
-	c.count(root, 0)
+	c := counter{part: p, expanded: map[*yaml.Node]extent{}, limit: maxValues}
+	if p.values != nil {
+		c.limit = *p.values
+	}
+	sum := c.count(root, 0)
+	if c.err == nil && p.values != nil {
+		*p.values -= sum.values
+	}
 	return c.err
 }
 
@@ -21,6 +27,7 @@ type extent struct {
 type counter struct {
 	part
 	expanded map[*yaml.Node]extent // of nodes with an anchor
+	limit    int
 	err      *Error
 }
 
@@ -65,8 +72,8 @@ func (c *counter) check(node *yaml.Node, e extent, below int) {
 	case c.err != nil:
 	case e.depth+below > maxDepth:
 		c.err = errorAt(c.place(node), "is nested deeper than %d", maxDepth)
-	case e.values > maxValues:
-		c.err = errorAt(c.place(node), "holds more than %d values, with aliases expanded: write out what is meant, or split the file", maxValues)
+	case e.values > c.limit:
+		c.err = errorAt(c.place(node), "holds more than %d values, with aliases expanded: write out what is meant, or split the file", c.limit)
 	}
 }
 

@@ -60,7 +60,15 @@ func errorAt(at engines.Location, format string, args ...any) *Error {
 
 // Read returns the objects of a file and its problems. The items of lists are objects of their own. The
 // objects without a problem are returned even if there are others.
-func Read(file string, text []byte) ([]*Object, []*Error) {
+func Read(file string, text []byte) ([]*Object, []*Error) { return read(file, text, nil) }
+
+// ReadWithin is Read for a file whose documents may hold that many values together, with aliases expanded. It is for a process that must
+// not grow with what others write.
+func ReadWithin(file string, text []byte, values int) ([]*Object, []*Error) {
+	return read(file, text, &values)
+}
+
+func read(file string, text []byte, values *int) ([]*Object, []*Error) {
 	if len(text) > MaxBytes {
 		return nil, []*Error{errorAt(engines.Location{File: file},
 			"has %d MiB, and %d MiB are read at most: split it", len(text)>>20, MaxBytes>>20)}
@@ -72,6 +80,7 @@ func Read(file string, text []byte) ([]*Object, []*Error) {
 	var objects []*Object
 	var problems []*Error
 	for _, p := range parts {
+		p.values = values
 		found, errs := p.objects()
 		objects, problems = append(objects, found...), append(problems, errs...)
 	}
@@ -80,7 +89,12 @@ func Read(file string, text []byte) ([]*Object, []*Error) {
 
 // Check returns an error if a YAML or JSON file is too large, too deep or grows too much when its aliases are
 // expanded. It accepts what is not YAML, as any parser refuses that at once.
-func Check(file string, text []byte) error {
+func Check(file string, text []byte) error { return check(file, text, nil) }
+
+// CheckWithin is Check for a file whose documents may hold that many values together, with aliases expanded.
+func CheckWithin(file string, text []byte, values int) error { return check(file, text, &values) }
+
+func check(file string, text []byte, values *int) error {
 	if len(text) > MaxBytes {
 		return errorAt(engines.Location{File: file}, "has %d MiB, and %d MiB are read at most: split it", len(text)>>20, MaxBytes>>20)
 	}
@@ -89,6 +103,7 @@ func Check(file string, text []byte) error {
 		return err
 	}
 	for _, p := range parts {
+		p.values = values
 		if root, err := p.parse(); err == nil {
 			if err := p.bound(root); err != nil {
 				return err

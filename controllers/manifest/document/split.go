@@ -20,6 +20,8 @@ type part struct {
 	text   []byte
 	before int // lines before it
 	json   bool
+	// values is how many values the documents of the file may still hold together, or nil if each may hold maxValues.
+	values *int
 }
 
 const separator = "---"

@@ -1,0 +1,124 @@
+package scripttest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	gvk "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// prepare reads what cases run on, once.
+func (r *run) prepare(ctx context.Context) error {
+	if r.prepared {
+		return nil
+	}
+	resources, err := r.readResources(ctx)
+	r.resources, r.prepared = resources, err == nil
+	return err
+}
+
+// subject returns what the cases of a file run on.
+func (r *run) subject(file string) *controllertest.Subject {
+	return &controllertest.Subject{
+		Definition: r.text.Definition, Programs: r.answers.limit(r.text.Programs), Resources: r.resources, Compile: r.compile,
+		ReadFile: func(name string) ([]byte, error) { return r.readFile(file, name) },
+	}
+}
+
+// compile returns the programs of a definition that a case has changed.
+func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (map[string]engines.Program, error) {
+	plan, err := r.plan(object)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := plan.Scripts()
+	if err != nil {
+		return nil, err
+	}
+	spec.Definition += " (tests)" // Its loads take turns with those of the definition itself.
+	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
+	return r.answers.limit(programs), err
+}
+
+// plan resolves a definition.
+func (r *run) plan(object *unstructured.Unstructured) (*definition.Plan, error) {
+	planner := definition.Planner{Find: r.Find, RevisionNamespace: r.Namespace, FieldManager: "libretto"}
+	plan, refusal := planner.Plan(object)
+	if refusal != nil {
+		return nil, refusal.Err
+	}
+	return plan, nil
+}
+
+// readResources returns the resources that the definition names and that are not built in, with the schemas of their
+// CustomResourceDefinitions.
+func (r *run) readResources(ctx context.Context) ([]memcluster.Resource, error) {
+	plan, err := r.plan(r.text.Definition)
+	if err != nil {
+		return nil, err
+	}
+	named := plan.Resources()
+	for _, rule := range plan.Settings.RelatedResources {
+		// A resource that is not served is a warning, and no object of it can be in a case.
+		if found, err := r.Find(rule.APIVersion, rule.Resource); err == nil {
+			named = append(named, found)
+		}
+	}
+	builtIn, read := memcluster.BuiltIn(), map[gvk.GroupResource]bool{}
+	var resources []memcluster.Resource
+	for _, resource := range named {
+		known := slices.ContainsFunc(builtIn, func(b memcluster.Resource) bool { return b.Kind == resource.Kind })
+		if known || read[resource.GroupResource()] {
+			continue
+		}
+		read[resource.GroupResource()] = true
+		found, err := r.read(ctx, resource)
+		if err != nil {
+			return nil, err
+		}
+		resources = append(resources, found...)
+	}
+	return resources, nil
+}
+
+// crds is the resource of CustomResourceDefinitions.
+var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// read returns a resource in all of its versions, with schemas. A resource that no CustomResourceDefinition defines has none.
+func (r *run) read(ctx context.Context, resource discovery.Resource) ([]memcluster.Resource, error) {
+	plain := memcluster.Resource{Resource: resource, Generation: true}
+	if !resource.Custom {
+		return []memcluster.Resource{plain}, nil
+	}
+	name := resource.GroupResource().String()
+	// A host has the right to list them, because it watches them, and needs none to get one.
+	selector := fields.OneTermEqualSelector("metadata.name", name).String()
+	list, err := r.Client.Resource(crds).List(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("reading CustomResourceDefinition %s: %w", name, err)
+	}
+	at := slices.IndexFunc(list.Items, func(crd unstructured.Unstructured) bool { return crd.GetName() == name })
+	if at < 0 {
+		return nil, fmt.Errorf("CustomResourceDefinition %s is gone", name)
+	}
+	found, err := schema.Read(&list.Items[at])
+	if err != nil {
+		// An earlier API server has taken what this library refuses.
+		r.skip("schemas", "objects of %s are not validated: %v", name, err)
+		return []memcluster.Resource{plain}, nil
+	}
+	return found, nil
+}

@@ -1,0 +1,133 @@
+package scripts_test
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// testsWanting returns a file of tests with one case, which wants a Thing's status.said.
+func testsWanting(e *env.Env, text string) string {
+	return fmt.Sprintf(`
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+definition: not-there.yaml
+given: [{apiVersion: %s/v1, kind: Thing, metadata: {name: any}}]
+cases:
+- {name: says it, want: {status: {said: %s}}}
+- {name: needs a file, given: [file.yaml]}
+`, e.Group, text)
+}
+
+// applyTested applies scripts that say a text, and tests that want another one.
+func applyTested(e *env.Env, says, wants string) {
+	e.T.Helper()
+	applyFiles(e, "hooks", "sync.js", scriptSaying(says), "sync_test.yaml", testsWanting(e, wants))
+}
+
+// testRuns returns how often the tests of a definition's scripts have been run, with that result.
+func testRuns(e *env.Env, definition, result string) float64 {
+	e.T.Helper()
+	return e.Metric("libretto_script_tests_total", map[string]string{"definition": "CompositeController " + definition, "result": result})
+}
+
+// An edit whose tests fail does not serve, its correction does, and a restart runs no tests.
+func TestEditsWithTests(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	applyTested(e, "one", "one")
+	name := define(e, "", source(e, "hooks"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "one")
+	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
+	good := scriptRevision(e, name)
+
+	applyTested(e, "two", "three")
+	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed",
+		"ConfigMap "+e.Namespace+`/hooks: sync_test.yaml:7:`, `case "says it": `, `said is "two", want "three"`, "revision "+good+" goes on serving")
+	e.WaitForEvent(name, "TestsFailed", `case "says it"`)
+	e.WaitForEvent("hooks", "TestsFailed", "CompositeController "+name+": sync_test.yaml:7:")
+	e.WaitForColumns("CompositeController", name, "True", "TestsFailed", "1")
+	e.ApplyThing("late", "", "")
+	waitForSaid(e, "late", "one")
+
+	applyTested(e, "three", "three")
+	waitForSaid(e, "a", "three")
+	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
+	e.WaitForEvent(name, "ScriptReloaded", "1 of its tests passed, and 1 were skipped: ", "needs file.yaml")
+	waitUntilArchived(e, name)
+	if passed, failed := testRuns(e, name, "passed"), testRuns(e, name, "failed"); passed != 2 || failed != 1 {
+		t.Errorf("%v runs of tests passed and %v failed, want 2 and 1", passed, failed)
+	}
+
+	e.Restart()
+	e.ApplyThing("b", "", "")
+	waitForSaid(e, "b", "three")
+	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
+	applyTested(e, "one", "one")
+	waitForSaid(e, "b", "one")
+	if runs := testRuns(e, name, "passed") + testRuns(e, name, "failed"); runs != 0 {
+		t.Errorf("after a restart, and a return to an earlier text, there were %v runs of tests, want none", runs)
+	}
+}
+
+// A text that fails at first lets nothing serve, until its tests are ignored.
+func TestFirstTextFailsItsTests(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	applyTested(e, "one", "two")
+	name := define(e, "", source(e, "hooks"))
+	thing := e.ApplyThing("a", "", "")
+	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed", `case "says it"`)
+	e.WaitForCondition(name, "Ready", "False", "ScriptsNotReady")
+	if now := e.Get(e.Things(), "a"); now.GetResourceVersion() != thing.GetResourceVersion() {
+		t.Error("the parent was changed although nothing serves")
+	}
+	if got := len(e.List(env.ScriptRevisions, "")); got != 0 {
+		t.Errorf("%d revisions are archived, want none of a text that does not serve", got)
+	}
+	e.PatchDefinition("CompositeController", name, `{"spec": {"scriptTests": "Ignore"}}`)
+	waitForSaid(e, "a", "one")
+	e.WaitForCondition(name, "ScriptsReady", "True", "Loaded")
+	e.PatchDefinition("CompositeController", name, `{"spec": {"scriptTests": "Run"}}`)
+	e.WaitForCondition(name, "Ready", "True")
+	applyTested(e, "two", "three")
+	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed")
+	waitForSaid(e, "a", "one")
+}
+
+// A host that starts with a text that fails serves what served before, and tests run again when a CustomResourceDefinition changes.
+func TestFailedTestsAndRestart(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	applyTested(e, "one", "one")
+	name := define(e, "", source(e, "hooks"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "one")
+	waitUntilArchived(e, name)
+	applyFiles(e, "hooks", "sync.js", "export const sync = () => ({status: {said: 'two'}, children: []})", "sync_test.yaml", fmt.Sprintf(`
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+given: [{apiVersion: %s/v1, kind: Thing, metadata: {name: any}}]
+cases: [{name: has a default, want: {parent: {spec: {colour: red}}}}]
+`, e.Group))
+	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed", `case "has a default"`)
+	e.Restart()
+	e.ApplyThing("b", "", "")
+	waitForSaid(e, "b", "one")
+	e.WaitForCondition(name, "ScriptsReady", "False", "TestsFailed", "goes on serving, from ControllerRevision")
+
+	spec := "/spec/versions/0/schema/openAPIV3Schema/properties/spec/"
+	patch := fmt.Sprintf(`[{"op": "add", "path": "%[1]sdefault", "value": {}},
+		{"op": "add", "path": "%[1]sproperties", "value": {"colour": {"type": "string", "default": "red"}}}]`, spec)
+	_, err := e.Cluster.Dynamic().Resource(env.CRDs).Patch(t.Context(), "things."+e.Group, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	env.NoError(t, err)
+	waitForSaid(e, "b", "two")
+	if failed, passed := testRuns(e, name, "failed"), testRuns(e, name, "passed"); failed != 1 || passed != 1 {
+		t.Errorf("since the restart %v runs of tests failed and %v passed, want one before the schema has a default and one after", failed, passed)
+	}
+}
