@@ -18,6 +18,9 @@ type bundledTree struct {
 	code      string
 	sourceMap []byte
 	warnings  []*engines.Error
+	// points are set by compile if coverage is.
+	coverage bool
+	points   []engines.CoveragePoint
 }
 
 // supported has false for features that goja lacks, so that esbuild lowers them. Other features
@@ -44,11 +47,15 @@ func bundle(script *engines.Script) (*bundledTree, error) {
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
-	result := api.Build(options(files, script.Path))
+	build := options(files, script.Path)
+	if script.Coverage {
+		build.TreeShaking = api.TreeShakingFalse // What nothing uses is to be counted too.
+	}
+	result := api.Build(build)
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path}
+	b := &bundledTree{entry: script.Path, coverage: script.Coverage}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
 			b.warnings = append(b.warnings, files.invalid(m))

@@ -99,7 +99,11 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
-	if _, err := run(goja.Undefined(), module, exports, i.rt.ToValue(i.hash)); err != nil {
+	arguments := []goja.Value{module, exports, i.rt.ToValue(i.hash)}
+	if p.points != nil {
+		arguments = append(arguments, i.rt.NewDynamicArray(&i.reached))
+	}
+	if _, err := run(goja.Undefined(), arguments...); err != nil {
 		return nil, err
 	}
 	return module.Get("exports"), nil
