@@ -108,6 +108,19 @@ var rules = []rule{
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
+	{packages: "controllers/render/stage", imports: []string{
+		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
+		"engines", "apply/...", "runtime/controller",
+	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
+	{packages: "controllers/controllertest", imports: []string{
+		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
+		"apply/...", "runtime/...",
+	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	{packages: "controllers/controllertest/suite", imports: []string{
+		"controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
+	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
+	{packages: "controllers/controllertest/report", imports: []string{"controllers/controllertest", "engines"},
+		why: "it turns results into text, and runs nothing"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",
