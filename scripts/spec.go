@@ -32,6 +32,8 @@ type Spec struct {
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted. An earlier version may have written only its first digits.
 	Serving RevisionID
+	// Coverage makes calls report which points of the scripts they reach, for tests.
+	Coverage bool
 }
 
 // Source is a place that files come from. Exactly one field is set.

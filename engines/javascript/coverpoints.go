@@ -61,7 +61,7 @@ func (b *bundledTree) placer(parsed *file.File) func(ast.Node) (engines.Location
 
 // added matches the statements that esbuild puts before those of a module, and imported those that it makes of some imports.
 var (
-	added    = regexp.MustCompile(`^(?:var \w+_exports = \{\};|__export\(|module\.exports = \w+;|var \w+ = __(?:commonJS|esm)\()`)
+	added    = regexp.MustCompile(`^(?:var \w+_exports = \{\};|__export\(|module\.exports = \w+_exports;|var \w+ = __(?:commonJS|esm)\()`)
 	imported = regexp.MustCompile(`^var import_\w+ = `)
 )
 
