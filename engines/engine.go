@@ -54,7 +54,7 @@ type Program interface {
 	// Run answers one call. It must not change what the call holds or keep any of it,
 	// and no call may see what another one left behind. Run returns soon after ctx ends,
 	// with an *Error of kind Timeout if that was its deadline (see Ended). Every error that
-	// it returns is an *Error; the response then holds only Logs and TimeDependent.
+	// it returns is an *Error; the response then holds only Logs, TimeDependent and Coverage.
 	Run(ctx context.Context, call Call) (Response, error)
 	// CircuitOpen returns the error that all calls get while the program's circuit
 	// breaker is open, or nil while calls are made.
@@ -63,10 +63,13 @@ type Program interface {
 	// a file that does not exist, each with its location. They are of kind Invalid, and the
 	// same for equal sources.
 	Warnings() []*Error
+	// CoveragePoints returns what Response.Coverage counts, at most MaxCoveragePoints. It returns nil if
+	// Script.Coverage was not set.
+	CoveragePoints() []CoveragePoint
 }
 
 // ProgramBase implements the methods of Program that few programs need. It has no circuit
-// breaker and no warnings.
+// breaker, no warnings and no coverage.
 type ProgramBase struct{}
 
 // CircuitOpen returns nil.
@@ -74,6 +77,9 @@ func (ProgramBase) CircuitOpen() *Error { return nil }
 
 // Warnings returns nil.
 func (ProgramBase) Warnings() []*Error { return nil }
+
+// CoveragePoints returns nil.
+func (ProgramBase) CoveragePoints() []CoveragePoint { return nil }
 
 // Source is what a program is compiled from. Exactly one of Script and Endpoint is set.
 type Source struct {
@@ -106,6 +112,8 @@ type Script struct {
 	// their own: the others have nothing to bound it with. Zero means 256 MiB;
 	// less than 64 MiB or more than 1 GiB mean these.
 	MemoryBytes int64
+	// Coverage makes calls report which points of the script they reach. It is for tests: it takes time.
+	Coverage bool
 }
 
 // Signature is a calling convention for scripts.
@@ -210,4 +218,7 @@ type Response struct {
 	Unread []string
 	// Logs are the lines that the program wrote, in order, cut at 64 KiB.
 	Logs []string
+	// Coverage is the set of the program's CoveragePoints that the call reached, even if it failed. It is nil
+	// if Script.Coverage was not set.
+	Coverage Coverage
 }

@@ -51,6 +51,7 @@ func compileHook(ctx context.Context, registry *engines.Registry, d *moduleTree,
 			Parameters: h.Parameters,
 
 			MemoryBytes: h.MemoryBytes,
+			Coverage:    spec.Coverage,
 		},
 	})
 }

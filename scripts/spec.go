@@ -37,6 +37,8 @@ type Spec struct {
 	Object *unstructured.Unstructured
 	// IgnoreTests lets a text serve whatever its tests say.
 	IgnoreTests bool
+	// Coverage makes calls report which points of the scripts they reach, for tests.
+	Coverage bool
 }
 
 // Source is a place that files come from. Exactly one field is set.

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/report"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
@@ -43,6 +44,7 @@ type testOptions struct {
 	verbose     bool
 	failOnEmpty bool
 	scriptsDir  string
+	coverage    coverageOptions
 }
 
 func testCommand(w process) *cobra.Command {
@@ -72,9 +74,9 @@ does not load, or there are no cases.`,
 	completeFlag(c, "output", report.Formats...)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	conduct{
-		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed",
+		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed, or less is covered than `--coverage-min` says",
 		cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
-		stdout: "results", stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
+		stdout: "results, then coverage", stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
 		colour: "`-o text`",
 	}.addTo(c)
 	return c
@@ -96,6 +98,7 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.BoolVarP(&o.verbose, "verbose", "v", o.verbose, "show cases that pass, and the lines that their hooks logged")
 	f.BoolVar(&o.failOnEmpty, "fail-on-empty", o.failOnEmpty, "exit with 2 if there are no cases")
 	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below, like that of serve")
+	o.coverage.addTo(f)
 }
 
 // testRun is one use of the command.
@@ -106,6 +109,8 @@ type testRun struct {
 	selects  *regexp.Regexp
 	seed     uint64
 	registry *engines.Registry
+	// covered is the coverage of the run, or nil if it is not counted.
+	covered *coverage.Report
 }
 
 // runTest runs tests, and returns an *exitError unless all is well.
@@ -140,9 +145,11 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 		return cannot(err)
 	case summary.Total() == 0 && o.failOnEmpty:
 		return cannot(t.noCases(found))
-	default:
-		return outcome(summary)
 	}
+	if err := outcome(summary); err != nil || !o.coverage.isOn() {
+		return err
+	}
+	return o.coverage.enough(t.covered)
 }
 
 // outcome returns the exit code for results.
@@ -180,6 +187,9 @@ func (t *testRun) check() (err error) {
 		return fmt.Errorf("--timeout %s: must be more than nothing", t.timeout)
 	case t.slowest < 0:
 		return fmt.Errorf("--slowest %d: must not be negative", t.slowest)
+	}
+	if err := t.coverage.check(t.watch); err != nil {
+		return err
 	}
 	if t.run != "" {
 		if t.selects, err = regexp.Compile(t.run); err != nil {
@@ -223,9 +233,10 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	var all []controllertest.Result
 	var failed error
+	collector := t.coverage.collector()
 	summary, err = suite.Run(ctx, suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
-		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
+		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: collector,
 		RunFunctions: t.runFunctions,
 		Warn:         func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
 		Report: func(result controllertest.Result) {
@@ -241,13 +252,22 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	total := report.Summary{
 		Counts: summary.Counts, NotRun: summary.NotRun, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
 	}
+	if collector != nil {
+		t.covered = collector.Report()
+		total.Coverage = t.covered
+	}
 	if total.Total() > 0 || t.output != "text" {
 		for _, r := range reporters {
 			failed = errors.Join(failed, r.Close(total))
 		}
 	}
+	out := t.stdout
 	if t.output != "text" && t.outputFile == "" {
 		fmt.Fprintln(t.stderr, total)
+		out = t.stderr
+	}
+	if t.covered != nil {
+		failed = errors.Join(failed, t.coverage.write(out, t.covered))
 	}
 	return summary, failed
 }

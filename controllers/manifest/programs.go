@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, and the returned error have
+// Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, the returned error, and what coverage counts have
 // the places of the author's files. A definition without scripts has no programs.
 func (s *Set) Programs(
 	ctx context.Context, registry *engines.Registry, definition *document.Object, spec scripts.Spec,
@@ -34,7 +35,11 @@ func (s *Set) Programs(
 		return nil, located(compiled.Warnings), errors.Join(problems...)
 	}
 	for hook, program := range compiled.Programs {
-		programs[hook] = locatedProgram{Program: program, locate: func(e *engines.Error) error {
+		points := slices.Clone(program.CoveragePoints())
+		for i, p := range points {
+			points[i].Location = s.Locate(definition, spec, compiled.Origins[p.Location.File], p.Location)
+		}
+		programs[hook] = locatedProgram{Program: program, points: points, locate: func(e *engines.Error) error {
 			origin, known := compiled.Origins[e.Location.File]
 			if !known {
 				return e
@@ -62,11 +67,15 @@ func (s *Set) located(definition *document.Object, spec scripts.Spec, problem sc
 	return &located
 }
 
-// locatedProgram is a script whose errors have places in the author's files.
+// locatedProgram is a script whose errors and points have places in the author's files.
 type locatedProgram struct {
 	engines.Program
+	points []engines.CoveragePoint
 	locate func(*engines.Error) error
 }
+
+// CoveragePoints returns what calls report.
+func (p locatedProgram) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // Run runs the program.
 func (p locatedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {

@@ -23,6 +23,8 @@ type call struct {
 	values  []ref.Val       // of the variables, nil until asked for
 	steps   uint64          // of all comprehensions
 	spent   uint64          // see cost.go
+	// reached are the points that the call has reached, or nil if they are not counted.
+	reached engines.Coverage
 	// stopped is why the call can't go on, once a variable's expression found so.
 	stopped *engines.Error
 }
@@ -31,6 +33,9 @@ type call struct {
 func (c *call) evaluate(x *expression, where string) (ref.Val, *engines.Error) {
 	if c.ctx.Err() != nil {
 		return nil, withFrame(engines.Ended(c.ctx), x.code.at(0), where)
+	}
+	if c.reached != nil {
+		c.reached.Add(x.point)
 	}
 	v, _, err := x.program.Eval(c)
 	switch {

@@ -73,5 +73,8 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 	if err := c.err(ctx); err != nil {
 		return nil, err
 	}
+	if p.points, err = c.allPoints(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }

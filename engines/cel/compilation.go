@@ -20,6 +20,7 @@ type compilation struct {
 	fields    []string
 	variables []*variable
 	problems  []*engines.Error
+	points    []engines.CoveragePoint
 }
 
 // variable is a named expression of a document.

@@ -10,12 +10,15 @@ import (
 // source returns the suite's hooks.
 var source = enginetest.Files("testdata")
 
-func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Suite{
-		Definition: Definition(),
-		Source:     source,
-		FailsAt:    engines.Location{File: "fail.cel", Line: 3, Column: 35},
-		InvalidAt:  engines.Location{File: "invalid.cel", Line: 2, Column: 21},
-		Exempt:     map[string]string{"time dependent": "CEL has no clock"},
-	})
+var suite = enginetest.Suite{
+	Definition: Definition(),
+	Source:     source,
+	FailsAt:    engines.Location{File: "fail.cel", Line: 3, Column: 35},
+	InvalidAt:  engines.Location{File: "invalid.cel", Line: 2, Column: 21},
+	Exempt:     map[string]string{"time dependent": "CEL has no clock"},
 }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, suite) }
+
+// TestConformanceWithCoverage checks that counting coverage changes nothing.
+func TestConformanceWithCoverage(t *testing.T) { enginetest.Run(t, enginetest.Covered(suite)) }

@@ -17,6 +17,9 @@ type expression struct {
 	ast     *cel.Ast
 	program cel.Program
 	output  *cel.Type
+	// point is the point of the whole expression, and observed are those of its parts, if coverage is counted.
+	point    int
+	observed map[int64][]observation
 }
 
 // compile type-checks an expression in the environment at hand. It returns nil, and
@@ -36,12 +39,18 @@ func (c *compilation) compile(code sourceText) *expression {
 		c.addError(code.at(0), costMessage)
 		return nil
 	}
-	program, err := c.base.Program(ast, programOptions()...)
-	if err != nil {
+	x := &expression{code: code, ast: ast, output: ast.OutputType()}
+	options := programOptions()
+	if c.src.Script.Coverage {
+		c.observe(x)
+		options = append(options, cel.CustomDecorator(x.covering))
+	}
+	var err error
+	if x.program, err = c.base.Program(ast, options...); err != nil {
 		c.addError(code.at(0), err.Error())
 		return nil
 	}
-	return &expression{code: code, ast: ast, program: program, output: ast.OutputType()}
+	return x
 }
 
 var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)

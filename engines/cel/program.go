@@ -16,7 +16,11 @@ type program struct {
 	fields    []string
 	variables []*variable
 	response  node
+	points    []engines.CoveragePoint
 }
+
+// CoveragePoints returns the expressions, the lines of their parts, and the outcomes of their operators.
+func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // Run answers one call. Parts of the request that the script returns are not
 // copied. No answer depends on the time, because CEL has no clock.
@@ -31,13 +35,16 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		},
 		answer: answer{Budget: engines.MaxResponseBytes},
 	}
+	if p.points != nil {
+		r.call.reached = engines.NewCoverage(len(p.points))
+	}
 	body, kept, err := p.response.render(r)
 	if err != nil {
-		return engines.Response{}, err
+		return engines.Response{Coverage: r.call.reached}, err
 	}
 	if !kept {
-		return engines.Response{}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
+		return engines.Response{Coverage: r.call.reached}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
 			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
 	}
-	return engines.Response{Body: body, Unread: engines.Unread(r.call.request, r.call.read)}, nil
+	return engines.Response{Body: body, Unread: engines.Unread(r.call.request, r.call.read), Coverage: r.call.reached}, nil
 }

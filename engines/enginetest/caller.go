@@ -50,16 +50,27 @@ func (c Caller) Compile(t testing.TB, src engines.Source) (engines.Program, erro
 func (c Caller) CompileError(t testing.TB, src engines.Source) *engines.Error {
 	t.Helper()
 	_, err := c.Compile(t, src)
+	if src.Script != nil {
+		_, covered := c.Compile(t, WithCoverage(src))
+		sameError(t, AsError(t, err), AsError(t, covered))
+	}
 	return AsError(t, err)
 }
 
-// Run compiles src and calls it once, with patience for a deadline.
+// Run compiles src and calls it once, with patience for a deadline. It checks that counting coverage changes nothing.
 func (c Caller) Run(t testing.TB, src engines.Source, request map[string]any, patience time.Duration) (engines.Response, *engines.Error) {
 	t.Helper()
 	program, err := c.Compile(t, src)
 	if err != nil {
 		t.Fatalf("compiling: %s", AsError(t, err).Detail())
 	}
+	response, failure := c.run(t, program, request, patience)
+	c.sameWithCoverage(t, src, request, patience, response, failure)
+	return response, failure
+}
+
+func (c Caller) run(t testing.TB, program engines.Program, request map[string]any, patience time.Duration) (engines.Response, *engines.Error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	call := c.Call

@@ -21,6 +21,9 @@ type bundledTree struct {
 	warnings  []*engines.Error
 	// used are the paths of the files that it is made of.
 	used []string
+	// points are set by compile if coverage is.
+	coverage bool
+	points   []engines.CoveragePoint
 }
 
 // supported has false for features that goja lacks, so that esbuild lowers them. Other features
@@ -47,11 +50,15 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
-	result := api.Build(options(files, script.Path))
+	build := options(files, script.Path)
+	if script.Coverage {
+		build.TreeShaking = api.TreeShakingFalse // What nothing uses is to be counted too.
+	}
+	result := api.Build(build)
 	if len(result.Errors) > 0 {
 		return nil, files.buildError(result.Errors)
 	}
-	b := &bundledTree{entry: script.Path, used: files.usedPaths()}
+	b := &bundledTree{entry: script.Path, used: files.usedPaths(), coverage: script.Coverage}
 	for _, m := range result.Warnings {
 		if m.PluginName == pluginName {
 			b.warnings = append(b.warnings, files.invalid(m))

@@ -30,6 +30,9 @@ func (b *bundledTree) compile() (*goja.Program, error) {
 	if err := checkPatterns(parsed); err != nil {
 		return nil, err
 	}
+	if b.coverage {
+		b.points = instrument(parsed, b.placer(parsed.File))
+	}
 	return b.generate(parsed)
 }
 

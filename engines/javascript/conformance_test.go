@@ -10,11 +10,14 @@ import (
 // source returns the suite's hooks. All but one are written as JavaScript.
 var source = enginetest.Files("testdata")
 
-func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Suite{
-		Definition: Definition(),
-		Source:     source,
-		FailsAt:    engines.Location{File: "fail.js", Line: 3, Column: 9},
-		InvalidAt:  engines.Location{File: "invalid.js", Line: 2, Column: 14},
-	})
+var suite = enginetest.Suite{
+	Definition: Definition(),
+	Source:     source,
+	FailsAt:    engines.Location{File: "fail.js", Line: 3, Column: 9},
+	InvalidAt:  engines.Location{File: "invalid.js", Line: 2, Column: 14},
 }
+
+func TestConformance(t *testing.T) { enginetest.Run(t, suite) }
+
+// TestConformanceWithCoverage checks that counting coverage changes nothing.
+func TestConformanceWithCoverage(t *testing.T) { enginetest.Run(t, enginetest.Covered(suite)) }

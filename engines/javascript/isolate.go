@@ -21,6 +21,7 @@ type isolate struct {
 	console   console
 	readClock bool
 	request   *object // made by requestView
+	reached   reached
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

@@ -52,6 +52,9 @@ func (engine) Compile(ctx context.Context, src engines.Source) (engines.Program,
 		return nil, err
 	}
 	p := &program{code: code, script: src.Script, export: wanted(src), warnings: built.warnings, ofTests: ofTests}
+	if p.points, err = built.allPoints(src.Script); err != nil {
+		return nil, err
+	}
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}

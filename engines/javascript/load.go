@@ -99,9 +99,12 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
-	given := []goja.Value{module, exports, i.rt.ToValue(i.hash)}
+	given := []goja.Value{module, exports, i.rt.ToValue(i.hash), goja.Undefined()}
 	if p.ofTests {
-		given = append(given, i.rt.ToValue(i.stack))
+		given[3] = i.rt.ToValue(i.stack)
+	}
+	if p.points != nil {
+		given = append(given, i.rt.NewDynamicArray(&i.reached))
 	}
 	if _, err := run(goja.Undefined(), given...); err != nil {
 		return nil, err

@@ -17,7 +17,12 @@ type program struct {
 	export   string
 	warnings []*engines.Error
 	ofTests  bool
+	// points are what calls mark, before those of files that the script does not import. Nil means that they mark none.
+	points []engines.CoveragePoint
 }
+
+// CoveragePoints returns the statements and outcomes of decisions in the author's files.
+func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // Warnings returns the errors of modules that packages in the tree require and that are missing.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
@@ -27,6 +32,7 @@ func (p *program) Warnings() []*engines.Error { return p.warnings }
 // The response has the log even with an error.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
+	i.reached.points = p.newCoverage()
 	body, err := i.guard(ctx, func() (any, error) {
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
@@ -34,7 +40,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
-	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines}
+	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: i.reached.points}
 	if err == nil {
 		response.Unread = engines.Unread(i.request.source, i.request.read)
 	}

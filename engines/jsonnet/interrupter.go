@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// interrupter stops an evaluation from within. go-jsonnet has no way to be stopped, but
+// interrupter stops an evaluation from within, and counts what is evaluated. go-jsonnet has no way to be stopped, but
 // it calls a hook before and after it evaluates an expression, and turns a panic
 // there into an error. The hook's fields are unexported, so that they are set
 // through unsafe, if hasEvalHooks reports that they have the expected layout. What
@@ -21,6 +21,8 @@ type interrupter struct {
 	depth int
 	// tooDeep is true if the evaluation was stopped for its depth.
 	tooDeep bool
+	// counts counts evaluations, unless it is nil.
+	counts *counts
 }
 
 // stop ends the evaluation soon. It may be called from any goroutine.
@@ -41,7 +43,7 @@ func (b *interrupter) install(m *vm.VM) {
 	*(*postHook)(unsafe.Add(hooks, hookType.Field(1).Offset)) = b.after
 }
 
-func (b *interrupter) before(unsafe.Pointer, ast.Node) {
+func (b *interrupter) before(_ unsafe.Pointer, node ast.Node) {
 	if b.depth++; b.depth > maxEvaluations {
 		b.tooDeep = true
 		panic("nested too deep")
@@ -49,9 +51,17 @@ func (b *interrupter) before(unsafe.Pointer, ast.Node) {
 	if b.stopped.Load() {
 		panic("stopped")
 	}
+	if b.counts != nil {
+		b.counts.before(node)
+	}
 }
 
-func (b *interrupter) after(unsafe.Pointer, ast.Node, anyValue, error) { b.depth-- }
+func (b *interrupter) after(_ unsafe.Pointer, node ast.Node, _ anyValue, err error) {
+	b.depth--
+	if b.counts != nil {
+		b.counts.after(node, err)
+	}
+}
 
 var hookType = reflect.TypeFor[vm.EvalHook]()
 

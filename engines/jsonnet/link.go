@@ -27,6 +27,8 @@ type linked struct {
 	// missing are the imports of missing files, which are errors where they
 	// are evaluated.
 	missing []*engines.Error
+	// coverage is nil unless the script asks for it.
+	coverage *coverage
 }
 
 // link parses the script's entry and what it imports. The error has kind Invalid, with the place.
@@ -38,7 +40,13 @@ func link(script *engines.Script) (*linked, error) {
 	for _, ours := range preludes {
 		l.bind(ours.name, prelude(ours.text, ours.uses...))
 	}
+	if script.Coverage {
+		l.coverage = newCoverage()
+	}
 	if err := l.file(script.Path); err != nil {
+		return nil, err
+	}
+	if err := l.finishCoverage(); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -58,6 +66,9 @@ func (l *linked) file(path string) error {
 		return err
 	}
 	l.files[path] = parsed
+	if l.coverage != nil && isCode(path) {
+		l.coverage.addFile(parsed)
+	}
 	r := rewriter{linked: l, path: path}
 	r.rewrite(&parsed, false)
 	l.files[path] = parsed

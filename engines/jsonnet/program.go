@@ -25,8 +25,9 @@ type program struct {
 // what was logged.
 func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response, error) {
 	c := p.newCall(given)
+	c.interrupter.counts = p.linked.coverage.start()
 	body, err := c.evaluate(ctx, p.root)
-	response := engines.Response{Body: body, Logs: c.trace.Lines}
+	response := engines.Response{Body: body, Logs: c.trace.Lines, Coverage: c.interrupter.counts.reached()}
 	if err == nil {
 		response.Unread = engines.Unread(given.Request, c.read)
 	}
@@ -35,6 +36,14 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 
 // Warnings returns the imports of files that are not there.
 func (p *program) Warnings() []*engines.Error { return p.linked.missing }
+
+// CoveragePoints returns the expressions and outcomes of decisions that calls count.
+func (p *program) CoveragePoints() []engines.CoveragePoint {
+	if p.linked.coverage == nil {
+		return nil
+	}
+	return p.linked.coverage.points
+}
 
 // call is one evaluation, and what it reads and leaves. Nothing in it outlives it.
 type call struct {

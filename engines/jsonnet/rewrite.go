@@ -30,6 +30,7 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	if *node == nil || r.err != nil {
 		return nil
 	}
+	before := *node
 	r.replace(node, shadowed)
 	var used ast.Identifiers
 	for _, s := range children(*node, shadowed) {
@@ -40,6 +41,9 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	}
 	if call, ok := (*node).(*ast.Apply); ok {
 		*node = replaceCall(call, shadowed)
+	}
+	if coverage := r.linked.coverage; coverage != nil && *node != before {
+		coverage.replaced(*node, replacedParts(before)...)
 	}
 	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !isPreludeName(name) })
 }

@@ -34,6 +34,14 @@ var suites = map[string]enginetest.Suite{
 
 // TestConformance runs the suite on every engine for scripts in one pool, as the binary does.
 func TestConformance(t *testing.T) {
+	conform(t, func(s enginetest.Suite) enginetest.Suite { return s })
+}
+
+// TestConformanceWithCoverage checks that counting coverage changes nothing.
+func TestConformanceWithCoverage(t *testing.T) { conform(t, enginetest.Covered) }
+
+func conform(t *testing.T, change func(enginetest.Suite) enginetest.Suite) {
+	t.Helper()
 	for _, d := range newPool(t, sandbox.Config{}).Definitions(standard.Scripts()) {
 		t.Run(d.Name, func(t *testing.T) {
 			suite, known := suites[d.Name]
@@ -41,7 +49,7 @@ func TestConformance(t *testing.T) {
 				t.Fatal("nothing says how the suite's hooks read in this language")
 			}
 			suite.Definition = d
-			enginetest.Run(t, suite)
+			enginetest.Run(t, change(suite))
 		})
 	}
 }

@@ -36,6 +36,8 @@ type program struct {
 	domain string
 	// warnings come from the worker that compiled the program.
 	warnings []*engines.Error
+	// points come from it too, if the script asks for coverage.
+	points []engines.CoveragePoint
 }
 
 // Compile has a worker compile the source. That worker then keeps the program.
@@ -50,6 +52,9 @@ func (e *engine) Compile(ctx context.Context, src engines.Source) (engines.Progr
 		return nil, err
 	}
 	p.warnings = answer.Warnings
+	if err := p.setPoints(answer.Points); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -103,8 +108,28 @@ func (p *program) CircuitOpen() *engines.Error {
 // Warnings returns the warnings of the compilation.
 func (p *program) Warnings() []*engines.Error { return p.warnings }
 
+// setPoints keeps the points that a worker sent. It returns an error if they are of other files than the script's.
+func (p *program) setPoints(points []engines.CoveragePoint) error {
+	if !p.script.Coverage {
+		return nil
+	}
+	for _, point := range points {
+		if _, known := p.script.Files[point.Location.File]; !known {
+			return &engines.Error{Kind: engines.Failed, Message: "script worker crashed: it counts a file that the script does not have"}
+		}
+	}
+	p.points = points
+	return nil
+}
+
+// CoveragePoints returns the points that the worker which compiled the program found.
+func (p *program) CoveragePoints() []engines.CoveragePoint { return p.points }
+
 // Run has a worker answer the call.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	answer, err := p.pool.run(ctx, p, task{owner: cmp.Or(call.Owner, p.name), kind: protocol.KindCall, call: call})
+	if len(p.points) == 0 {
+		answer.Response.Coverage = nil
+	}
 	return answer.Response, err
 }

@@ -43,10 +43,24 @@ type probeProgram struct {
 	probe string
 }
 
+// CoveragePoints returns a point, which may be one of a file that the script does not have.
+func (p probeProgram) CoveragePoints() []engines.CoveragePoint {
+	switch p.probe {
+	case "coverage":
+		return []engines.CoveragePoint{{Location: engines.Location{File: "probe.probe", Line: 1, Column: 2}}}
+	case "coverage of another file":
+		return []engines.CoveragePoint{{Location: engines.Location{File: "/etc/passwd", Line: 1}}}
+	}
+	return nil
+}
+
 func (p probeProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if p.probe == "wait" {
 		<-ctx.Done()
 		return engines.Response{}, engines.Ended(ctx)
+	}
+	if p.probe == "coverage" {
+		return engines.Response{Coverage: engines.Coverage{1}}, &engines.Error{Message: "boom"}
 	}
 	do, ok := probes[p.probe]
 	if !ok {

@@ -130,10 +130,14 @@ var rules = []rule{
 		"controllers/render/memcluster", "controllers/render/schema", "engines", "runtime/discovery", "scripts",
 	}, inTests: realHooks, why: "it is the host's caller of controllertest: it reads what a case needs from the cluster, and bounds what it may take"},
 	{packages: "controllers/controllertest/suite", imports: []string{
-		"controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
+		"controllers/controllertest", "controllers/controllertest/coverage", "controllers/definition", "controllers/manifest/...",
+		"controllers/render/...", "engines",
 	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
-	{packages: "controllers/controllertest/report", imports: []string{"controllers/controllertest", "engines"},
-		why: "it turns results into text, and runs nothing"},
+	{packages: "controllers/controllertest/report", imports: []string{
+		"controllers/controllertest", "controllers/controllertest/coverage", "engines",
+	}, why: "it turns results into text, and runs nothing"},
+	{packages: "controllers/controllertest/coverage", imports: []string{"engines"},
+		why: "it counts what calls of any program reach: it knows no files, no definitions and no engine"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -24,6 +25,8 @@ type jsonReport struct {
 	Seed            uint64       `json:"seed,omitempty"`
 	DurationSeconds float64      `json:"durationSeconds"`
 	Results         []jsonResult `json:"results"`
+	// Coverage is absent unless --coverage is given.
+	Coverage *coverage.Report `json:"coverage,omitempty"`
 }
 
 type jsonResult struct {
@@ -80,5 +83,6 @@ func (j *jsonReporter) Close(s Summary) error {
 	return encoder.Encode(jsonReport{
 		Passed: s.Counts[controllertest.Passed], Failed: s.Counts[controllertest.Failed], Errored: s.Counts[controllertest.Errored],
 		Skipped: s.Counts[controllertest.Skipped], NotRun: s.NotRun, Seed: s.Seed, DurationSeconds: s.Duration.Seconds(), Results: j.results,
+		Coverage: s.Coverage,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 )
 
 // Reporter writes results.
@@ -28,6 +29,8 @@ type Summary struct {
 	Duration time.Duration
 	// Slowest are the slowest results, if they are asked for.
 	Slowest []controllertest.Result
+	// Coverage is what the cases reached in scripts, or nil if that was not counted.
+	Coverage *coverage.Report
 }
 
 // Total returns the number of results.

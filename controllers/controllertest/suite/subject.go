@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
@@ -51,6 +52,7 @@ func (s source) key() string {
 type subjects struct {
 	engines    *engines.Registry
 	scriptsDir string
+	coverage   *coverage.Collector
 	warn       func(string)
 
 	mu       sync.Mutex
@@ -60,7 +62,7 @@ type subjects struct {
 
 func newSubjects(o Options) *subjects {
 	return &subjects{
-		engines: o.Engines, scriptsDir: o.ScriptsDir, warn: o.Warn,
+		engines: o.Engines, scriptsDir: o.ScriptsDir, coverage: o.Coverage, warn: o.Warn,
 		sets: map[string]func() (*manifest.Set, error){}, subjects: map[string]func() (*controllertest.Subject, error){},
 	}
 }
@@ -149,9 +151,13 @@ func (s *subjects) programs(
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
+	spec.Coverage = s.coverage != nil
 	programs, warnings, err := set.Programs(ctx, s.engines, object, spec)
 	for _, warning := range warnings {
 		s.warn(warning.Error())
+	}
+	if s.coverage != nil {
+		programs = s.coverage.Watch(programs)
 	}
 	return programs, err
 }

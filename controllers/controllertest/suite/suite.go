@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	// RunFunctions runs those of a file's tests of functions that Run selects. It may be called by several goroutines at once. Nil means
 	// that the files are left out with a warning.
 	RunFunctions func(ctx context.Context, file string) ([]controllertest.Result, error)
+	// Coverage collects what the calls of hooks reach in scripts. Nil means that it is not counted.
+	Coverage *coverage.Collector
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
 	// Report is told the results, one after another: by file and case, or as shuffled.

@@ -22,6 +22,8 @@ type Answer struct {
 	ProgramBytes int64
 	// Warnings are the warnings of the program that was loaded.
 	Warnings []*engines.Error
+	// Points are the points of the program that was loaded, if it counts coverage.
+	Points []engines.CoveragePoint
 }
 
 // Append appends the encoded answer to frame. It encodes objects that the host has by their ID. If the
@@ -43,11 +45,13 @@ func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e.Bool(a.Unreadable)
 	e.Int(a.ProgramBytes)
 	appendErrors(e, a.Warnings)
+	appendPoints(e, a.Points)
 	e.Bool(a.Response.TimeDependent)
 	e.Bool(a.Response.Remote)
 	e.Bool(a.Response.Unread != nil)
 	e.Strings(a.Response.Unread)
 	e.Strings(TruncateLogs(a.Response.Logs))
+	e.String(string(a.Response.Coverage))
 	appendError(e, a.Err)
 	e.Max, e.Share, e.BackRefs = len(e.Bytes())+MaxResponseBytes, objects.Share, true
 	e.Value(a.Response.Body)
@@ -100,6 +104,9 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 	if a.Warnings, err = readErrors(d); err != nil {
 		return a, err
 	}
+	if a.Points, err = readPoints(d); err != nil {
+		return a, err
+	}
 	if err := readResponse(d, &a.Response); err != nil {
 		return a, err
 	}
@@ -137,5 +144,6 @@ func readResponse(d *wire.Decoder, r *engines.Response) (err error) {
 	if len(r.Logs) == 0 {
 		r.Logs = nil
 	}
-	return nil
+	r.Coverage, err = readCoverage(d)
+	return err
 }

@@ -37,7 +37,7 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(f.last)
-	case reflect.Uint64:
+	case reflect.Uint64, reflect.Uint8:
 		v.SetUint(uint64(f.last))
 	case reflect.Struct:
 		for i := range v.NumField() {

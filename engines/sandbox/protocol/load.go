@@ -30,6 +30,7 @@ func AppendSource(e *wire.Encoder, engine, hook string, s engines.Script) {
 	e.Strings([]string{engine, hook, s.Path, s.Function, string(s.Signature)})
 	e.Value(files)
 	e.Int(s.MemoryBytes)
+	e.Bool(s.Coverage)
 	e.Value(s.Parameters)
 }
 
@@ -50,6 +51,9 @@ func ReadLoad(d *wire.Decoder) (l Load, err error) {
 		return l, err
 	}
 	if l.Script.MemoryBytes, err = d.Int(); err != nil {
+		return l, err
+	}
+	if l.Script.Coverage, err = d.Bool(); err != nil {
 		return l, err
 	}
 	l.Script.Parameters, err = d.Value()

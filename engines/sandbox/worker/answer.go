@@ -65,22 +65,25 @@ func (s *server) runRecovered(q *question) (answer protocol.Answer, err error) {
 		}
 	}()
 	if q.Kind == protocol.KindLoad {
-		answer.ProgramBytes, answer.Warnings, err = s.load(q)
+		answer, err = s.load(q)
 	} else {
 		answer.Response, err = s.call(q)
 	}
 	return answer, err
 }
 
-// load compiles a program and returns the memory that it takes, and its warnings.
-func (s *server) load(q *question) (int64, []*engines.Error, error) {
+// load compiles a program and returns the memory that it takes, its warnings and its points.
+func (s *server) load(q *question) (answer protocol.Answer, err error) {
 	load, err := protocol.ReadLoad(q.body)
 	if err != nil {
-		return 0, nil, err
+		return answer, err
 	}
 	s.programs.evict(load.Evict)
-	bytes, err := measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
-	return bytes, s.programs.warnings(q.Program), err
+	answer.ProgramBytes, err = measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	if program, ok := s.programs.loaded[q.Program]; ok {
+		answer.Warnings, answer.Points = program.Warnings(), program.CoveragePoints()
+	}
+	return answer, err
 }
 
 func (s *server) call(q *question) (engines.Response, error) {

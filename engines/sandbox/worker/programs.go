@@ -37,14 +37,6 @@ func (p *programs) load(ctx context.Context, name string, load protocol.Load) er
 	return nil
 }
 
-// warnings returns the warnings of a loaded program.
-func (p *programs) warnings(name string) []*engines.Error {
-	if program, ok := p.loaded[name]; ok {
-		return program.Warnings()
-	}
-	return nil
-}
-
 func (p *programs) get(name string) (engines.Program, error) {
 	if program, ok := p.loaded[name]; ok {
 		return program, nil
