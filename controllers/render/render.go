@@ -97,7 +97,7 @@ func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	s.running = running
+	s.running, s.definition, s.programs = running, object, programs
 	s.running.queue.reset()
 	return nil
 }

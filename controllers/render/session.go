@@ -16,6 +16,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -29,6 +30,9 @@ type Session struct {
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
+	// definition and programs are those of the last Define.
+	definition *unstructured.Unstructured
+	programs   map[string]engines.Program
 }
 
 // Result is the result of a pass.

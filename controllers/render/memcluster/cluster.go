@@ -39,6 +39,9 @@ type table struct {
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
 	watchers  map[*watcher]bool
+	// heldFrom is the version after which changes are not sent, if held is set.
+	held     bool
+	heldFrom int64
 }
 
 // change is an entry of a table's history.

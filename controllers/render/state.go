@@ -1,0 +1,64 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+)
+
+// State is what is left of a session when its host ends: the cluster. It never changes. It is small: sessions and states share objects.
+type State struct{ session Session }
+
+// State returns the present state.
+func (s *Session) State() *State {
+	st := &State{session: *s}
+	st.session.running = nil
+	st.session.cluster, st.session.known = s.cluster.Copy(s.clock), maps.Clone(s.known)
+	return st
+}
+
+// Objects returns copies of all objects, by kind, namespace and name.
+func (st *State) Objects() []*unstructured.Unstructured { return st.session.cluster.Objects() }
+
+// Run returns a session that goes on from the state with a clock of its own. It must be closed.
+func (st *State) Run(ctx context.Context, clock clock.WithTicker) (*Session, error) {
+	s := st.session
+	s.clock, s.cluster, s.known = clock, st.session.cluster.Copy(clock), maps.Clone(st.session.known)
+	return &s, s.Restart(ctx)
+}
+
+// Restart replaces the process of the host: only the state of the cluster is kept.
+func (s *Session) Restart(ctx context.Context) error {
+	if s.definition == nil {
+		return errors.New("the session has no definition")
+	}
+	return s.Define(ctx, s.definition, s.programs)
+}
+
+// Interrupt makes the cluster refuse all that the host writes after a number of writes, as if its process ended there. Accept ends that.
+func (s *Session) Interrupt(after int) {
+	s.cluster.Refuse(memcluster.Refusal{Skip: after, Times: math.MaxInt, Reason: metav1.StatusReasonServiceUnavailable})
+}
+
+// Accept removes all refusals.
+func (s *Session) Accept() { s.cluster.Accept() }
+
+// Hold keeps changes of a resource from the host until Release, as a watch does that lags behind.
+func (s *Session) Hold(resource schema.GroupVersionResource) { s.cluster.Hold(resource) }
+
+// Release shows the host the changes that were held, and returns when it has processed them.
+func (s *Session) Release(ctx context.Context) error {
+	s.cluster.Release()
+	if s.running == nil {
+		return nil
+	}
+	return s.barrier(ctx, s.running.pool)
+}
