@@ -15,6 +15,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -62,7 +63,7 @@ func nameOf(kind, namespace, name string) string {
 }
 
 // add adds a pass.
-func (r *Rendering) add(result render.Result) movement {
+func (r *Rendering) add(result render.Result) stage.Movement {
 	r.Steps = append(r.Steps, result)
 	for _, call := range result.Calls {
 		key := call.Hook + "/" + call.Subject
@@ -79,15 +80,7 @@ func (r *Rendering) add(result render.Result) movement {
 	if result.Desired != nil {
 		r.aims = result.Desired
 	}
-	for _, write := range result.Writes {
-		if write.Err == nil {
-			return written
-		}
-	}
-	if errors.Is(result.Err, controller.ErrLater) {
-		return waiting
-	}
-	return nothing
+	return stage.MovementOf(result)
 }
 
 // last returns the last pass, or nil.
@@ -116,7 +109,7 @@ func (r *Rendering) wasPruned(key apply.Key) bool {
 
 // finish reads what has become of the children.
 func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
-	rules := r.stage.plan.Config.Children
+	rules := r.stage.Plan.Config.Children
 	byRule := make([][]*unstructured.Unstructured, len(rules))
 	for _, object := range r.stage.session.Cluster().Objects() {
 		owner := metav1.GetControllerOf(object)
@@ -143,7 +136,7 @@ func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 		if rendering.wasPruned(change.Key) {
 			continue // It differs in what the API server does not store.
 		}
-		left := Left{Change: change, Rolling: r.stage.plan.Config.Revisions != nil}
+		left := Left{Change: change, Rolling: r.stage.Plan.Config.Revisions != nil}
 		for _, rule := range rules {
 			if rule.Kind == change.Key.Kind {
 				left.Method = rule.Method
