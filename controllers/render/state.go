@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // State is what is left of a session when its host ends: the cluster. It never changes. It is small: sessions and states share objects.
@@ -28,10 +29,11 @@ func (s *Session) State() *State {
 // Objects returns copies of all objects, by kind, namespace and name.
 func (st *State) Objects() []*unstructured.Unstructured { return st.session.cluster.Objects() }
 
-// Run returns a session that goes on from the state with a clock of its own. It must be closed.
-func (st *State) Run(ctx context.Context, clock clock.WithTicker) (*Session, error) {
+// Run returns a session that goes on from the state with a clock and programs of its own. It must be closed.
+func (st *State) Run(ctx context.Context, clock clock.WithTicker, programs map[string]engines.Program) (*Session, error) {
 	s := st.session
 	s.clock, s.cluster, s.known = clock, st.session.cluster.Copy(clock), maps.Clone(st.session.known)
+	s.programs = programs
 	return &s, s.Restart(ctx)
 }
 

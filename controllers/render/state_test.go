@@ -13,6 +13,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // started returns a session before its first pass.
@@ -28,7 +29,7 @@ func started(tb testing.TB) *Session {
 
 func forkOf(tb testing.TB, state *State) *Session {
 	tb.Helper()
-	fork, err := state.Run(tb.Context(), testclock.NewFakeClock(time.Unix(0, 0)))
+	fork, err := state.Run(tb.Context(), testclock.NewFakeClock(time.Unix(0, 0)), map[string]engines.Program{"sync": program{}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestRestartNeedsADefinition(t *testing.T) {
 func BenchmarkFork(b *testing.B) {
 	state := started(b).State()
 	for b.Loop() {
-		fork, err := state.Run(b.Context(), testclock.NewFakeClock(time.Unix(0, 0)))
+		fork, err := state.Run(b.Context(), testclock.NewFakeClock(time.Unix(0, 0)), map[string]engines.Program{"sync": program{}})
 		if err != nil {
 			b.Fatal(err)
 		}
