@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -42,16 +39,15 @@ func (s *Session) Restart(ctx context.Context) error {
 	if s.definition == nil {
 		return errors.New("the session has no definition")
 	}
+	s.cluster.Resume()
 	return s.Define(ctx, s.definition, s.programs)
 }
 
-// Interrupt makes the cluster refuse all that the host writes after a number of writes, as if its process ended there. Accept ends that.
-func (s *Session) Interrupt(after int) {
-	s.cluster.Refuse(memcluster.Refusal{Skip: after, Times: math.MaxInt, Reason: metav1.StatusReasonServiceUnavailable})
-}
+// Interrupt ends the process of the host after a number of writes: those after it are refused until Restart.
+func (s *Session) Interrupt(after int) { s.cluster.Interrupt(after) }
 
-// Accept removes all refusals.
-func (s *Session) Accept() { s.cluster.Accept() }
+// Interrupted reports whether a write was refused because of Interrupt.
+func (s *Session) Interrupted() bool { return s.cluster.Interrupted() }
 
 // Hold keeps changes of a resource from the host until Release, as a watch does that lags behind.
 func (s *Session) Hold(resource schema.GroupVersionResource) { s.cluster.Hold(resource) }

@@ -66,7 +66,9 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("write %d, %s %s: %v", i, w.Verb, w.Name, w.Err)
 		}
 	}
-	s.Accept()
+	if !s.Interrupted() {
+		t.Error("no write was refused")
+	}
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type Cluster struct {
 	tables       map[schema.GroupVersionResource]*table
 	version      int64
 	refusals     []*Refusal
+	interruption *interruption
 	watchStarted chan struct{} // Closed when the next watch begins.
 }
 

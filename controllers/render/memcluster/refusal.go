@@ -10,14 +10,12 @@ import (
 
 // Refusal makes the cluster refuse writes of clients that record them.
 type Refusal struct {
-	// Verb and Resource, the plural, select the writes. If they are empty, all are selected. An empty Name selects all objects.
+	// Verb and Resource, the plural, select the writes. An empty Name selects all objects.
 	Verb     Verb
 	Resource string
 	Name     string
 	// Reason is that of the error.
 	Reason metav1.StatusReason
-	// Skip is the number of writes before those to refuse.
-	Skip int
 	// Times is the number of writes to refuse.
 	Times int
 	// Stored makes the cluster do the write, and answer with the error nevertheless: the response was lost.
@@ -31,32 +29,17 @@ func (c *Cluster) Refuse(r Refusal) {
 	c.refusals = append(c.refusals, &r)
 }
 
-// Accept removes all refusals.
-func (c *Cluster) Accept() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refusals = nil
-}
-
 // refused returns the first refusal that selects a write, or nil.
 func (c *Cluster) refused(t *table, r *request) *Refusal {
 	for _, refusal := range c.refusals {
-		if !refusal.selects(t, r) || refusal.Times <= 0 {
-			continue
+		selected := refusal.Verb == r.recordedVerb() && refusal.Resource == t.GroupVersionResource.Resource &&
+			(refusal.Name == "" || refusal.Name == r.name)
+		if selected && refusal.Times > 0 {
+			refusal.Times--
+			return refusal
 		}
-		if refusal.Skip > 0 {
-			refusal.Skip--
-			continue
-		}
-		refusal.Times--
-		return refusal
 	}
 	return nil
-}
-
-func (r *Refusal) selects(t *table, w *request) bool {
-	return (r.Verb == "" || r.Verb == w.recordedVerb()) && (r.Resource == "" || r.Resource == t.GroupVersionResource.Resource) &&
-		(r.Name == "" || r.Name == w.name)
 }
 
 func (r *Refusal) err(t *table, name string) error {

@@ -101,6 +101,9 @@ func (e *endpoint) admit(t *table, r *request, subresources []string) (*Refusal,
 	if e.record == nil {
 		return nil, nil
 	}
+	if err := e.cluster.interruption.refuse(); err != nil {
+		return nil, err
+	}
 	return e.cluster.refused(t, r), nil
 }
 
