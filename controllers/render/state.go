@@ -60,3 +60,12 @@ func (s *Session) Release(ctx context.Context) error {
 	}
 	return s.barrier(ctx, s.running.pool)
 }
+
+// Resource returns the plural name of a kind, or empty if the cluster does not have it.
+func (st *State) Resource(kind schema.GroupVersionKind) string {
+	resource, err := st.session.cluster.ResourceOf(kind)
+	if err != nil {
+		return ""
+	}
+	return resource.GroupVersionResource.Resource
+}

@@ -1,0 +1,204 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+)
+
+// reference makes the path of the case on which nothing goes wrong. Its states are the first frontier, its end states those to come to.
+func (e *explorer) reference(ctx context.Context) error {
+	course, err := controllertest.Begin(ctx, e.Engines, e.Test, e.Case, e.Subject.Subject)
+	if err != nil {
+		return err
+	}
+	defer course.Close()
+	if explore := e.Case.Explore; explore != nil {
+		if e.ignored, err = parseIgnored(explore.Ignore, course.ParentKinds()); err != nil {
+			return err
+		}
+	}
+	steps := e.Case.Steps
+	if len(steps) == 0 {
+		steps = []controllertest.Step{e.Case.Step}
+	}
+	for i := range steps {
+		nodes, err := e.referenceStep(ctx, course, i, &steps[i])
+		if err != nil || e.report.Skipped != "" {
+			return err
+		}
+		for _, n := range nodes {
+			e.push(n)
+		}
+	}
+	return nil
+}
+
+// referenceStep does a step of the case, and goes on from its end until nothing changes.
+func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Course, index int, step *controllertest.Step) ([]*node, error) {
+	t := &track{base: step, step: index}
+	edits, none := *step, 0
+	edits.Passes = &none
+	if _, err := course.Do(ctx, edits, nil); err != nil {
+		return nil, err
+	}
+	t.begin(course, edits)
+	passes := settling(step)
+	passes.Passes = step.Passes
+	ending, err := course.Do(ctx, passes, t.observer(course, func(n int) []controllertest.Step {
+		return []controllertest.Step{withPasses(*step, n)}
+	}))
+	if err != nil {
+		return nil, err
+	}
+	settled := course
+	if step.Passes != nil {
+		if settled, err = course.Point().Resume(ctx); err != nil {
+			return nil, err
+		}
+		defer settled.Close()
+		if ending, err = settled.Do(ctx, settling(step), nil); err != nil {
+			return nil, err
+		}
+	}
+	if ending.Unsettled != "" {
+		e.report.Skipped = "it does not settle by itself: " + ending.Unsettled
+		return nil, nil
+	}
+	whole := *step
+	t.end(course, []controllertest.Step{whole})
+	e.ends = append(e.ends, end{state: endStateOf(settled.Point().Objects(), e.ignored), failed: ending.Err != nil})
+	return t.nodes, nil
+}
+
+// settling returns the step that makes passes until nothing changes, under the readiness of another one.
+func settling(step *controllertest.Step) controllertest.Step {
+	return controllertest.Step{Ready: step.Ready, NotReady: step.NotReady, Parent: step.Parent}
+}
+
+func withPasses(step controllertest.Step, passes int) controllertest.Step {
+	step.Passes = &passes
+	return step
+}
+
+// track collects the states of a path.
+type track struct {
+	base  *controllertest.Step
+	step  int
+	words []string
+	nodes []*node
+}
+
+// begin adds the state before the first pass.
+func (t *track) begin(course *controllertest.Course, edits controllertest.Step) {
+	t.add(course, []controllertest.Step{edits})
+}
+
+// end adds the state in which a step ended, after other controllers have acted.
+func (t *track) end(course *controllertest.Course, steps []controllertest.Step) { t.add(course, steps) }
+
+// observer returns a function that adds the state after each pass. path returns the steps that lead to the state after n passes.
+func (t *track) observer(course *controllertest.Course, path func(n int) []controllertest.Step) func([]memcluster.Write) {
+	n := 0
+	return func(writes []memcluster.Write) {
+		n++
+		t.look(course, writes)
+		t.add(course, path(n))
+	}
+}
+
+func (t *track) add(course *controllertest.Course, steps []controllertest.Step) {
+	t.nodes = append(t.nodes, &node{point: course.Point(), base: t.base, step: t.step, path: steps, words: t.words})
+}
+
+// look adds to the latest state what happened after it: a pass with writes, and before it what other controllers did.
+func (t *track) look(course *controllertest.Course, writes []memcluster.Write) {
+	if len(t.nodes) == 0 {
+		return
+	}
+	last := t.nodes[len(t.nodes)-1]
+	last.next = nil
+	written := map[apply.Key]bool{}
+	for _, w := range writes {
+		if w.Err == nil {
+			last.next = append(last.next, w)
+			written[apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = true
+		}
+	}
+	before := map[apply.Key]string{}
+	for _, object := range last.point.Objects() {
+		before[apply.KeyOf(object)] = object.GetResourceVersion()
+	}
+	for _, object := range course.Point().Objects() {
+		key := apply.KeyOf(object)
+		if version, was := before[key]; was && version != object.GetResourceVersion() && !written[key] {
+			last.acted = append(last.acted, key)
+		}
+	}
+}
+
+// maxSettling is how many times a path is made to settle while its last pass fails.
+const maxSettling = 3
+
+// walk makes a path: it goes on from a node with a fault, until nothing changes any more.
+func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
+	course, err := p.point.Resume(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer course.Close()
+	t := &track{base: p.base, step: p.node.step, words: append(slices.Clone(p.node.words), p.sentence())}
+	before := append(slices.Clone(p.node.path), p.fault.step)
+	ending, err := course.Do(ctx, p.fault.step, nil)
+	if err != nil {
+		return outcome{}, err
+	}
+	t.add(course, before)
+	o := outcome{ending: ending}
+	for range maxSettling {
+		step := settling(p.base)
+		o.ending, err = course.Do(ctx, step, t.observer(course, func(n int) []controllertest.Step {
+			return append(slices.Clone(before), withPasses(step, n))
+		}))
+		if err != nil {
+			return outcome{}, err
+		}
+		o.steps = append(o.steps, step)
+		if o.ending.Unsettled != "" || (o.ending.Err != nil) == e.ends[p.node.step].failed {
+			break
+		}
+		before = append(slices.Clone(before), step)
+	}
+	o.end, o.nodes = endStateOf(course.Point().Objects(), e.ignored), t.nodes
+	if o.end.hash() != e.ends[p.node.step].state.hash() {
+		o.allowed, err = e.isAllowed(ctx, course)
+	}
+	return o, err
+}
+
+// isAllowed reports whether the case names the end state.
+func (e *explorer) isAllowed(ctx context.Context, course *controllertest.Course) (bool, error) {
+	if e.Case.Explore == nil {
+		return false, nil
+	}
+	for i := range e.Case.Explore.Ends {
+		if ok, err := course.Matches(ctx, &e.Case.Explore.Ends[i]); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// sentence says where a fault happens.
+func (p path) sentence() string {
+	passes := 0
+	if last := p.node.path[len(p.node.path)-1]; last.Passes != nil {
+		passes = *last.Passes
+		return fmt.Sprintf("after %d passes %s", passes, p.fault.words)
+	}
+	return "when nothing changes any more " + p.fault.words
+}
