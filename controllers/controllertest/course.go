@@ -50,7 +50,8 @@ func (c *Course) Do(ctx context.Context, step Step, observe func([]memcluster.Wr
 	step.Want, step.Fails = nil, ""
 	s := &stepRun{runner: r, Step: &step, observe: observe}
 	unsettled, err := s.act(ctx)
-	ending := Ending{Err: s.passError()}
+	ending := Ending{}
+	ending.Err, _ = s.passError()
 	if unsettled != nil {
 		ending.Unsettled = unsettled.Message
 	}
@@ -135,7 +136,6 @@ func copyParents(parents []*parentState) []*parentState {
 	}
 	return all
 }
-
 
 // Resource returns the plural name of a kind, or empty if the cluster does not have it.
 func (p *Point) Resource(kind schema.GroupVersionKind) string { return p.state.Resource(kind) }

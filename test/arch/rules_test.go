@@ -115,7 +115,7 @@ var rules = []rule{
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
-	}, inTests: realHooks, why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",

@@ -128,7 +128,7 @@ func (r *renderer) render(ctx context.Context) ([]*Rendering, error) {
 	defer r.stage.session.Close()
 	for _, parent := range r.stage.parents {
 		r.renderings = append(r.renderings, &Rendering{
-			Definition: r.definition.Unstructured, Object: parent, latest: map[string]int{},
+			Definition: r.definition.Unstructured, Object: parent,
 			schema: func(kind schema.GroupVersionKind) *openapi.Kind { return r.stage.Schemas.For(ctx, kind) },
 		})
 	}

@@ -58,16 +58,24 @@ func New(in Input) (*Stage, error) {
 	s.Schemas = openapi.New(openapi.Config{
 		API: schema.Documents(s.Resources), Interval: time.Hour, Timeout: time.Minute, Clock: s.Clock, Log: logr.Discard(),
 	})
+	if err := s.Replan(); err != nil {
+		return nil, err
+	}
+	s.serveInVersions()
+	return s, nil
+}
+
+// Replan plans the definition. It returns a *render.RefusedError for one that is not accepted.
+func (s *Stage) Replan() error {
 	planner := definition.Planner{
 		Find: memcluster.New(s.Clock, s.Resources...).Find, RevisionNamespace: s.HostNamespace, FieldManager: "libretto",
 	}
 	plan, refusal := planner.Plan(s.Definition)
 	if refusal != nil {
-		return nil, &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
+		return &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
 	}
 	s.Plan = plan
-	s.serveInVersions()
-	return s, nil
+	return nil
 }
 
 // Run returns a session, which must be closed.
