@@ -59,6 +59,14 @@ func (g *Given) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &g.Object)
 }
 
+// MarshalJSON returns the name of the file, or the object.
+func (g Given) MarshalJSON() ([]byte, error) {
+	if g.File != "" {
+		return json.Marshal(g.File)
+	}
+	return json.Marshal(g.Object)
+}
+
 // Check is the name of a check that every case makes.
 type Check string
 
@@ -186,6 +194,18 @@ type Step struct {
 type Selection struct {
 	All   bool
 	Names []ObjectName
+}
+
+// MarshalJSON returns the selection as a file has it.
+func (s Selection) MarshalJSON() ([]byte, error) {
+	switch {
+	case s.All:
+		return json.Marshal("all")
+	case len(s.Names) == 0:
+		return json.Marshal("none")
+	default:
+		return json.Marshal(s.Names)
+	}
 }
 
 // ObjectName names an object as KIND/NAME or KIND/NAMESPACE/NAME. In a file, an object with kind and metadata may stand in its place.

@@ -135,8 +135,8 @@ type node struct {
 
 // path is a fault at a node.
 type path struct {
-	*node
-	fault
+	from  *node
+	fault fault
 }
 
 // outcome is what came of a path.
@@ -211,7 +211,7 @@ func (e *explorer) walkAll(ctx context.Context, paths []path) ([]outcome, error)
 	wait.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", paths[i].words, err)
+			return nil, fmt.Errorf("%s: %w", paths[i].sentence(), err)
 		}
 	}
 	return outcomes, nil

@@ -2,7 +2,7 @@ package explore
 
 import (
 	"fmt"
-	"path"
+	glob "path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,7 +42,7 @@ func parseIgnored(entries []string, parents []string) (ignored, error) {
 		if hasField {
 			e.field = strings.Split(field, ".")
 		}
-		if _, err := path.Match(e.namespace+e.name+e.kind, ""); err != nil {
+		if _, err := glob.Match(e.namespace+e.name+e.kind, ""); err != nil {
 			return ignored{}, fmt.Errorf("explore.ignore: %q: %w", text, err)
 		}
 		all.entries = append(all.entries, e)
@@ -52,7 +52,7 @@ func parseIgnored(entries []string, parents []string) (ignored, error) {
 
 func (e ignoredEntry) selects(kind, namespace, name string) bool {
 	for _, pair := range [][2]string{{e.kind, kind}, {e.namespace, namespace}, {e.name, name}} {
-		if matched, err := path.Match(pair[0], pair[1]); err != nil || !matched {
+		if matched, err := glob.Match(pair[0], pair[1]); err != nil || !matched {
 			return false
 		}
 	}

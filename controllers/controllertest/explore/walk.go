@@ -146,13 +146,13 @@ const maxSettling = 3
 
 // walk makes a path: it goes on from a node with a fault, until nothing changes any more.
 func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
-	course, err := p.point.Resume(ctx)
+	course, err := p.from.point.Resume(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
 	defer course.Close()
-	t := &track{base: p.base, step: p.node.step, words: append(slices.Clone(p.node.words), p.sentence())}
-	before := append(slices.Clone(p.node.path), p.fault.step)
+	t := &track{base: p.from.base, step: p.from.step, words: append(slices.Clone(p.from.words), p.sentence())}
+	before := append(slices.Clone(p.from.path), p.fault.step)
 	ending, err := course.Do(ctx, p.fault.step, nil)
 	if err != nil {
 		return outcome{}, err
@@ -160,7 +160,7 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 	t.add(course, before)
 	o := outcome{ending: ending}
 	for range maxSettling {
-		step := settling(p.base)
+		step := settling(p.from.base)
 		o.ending, err = course.Do(ctx, step, t.observer(course, func(n int) []controllertest.Step {
 			return append(slices.Clone(before), withPasses(step, n))
 		}))
@@ -168,13 +168,13 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 			return outcome{}, err
 		}
 		o.steps = append(o.steps, step)
-		if o.ending.Unsettled != "" || (o.ending.Err != nil) == e.ends[p.node.step].failed {
+		if o.ending.Unsettled != "" || (o.ending.Err != nil) == e.ends[p.from.step].failed {
 			break
 		}
 		before = append(slices.Clone(before), step)
 	}
 	o.end, o.nodes = endStateOf(course.Point().Objects(), e.ignored), t.nodes
-	if o.end.hash() != e.ends[p.node.step].state.hash() {
+	if o.end.hash() != e.ends[p.from.step].state.hash() {
 		o.allowed, err = e.isAllowed(ctx, course)
 	}
 	return o, err
@@ -196,7 +196,7 @@ func (e *explorer) isAllowed(ctx context.Context, course *controllertest.Course)
 // sentence says where a fault happens.
 func (p path) sentence() string {
 	passes := 0
-	if last := p.node.path[len(p.node.path)-1]; last.Passes != nil {
+	if last := p.from.path[len(p.from.path)-1]; last.Passes != nil {
 		passes = *last.Passes
 		return fmt.Sprintf("after %d passes %s", passes, p.fault.words)
 	}
