@@ -29,6 +29,8 @@ type Options struct {
 	Seed uint64
 	// Workers is how many paths are made at the same time. Zero means as many as there are processors.
 	Workers int
+	// Explored is told what came of each case that RunCase explored. Nil means nobody.
+	Explored func(controllertest.Result, Report)
 }
 
 // Subject is what is explored: a case of a test.

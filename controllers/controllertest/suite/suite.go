@@ -37,6 +37,8 @@ type Options struct {
 	ShowSecrets bool
 	// Timeout is how long a case may take.
 	Timeout time.Duration
+	// RunCase runs a case. Nil means controllertest.RunCase.
+	RunCase func(context.Context, *engines.Registry, *controllertest.ControllerTest, *controllertest.Case, *controllertest.Subject) controllertest.Result
 	// RunFunctions runs the tests of functions, of which Run selects. Nil means that their files are left out with a warning.
 	RunFunctions func(ctx context.Context, files ...string) ([]controllertest.Result, error)
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
@@ -82,6 +84,9 @@ type job struct {
 // Run runs the cases. An error means that a file could not be read, or that ctx has ended.
 func Run(ctx context.Context, o Options) (*Summary, error) {
 	o.Warn = locked(o.Warn)
+	if o.RunCase == nil {
+		o.RunCase = controllertest.RunCase
+	}
 	r := &runner{Options: o, subjects: newSubjects(o), summary: &Summary{
 		Counts: map[controllertest.Outcome]int{}, Inputs: map[string]Inputs{},
 	}}
@@ -225,7 +230,7 @@ func (r *runner) run(ctx context.Context, j job) controllertest.Result {
 	start := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	result = controllertest.RunCase(inTime, r.Engines, j.test.ControllerTest, c, subject)
+	result = r.RunCase(inTime, r.Engines, j.test.ControllerTest, c, subject)
 	if result.Duration == 0 {
 		result.Duration = time.Since(start)
 	}
