@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
 // Course is a case under way whose steps are given one at a time, and which can go on in several ways. Nothing is compared.
@@ -117,6 +118,9 @@ func (p *Point) Resume(ctx context.Context) (*Course, error) {
 
 // Objects returns copies of all objects.
 func (p *Point) Objects() []*unstructured.Unstructured { return p.state.Objects() }
+
+// Versions returns the resourceVersion of each object.
+func (p *Point) Versions() map[objectkey.Key]string { return p.state.Versions() }
 
 // Parents returns the UIDs of the parents.
 func (p *Point) Parents() map[types.UID]bool {

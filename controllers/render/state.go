@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
 // State is what is left of a session when its host ends: the cluster. It never changes. It is small: sessions and states share objects.
@@ -25,6 +26,9 @@ func (s *Session) State() *State {
 
 // Objects returns copies of all objects, by kind, namespace and name.
 func (st *State) Objects() []*unstructured.Unstructured { return st.session.cluster.Objects() }
+
+// Versions returns the resourceVersion of each object.
+func (st *State) Versions() map[objectkey.Key]string { return st.session.cluster.Versions() }
 
 // Run returns a session that goes on from the state with a clock and programs of its own. It must be closed.
 func (st *State) Run(ctx context.Context, clock clock.WithTicker, programs map[string]engines.Program) (*Session, error) {

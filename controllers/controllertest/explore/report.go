@@ -122,10 +122,10 @@ func (e *explorer) fails(ctx context.Context, text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	head := strings.TrimSuffix(string(header), "cases: null\n")
+	head := strings.Replace(string(header), "cases: null\n", "", 1)
 	file, problems := controllertest.Parse(e.Test.File, []byte(head+"cases:\n"+text))
 	if len(problems) > 0 {
-		return false, nil
+		return false, fmt.Errorf("the case of a failing path cannot be read: %w\n%s", problems[0], text)
 	}
 	result := controllertest.RunCase(ctx, e.Engines, file.Tests[0], &file.Tests[0].Cases[0], e.Subject.Subject)
 	return result.Outcome == controllertest.Failed, ctx.Err()

@@ -46,7 +46,7 @@ func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Cou
 	if _, err := course.Do(ctx, edits, nil); err != nil {
 		return nil, err
 	}
-	t.begin(course, edits)
+	t.add(course, []controllertest.Step{edits})
 	passes := settling(step)
 	passes.Passes = step.Passes
 	ending, err := course.Do(ctx, passes, t.observer(course, func(n int) []controllertest.Step {
@@ -69,8 +69,7 @@ func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Cou
 		e.report.Skipped = "it does not settle by itself: " + ending.Unsettled
 		return nil, nil
 	}
-	whole := *step
-	t.end(course, []controllertest.Step{whole})
+	t.add(course, []controllertest.Step{*step})
 	e.ends = append(e.ends, end{state: endStateOf(settled.Point().Objects(), e.ignored), failed: ending.Err != nil})
 	return t.nodes, nil
 }
@@ -93,21 +92,14 @@ type track struct {
 	nodes []*node
 }
 
-// begin adds the state before the first pass.
-func (t *track) begin(course *controllertest.Course, edits controllertest.Step) {
-	t.add(course, []controllertest.Step{edits})
-}
-
-// end adds the state in which a step ended, after other controllers have acted.
-func (t *track) end(course *controllertest.Course, steps []controllertest.Step) { t.add(course, steps) }
-
 // observer returns a function that adds the state after each pass. path returns the steps that lead to the state after n passes.
 func (t *track) observer(course *controllertest.Course, path func(n int) []controllertest.Step) func([]memcluster.Write) {
 	n := 0
 	return func(writes []memcluster.Write) {
 		n++
-		t.look(course, writes)
+		before := t.nodes[len(t.nodes)-1]
 		t.add(course, path(n))
+		before.look(t.nodes[len(t.nodes)-1], writes)
 	}
 }
 
@@ -115,30 +107,22 @@ func (t *track) add(course *controllertest.Course, steps []controllertest.Step) 
 	t.nodes = append(t.nodes, &node{point: course.Point(), base: t.base, step: t.step, path: steps, words: t.words})
 }
 
-// look adds to the latest state what happened after it: a pass with writes, and before it what other controllers did.
-func (t *track) look(course *controllertest.Course, writes []memcluster.Write) {
-	if len(t.nodes) == 0 {
-		return
-	}
-	last := t.nodes[len(t.nodes)-1]
-	last.next = nil
+// look notes what happened between a state and the one after the next pass: the pass's writes, and before it what other controllers did.
+func (n *node) look(after *node, writes []memcluster.Write) {
 	written := map[apply.Key]bool{}
 	for _, w := range writes {
 		if w.Err == nil {
-			last.next = append(last.next, w)
+			n.next = append(n.next, w)
 			written[apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = true
 		}
 	}
-	before := map[apply.Key]string{}
-	for _, object := range last.point.Objects() {
-		before[apply.KeyOf(object)] = object.GetResourceVersion()
-	}
-	for _, object := range course.Point().Objects() {
-		key := apply.KeyOf(object)
-		if version, was := before[key]; was && version != object.GetResourceVersion() && !written[key] {
-			last.acted = append(last.acted, key)
+	before := n.point.Versions()
+	for key, version := range after.point.Versions() {
+		if was, known := before[key]; known && was != version && !written[key] {
+			n.acted = append(n.acted, key)
 		}
 	}
+	slices.SortFunc(n.acted, compareKeys)
 }
 
 // maxSettling is how many times a path is made to settle while its last pass fails.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
 func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
@@ -66,6 +68,19 @@ func (c *Cluster) Objects() []*unstructured.Unstructured {
 		}
 	}
 	return all
+}
+
+// Versions returns the resourceVersion of each object.
+func (c *Cluster) Versions() map[objectkey.Key]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := map[objectkey.Key]string{}
+	for _, t := range c.tables {
+		for key, object := range t.objects {
+			versions[objectkey.Key{Kind: t.Kind, Namespace: key.Namespace, Name: key.Name}] = object.GetResourceVersion()
+		}
+	}
+	return versions
 }
 
 // sorted returns the objects by namespace and name.
