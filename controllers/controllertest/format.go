@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // The header of test files.
@@ -37,6 +39,10 @@ type ControllerTest struct {
 	SkipChecks map[Check]string `json:"skipChecks,omitempty"`
 	// Cases are independent of each other.
 	Cases []Case `json:"cases"`
+
+	// File is the name of the file, and Location where the document begins in it.
+	File     string           `json:"-"`
+	Location engines.Location `json:"-"`
 }
 
 // Given is an object, or the name of a file with objects.
@@ -93,6 +99,11 @@ type Case struct {
 	Step `json:",inline"`
 	// HookCall has the fields of a case that calls a hook alone.
 	HookCall `json:",inline"`
+
+	// Location is where the case begins.
+	Location engines.Location `json:"-"`
+	// place returns where a field of the case is, whose path is written like .steps[0].want. Nil without a file.
+	place func(field string) engines.Location
 }
 
 // HookCall calls a hook without a cluster.

@@ -108,6 +108,14 @@ var rules = []rule{
 		why: "it takes the place of an API server, which does not know its clients"},
 	{packages: "controllers/render/schema", imports: []string{"controllers/render/memcluster", "runtime/discovery", "manifests/crd", "apply/schema"},
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
+	{packages: "controllers/render/stage", imports: []string{
+		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
+		"engines", "apply/schema", "runtime/controller",
+	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
+	{packages: "controllers/controllertest", imports: []string{
+		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
+		"apply/...", "runtime/...",
+	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",

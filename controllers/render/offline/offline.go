@@ -4,6 +4,7 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -42,9 +44,6 @@ type Options struct {
 	// Warn is told what may make a rendering differ from what a host does.
 	Warn func(string)
 }
-
-// maxSteps is how many passes are made over each parent at most.
-const maxSteps = 1000
 
 // Render renders all parents. The renderings that were made are returned with an error, too. An error that is an *InputError means
 // that something is wrong with the files or the options, and any other that a rendering failed.
@@ -118,7 +117,7 @@ type renderer struct {
 	Options
 	definition *document.Object
 	clock      *clocktesting.FakeClock
-	stage      *stage
+	stage      *prepared
 	renderings []*Rendering
 }
 
@@ -129,8 +128,8 @@ func (r *renderer) render(ctx context.Context) ([]*Rendering, error) {
 	defer r.stage.session.Close()
 	for _, parent := range r.stage.parents {
 		r.renderings = append(r.renderings, &Rendering{
-			Definition: r.definition.Unstructured, Object: parent, latest: map[string]int{},
-			schema: func(kind schema.GroupVersionKind) *openapi.Kind { return r.stage.schemas.For(ctx, kind) },
+			Definition: r.definition.Unstructured, Object: parent,
+			schema: func(kind schema.GroupVersionKind) *openapi.Kind { return r.stage.Schemas.For(ctx, kind) },
 		})
 	}
 	if err := r.arrange(ctx); err != nil {
@@ -167,63 +166,24 @@ func (r *renderer) arrange(ctx context.Context) error {
 	for _, rendering := range r.renderings {
 		rendering.Before, rendering.Steps = rendering.Steps, nil
 	}
+	r.clock.Step(time.Second)
 	return r.remove(ctx, gone)
 }
 
 // run makes passes over all parents, as many as given or until nothing changes.
 func (r *renderer) run(ctx context.Context, steps int) error {
-	later, seen := 0, repetition{}
-	for step := 1; ; step++ {
-		moved, err := r.step(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return r.unsettled(fmt.Errorf("it has not settled in time, after %d passes", step))
-		case err != nil:
-			return err
-		case step == steps:
-			return nil
-		}
-		others, err := r.stage.session.RunOthers(ctx, r.Ready)
-		if err != nil {
-			return err
-		}
-		for _, problem := range others.Unready {
-			r.Warn("it cannot be made ready: " + problem.Error())
-		}
-		if steps > 0 {
-			continue
-		}
-		switch changed := moved == written || len(others.Changed) > 0; {
-		case step == maxSteps:
-			return r.unsettled(fmt.Errorf("it has not settled after %d passes", step))
-		case changed:
-			later = 0
-			if err := seen.check(step, r.stage.session.Cluster().Objects()); err != nil {
-				return r.unsettled(err)
-			}
-		case moved == nothing, later == maxLater:
-			return nil
-		default:
-			later++
-		}
+	loop := &stage.Loop{Session: r.stage.session, Clock: r.clock, Pass: r.step, Ready: r.Ready, Warn: r.Warn}
+	err := loop.Run(ctx, steps)
+	var unsettled *stage.UnsettledError
+	if errors.As(err, &unsettled) {
+		return r.unsettled(err)
 	}
+	return err
 }
 
-// maxLater is how many passes in a row may ask for another one without writing anything.
-const maxLater = 10
-
-// movement is what came of one pass over all parents.
-type movement int
-
-const (
-	nothing movement = iota
-	waiting          // A pass asks to be repeated.
-	written
-)
-
 // step makes one pass over each parent.
-func (r *renderer) step(ctx context.Context) (movement, error) {
-	moved := nothing
+func (r *renderer) step(ctx context.Context) (stage.Movement, error) {
+	moved := stage.Nothing
 	for _, rendering := range r.renderings {
 		if rendering.gone {
 			continue
@@ -234,7 +194,6 @@ func (r *renderer) step(ctx context.Context) (movement, error) {
 		}
 		moved = max(moved, rendering.add(result))
 	}
-	r.clock.Step(time.Second)
 	return moved, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines/webhook"
 )
 
@@ -73,7 +74,7 @@ func (o Output) Requests(renderings []*Rendering) error {
 // called returns the last calls of a hook.
 func (r *Rendering) called(hook string) []render.HookCall {
 	var calls []render.HookCall
-	for _, call := range r.calls {
+	for _, call := range r.answers.Calls {
 		if call.Hook == hook || hook == "" && call.Hook != "customize" {
 			calls = append(calls, call)
 		}
@@ -86,7 +87,7 @@ func (o Output) visible(r *Rendering, value any) any {
 	if o.ShowSecrets {
 		return value
 	}
-	return hideSecrets(value, r.schema)
+	return stage.HideSecrets(value, r.schema)
 }
 
 // status returns the parent's status in the end, or nil.

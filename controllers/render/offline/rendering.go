@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render"
-	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -30,14 +29,10 @@ type Rendering struct {
 	// Left are the children that differ from what the hooks want, in the end.
 	Left []Left
 
-	gone   bool
-	uid    types.UID
-	schema func(schema.GroupVersionKind) *openapi.Kind
-	// calls are the last calls, one for each hook and subject, in the order in which they were first made.
-	calls  []render.HookCall
-	latest map[string]int
-	// aims are the children that the last pass aimed at that called hooks.
-	aims []*unstructured.Unstructured
+	gone    bool
+	uid     types.UID
+	schema  func(schema.GroupVersionKind) *openapi.Kind
+	answers stage.Answers
 }
 
 // Left is a child that was left as it is.
@@ -62,32 +57,13 @@ func nameOf(kind, namespace, name string) string {
 }
 
 // add adds a pass.
-func (r *Rendering) add(result render.Result) movement {
+func (r *Rendering) add(result render.Result) stage.Movement {
 	r.Steps = append(r.Steps, result)
-	for _, call := range result.Calls {
-		key := call.Hook + "/" + call.Subject
-		if i, known := r.latest[key]; known {
-			r.calls[i] = call
-			continue
-		}
-		r.latest[key] = len(r.calls)
-		r.calls = append(r.calls, call)
-	}
+	r.answers.Add(result)
 	if r.Parent, r.gone = result.Parent, result.Parent == nil; !r.gone {
 		r.uid = r.Parent.GetUID()
 	}
-	if result.Desired != nil {
-		r.aims = result.Desired
-	}
-	for _, write := range result.Writes {
-		if write.Err == nil {
-			return written
-		}
-	}
-	if errors.Is(result.Err, controller.ErrLater) {
-		return waiting
-	}
-	return nothing
+	return stage.MovementOf(result)
 }
 
 // last returns the last pass, or nil.
@@ -107,16 +83,9 @@ func (r *Rendering) Err() error {
 	return last.Err
 }
 
-// wasPruned reports whether fields were dropped when the last pass wrote an object.
-func (r *Rendering) wasPruned(key apply.Key) bool {
-	return slices.ContainsFunc(r.last().Writes, func(w memcluster.Write) bool {
-		return len(w.Dropped) > 0 && key == apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
-	})
-}
-
 // finish reads what has become of the children.
 func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
-	rules := r.stage.plan.Config.Children
+	rules := r.stage.Plan.Config.Children
 	byRule := make([][]*unstructured.Unstructured, len(rules))
 	for _, object := range r.stage.session.Cluster().Objects() {
 		owner := metav1.GetControllerOf(object)
@@ -135,15 +104,12 @@ func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 	if rendering.gone {
 		return nil
 	}
-	changes, err := r.stage.session.Unapplied(ctx, rendering.Parent, rendering.calls, rendering.aims)
+	changes, err := rendering.answers.Unapplied(ctx, r.stage.session, rendering.Parent)
 	if err != nil {
 		return fmt.Errorf("%s: %w", rendering.Name(), err)
 	}
 	for _, change := range changes {
-		if rendering.wasPruned(change.Key) {
-			continue // It differs in what the API server does not store.
-		}
-		left := Left{Change: change, Rolling: r.stage.plan.Config.Revisions != nil}
+		left := Left{Change: change, Rolling: r.stage.Plan.Config.Revisions != nil}
 		for _, rule := range rules {
 			if rule.Kind == change.Key.Kind {
 				left.Method = rule.Method

@@ -1,4 +1,4 @@
-package offline
+package stage
 
 import (
 	"maps"
@@ -11,9 +11,9 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// hideSecrets returns a value in which the values of Secrets are hidden, and what the schemas of other objects call a password. It
+// HideSecrets returns a value in which the values of Secrets are hidden, and what the schemas of other objects call a password. It
 // does not change its argument.
-func hideSecrets(value any, schemaOf func(schema.GroupVersionKind) *openapi.Kind) any {
+func HideSecrets(value any, schemaOf func(schema.GroupVersionKind) *openapi.Kind) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if jsonvalue.IsSecret(v) {
@@ -28,13 +28,13 @@ func hideSecrets(value any, schemaOf func(schema.GroupVersionKind) *openapi.Kind
 		}
 		next := make(map[string]any, len(v))
 		for name, field := range v {
-			next[name] = hideSecrets(field, schemaOf)
+			next[name] = HideSecrets(field, schemaOf)
 		}
 		return next
 	case []any:
 		next := make([]any, len(v))
 		for i, item := range v {
-			next[i] = hideSecrets(item, schemaOf)
+			next[i] = HideSecrets(item, schemaOf)
 		}
 		return next
 	default:

@@ -1,8 +1,6 @@
-package offline
+package stage
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -22,7 +20,7 @@ func (r *repetition) check(step int, objects []*unstructured.Unstructured) error
 	}
 	hash := jsonvalue.Fingerprint(state)
 	if before, known := r.seen[hash]; known {
-		return fmt.Errorf("it does not settle: after pass %d everything is as it was after pass %d", step, before)
+		return unsettled("it does not settle: after pass %d everything is as it was after pass %d", step, before)
 	}
 	r.seen[hash] = step
 	return nil

@@ -1,0 +1,63 @@
+package controllertest
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+)
+
+// given returns the objects with which the case begins.
+func (r *runner) given() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, list := range [][]Given{r.test.Given, r.testCase.Given} {
+		for i, given := range list {
+			objects, err := r.objectsOf(given)
+			if err != nil {
+				return nil, r.unusable(fmt.Sprintf(".given[%d]", i), "given[%d]: %w", i, err)
+			}
+			all = append(all, objects...)
+		}
+	}
+	return all, nil
+}
+
+// objectsOf returns an object, or those of a file.
+func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
+	if given.File == "" {
+		object := &unstructured.Unstructured{Object: given.Object}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("an object needs apiVersion and kind")
+		}
+		return []*unstructured.Unstructured{object}, nil
+	}
+	if r.subject.ReadFile == nil {
+		return nil, fmt.Errorf("%s: there are no files here: write its objects into the test", given.File)
+	}
+	text, err := r.subject.ReadFile(given.File)
+	if err != nil {
+		return nil, err
+	}
+	objects, problems := document.Read(given.File, text)
+	if len(problems) > 0 {
+		return nil, problems[0]
+	}
+	var all []*unstructured.Unstructured
+	for _, object := range objects {
+		if isObjectOfCluster(object.Unstructured) {
+			all = append(all, object.Unstructured)
+		}
+	}
+	return all, nil
+}
+
+// isObjectOfCluster reports whether an object of a file is put into the cluster. Definitions and CustomResourceDefinitions are the subject's.
+func isObjectOfCluster(object *unstructured.Unstructured) bool {
+	switch object.GetKind() {
+	case v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind, "CustomResourceDefinition", Kind:
+		return false
+	}
+	return true
+}

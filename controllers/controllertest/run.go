@@ -1,0 +1,262 @@
+package controllertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and one that
+// does not end before ctx does, is Errored. A case has logs even if it passed.
+func RunCase(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (result Result) {
+	start := time.Now()
+	r := &runner{registry: registry, test: test, testCase: c, subject: subject}
+	defer func() {
+		if p := recover(); p != nil {
+			r.result.Outcome = Errored
+			r.fail(Failure{Location: c.Location, Message: fmt.Sprintf("a fault of Libretto: %v\n%s", p, debug.Stack())})
+		}
+		if r.session != nil {
+			r.session.Close()
+		}
+		result = r.conclude()
+		result.Duration = time.Since(start)
+	}()
+	r.result = Result{File: test.File, Name: c.Name, Location: c.Location, Outcome: Passed}
+	if c.Skip != "" {
+		r.result.Outcome, r.result.Reason = Skipped, c.Skip
+		return
+	}
+	if err := r.run(ctx); err != nil {
+		r.cannot(err)
+	}
+	return
+}
+
+// runner runs one case.
+type runner struct {
+	registry *engines.Registry
+	test     *ControllerTest
+	testCase *Case
+	subject  *Subject
+	result   Result
+
+	clock      *clocktesting.FakeClock
+	definition *unstructured.Unstructured
+	stage      *stage.Stage
+	session    *render.Session
+	programs   map[string]engines.Program
+	// refused is why the definition is not accepted, or nil.
+	refused *render.RefusedError
+	// parents are all parents that there were, in the order in which they came.
+	parents []*parentState
+	// field is the path of the step in its case, or empty for a case with one.
+	field string
+}
+
+// parentState is a parent, and what its last pass showed.
+type parentState struct {
+	object  *unstructured.Unstructured
+	uid     types.UID
+	gone    bool
+	last    *render.Result
+	answers stage.Answers
+}
+
+// name returns the parent's name as in messages.
+func (p *parentState) name() ObjectName {
+	return nameOf(p.object.GetKind(), p.object.GetNamespace(), p.object.GetName())
+}
+
+// errUnusable is the error of a case that cannot be run. It has the place that is to blame.
+type errUnusable struct {
+	at  engines.Location
+	err error
+}
+
+func (e *errUnusable) Error() string { return e.err.Error() }
+
+func (e *errUnusable) Unwrap() error { return e.err }
+
+// unusable returns the error for a field of the case that cannot be used.
+func (r *runner) unusable(field, format string, args ...any) error {
+	return &errUnusable{at: r.place(field), err: fmt.Errorf(format, args...)}
+}
+
+// place returns where a field of the present step is.
+func (r *runner) place(field string) engines.Location {
+	if r.testCase.place == nil {
+		return r.testCase.Location
+	}
+	return r.testCase.place(r.field + field)
+}
+
+// cannot notes why a case could not be run.
+func (r *runner) cannot(err error) {
+	r.result.Outcome = Errored
+	f := Failure{Location: r.testCase.Location, Message: err.Error(), Script: scriptPlace(err)}
+	var at *errUnusable
+	if errors.As(err, &at) {
+		f.Location = at.at
+	}
+	r.fail(f)
+}
+
+// fail notes a failure.
+func (r *runner) fail(f Failure) {
+	if r.result.Outcome == Passed {
+		r.result.Outcome = Failed
+	}
+	if len(r.result.Failures) < maxFailures {
+		r.result.Failures = append(r.result.Failures, f)
+	}
+}
+
+// maxFailures is how many failures of a case are kept.
+const maxFailures = 50
+
+// conclude returns the result, with secrets hidden.
+func (r *runner) conclude() Result {
+	known := r.testCase.KnownFailure
+	switch {
+	case known == "":
+	case r.result.Outcome == Failed:
+		r.result.Outcome, r.result.Reason = Skipped, "known failure: "+known
+	case r.result.Outcome == Passed:
+		r.fail(Failure{Location: r.testCase.Location, Message: "it passes now: take knownFailure out (" + known + ")"})
+	}
+	r.maskSecrets()
+	return r.result
+}
+
+// run runs the case.
+func (r *runner) run(ctx context.Context) error {
+	now := DefaultNow
+	if r.test.Now != nil {
+		now = r.test.Now.Time
+	}
+	r.clock = clocktesting.NewFakeClock(now)
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	if len(r.testCase.Steps) == 0 {
+		return r.step(ctx, &r.testCase.Step)
+	}
+	for i := range r.testCase.Steps {
+		r.field = fmt.Sprintf(".steps[%d]", i)
+		if err := r.step(ctx, &r.testCase.Steps[i]); err != nil {
+			return err
+		}
+		if r.result.Outcome != Passed {
+			return nil // What follows would fail for the same reason.
+		}
+	}
+	return nil
+}
+
+// prepare makes the cluster of the case.
+func (r *runner) prepare(ctx context.Context) error {
+	objects, err := r.given()
+	if err != nil {
+		return err
+	}
+	r.definition = r.subject.Definition
+	if patch := r.testCase.DefinitionPatch; patch != nil {
+		r.definition = &unstructured.Unstructured{Object: mergePatch(r.definition.Object, patch)}
+	}
+	r.stage, err = r.newStage(objects)
+	if err != nil {
+		return r.refuse(err)
+	}
+	if r.programs, err = r.newPrograms(ctx); err != nil {
+		return err
+	}
+	if r.session, err = r.stage.Run(ctx, r.programs); err != nil {
+		return r.refuse(err)
+	}
+	r.meetParents()
+	return nil
+}
+
+// refuse notes why a definition is not accepted, and returns any other error.
+func (r *runner) refuse(err error) error {
+	if !errors.As(err, &r.refused) {
+		return err
+	}
+	return nil
+}
+
+func (r *runner) newStage(objects []*unstructured.Unstructured) (*stage.Stage, error) {
+	return stage.New(stage.Input{
+		Definition: r.definition, Objects: objects, Resources: r.subject.Resources, Namespace: r.namespace(),
+		HostNamespace: hostNamespace, Clock: r.clock, Warn: func(string) {},
+	})
+}
+
+// hostNamespace is the namespace of the host.
+const hostNamespace = "libretto"
+
+// namespace returns that of objects without one.
+func (r *runner) namespace() string {
+	if r.test.Namespace != "" {
+		return r.test.Namespace
+	}
+	return "default"
+}
+
+// newPrograms returns the program of each hook.
+func (r *runner) newPrograms(context.Context) (map[string]engines.Program, error) {
+	return maps.Clone(r.subject.Programs), nil
+}
+
+// meetParents adds the parents that are new in the cluster.
+func (r *runner) meetParents() {
+	for _, object := range r.session.Cluster().Objects() {
+		if !r.stage.IsParent(object) {
+			continue
+		}
+		i := slices.IndexFunc(r.parents, func(p *parentState) bool { return p.name() == nameOfObject(object) })
+		if i < 0 {
+			r.parents = append(r.parents, &parentState{object: object, uid: object.GetUID()})
+		} else if r.parents[i].uid != object.GetUID() {
+			r.parents[i] = &parentState{object: object, uid: object.GetUID()}
+		}
+	}
+}
+
+func nameOfObject(object *unstructured.Unstructured) ObjectName {
+	return nameOf(object.GetKind(), object.GetNamespace(), object.GetName())
+}
+
+// mergePatch returns target with a merge patch (RFC 7386) applied.
+func mergePatch(target, patch map[string]any) map[string]any {
+	next := maps.Clone(target)
+	if next == nil {
+		next = map[string]any{}
+	}
+	for name, value := range patch {
+		fields, isObject := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(next, name)
+		case isObject:
+			before, _ := next[name].(map[string]any)
+			next[name] = mergePatch(before, fields)
+		default:
+			next[name] = value
+		}
+	}
+	return next
+}

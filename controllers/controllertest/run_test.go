@@ -1,0 +1,185 @@
+package controllertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+var update = flag.Bool("update", false, "rewrite the results in testdata")
+
+// archive is a file of testdata: definition.yaml with its CustomResourceDefinitions, x_test.yaml, and result.txt.
+type archive struct {
+	*txtar.Archive
+	path string
+}
+
+func (a *archive) file(name string) []byte {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+func newRegistry(tb testing.TB) *engines.Registry {
+	tb.Helper()
+	registry, err := engines.NewRegistry(engines.Config{UserAgent: "controllertest"}, standard.Definitions()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return registry
+}
+
+// subjectOf returns the subject of an archive.
+func (a *archive) subject(tb testing.TB, registry *engines.Registry) *Subject {
+	tb.Helper()
+	s := &Subject{ReadFile: func(name string) ([]byte, error) {
+		if text := a.file(name); text != nil {
+			return text, nil
+		}
+		return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
+	}}
+	objects, problems := document.Read("definition.yaml", a.file("definition.yaml"))
+	for _, problem := range problems {
+		tb.Fatal(problem)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			s.Definition = o.Unstructured
+			continue
+		}
+		resources, err := schema.Read(o.Unstructured)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.Resources = append(s.Resources, resources...)
+	}
+	builtIn, err := schema.BuiltIn()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := append(builtIn, s.Resources...)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	plan, refusal := definition.Planner{Find: memcluster.New(clock, all...).Find, FieldManager: "libretto"}.Plan(s.Definition)
+	if refusal != nil {
+		return s
+	}
+	spec, err := plan.Scripts()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	compiled, err := scripts.Compile(tb.Context(), registry, spec, func(scripts.Origin) scripts.Contents { return scripts.Contents{} })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, problem := range compiled.Problems {
+		tb.Fatal(problem)
+	}
+	s.Programs = compiled.Programs
+	return s
+}
+
+// TestFiles runs the test files in testdata, and compares their results.
+func TestFiles(t *testing.T) {
+	registry := newRegistry(t)
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			parsed, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := &archive{parsed, file}
+			got := a.run(t, registry)
+			if *update {
+				a.rewrite(t, "result.txt", got)
+			} else if diff := cmp.Diff(string(a.file("result.txt")), got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", a.Comment, diff)
+			}
+		})
+	}
+}
+
+func (a *archive) rewrite(t *testing.T, name, text string) {
+	t.Helper()
+	found := false
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			a.Files[i].Data, found = []byte(text), true
+		}
+	}
+	if !found {
+		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+	}
+	if err := os.WriteFile(a.path, txtar.Format(a.Archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run returns the results of the file's cases as text.
+func (a *archive) run(t *testing.T, registry *engines.Registry) string {
+	t.Helper()
+	var b bytes.Buffer
+	file, problems := Parse("x_test.yaml", a.file("x_test.yaml"))
+	for _, problem := range problems {
+		fmt.Fprintln(&b, problem)
+	}
+	if len(problems) > 0 {
+		return b.String()
+	}
+	subject := a.subject(t, registry)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the case does not end"))
+	defer cancel()
+	for _, test := range file.Tests {
+		for i := range test.Cases {
+			writeResult(&b, RunCase(ctx, registry, test, &test.Cases[i], subject))
+		}
+	}
+	return b.String()
+}
+
+func writeResult(b *bytes.Buffer, r Result) {
+	fmt.Fprintf(b, "%s: %s: %s", r.Location, r.Name, r.Outcome)
+	if r.Reason != "" {
+		fmt.Fprintf(b, " (%s)", r.Reason)
+	}
+	fmt.Fprintln(b)
+	for _, f := range r.Failures {
+		check := ""
+		if f.Check != "" {
+			check = string(f.Check) + ": "
+		}
+		fmt.Fprintf(b, "  %s: %s%s\n", f.Location, check, f.Message)
+		for _, line := range f.Diff {
+			fmt.Fprintf(b, "    | %s\n", line)
+		}
+		if f.Script.File != "" {
+			fmt.Fprintf(b, "    at %s\n", f.Script)
+		}
+	}
+}

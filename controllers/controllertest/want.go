@@ -1,0 +1,481 @@
+package controllertest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// comparison compares what came of a step with what is wanted.
+type comparison struct {
+	*stepRun
+	want *Want
+	// all are the objects of the cluster, and controlled those that the parents of the step control.
+	all, controlled []*unstructured.Unstructured
+}
+
+// compare compares what came of the step.
+func (s *stepRun) compare(ctx context.Context) error {
+	if s.Want == nil {
+		return nil
+	}
+	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Objects()}
+	for _, object := range c.all {
+		if owner := metav1.GetControllerOf(object); owner != nil {
+			if slices.ContainsFunc(s.parents, func(p *parentState) bool { return p.uid == owner.UID }) {
+				c.controlled = append(c.controlled, object)
+			}
+		}
+	}
+	for _, p := range s.parents {
+		c.compareParent(p)
+	}
+	if len(s.parents) == 0 && (c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil) {
+		c.mismatch(".want", "there is no parent: %s", s.parentNames())
+	}
+	c.compareObjects()
+	c.compareCounts()
+	c.compareWrites()
+	c.compareEvents()
+	c.compareLogs()
+	return c.compareWaiting(ctx)
+}
+
+// mismatch notes that an entry was not fulfilled.
+func (c *comparison) mismatch(field, format string, args ...any) {
+	c.fail(Failure{Location: c.place(field), Message: fmt.Sprintf(format, args...)})
+}
+
+// compareParent compares a parent with what is wanted of each.
+func (c *comparison) compareParent(p *parentState) {
+	object := c.find(p)
+	if want := c.want.Finalized; want != nil && *want != (object == nil) {
+		if *want {
+			c.mismatch(".want.finalized", "%s is still there: its finalizers are %s", p.name(), inline(stringsOf(object.GetFinalizers())))
+		} else {
+			c.mismatch(".want.finalized", "%s is gone", p.name())
+		}
+	}
+	if want := c.want.ResyncAfter; want != nil && p.last != nil && p.last.RequeueAfter != want.Duration {
+		got := "at the next event"
+		if p.last.RequeueAfter > 0 {
+			got = "after " + p.last.RequeueAfter.String()
+		}
+		c.mismatch(".want.resyncAfter", "the next pass over %s is %s, want after %s", p.name(), got, want.Duration)
+	}
+	if object == nil {
+		if c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil {
+			c.mismatch(".want", "%s is gone, and so are its fields", p.name())
+		}
+		return
+	}
+	if c.want.Parent != nil {
+		c.comparePart(".want.parent", string(p.name()), c.want.Parent, object.Object)
+	}
+	if c.want.Status != nil {
+		c.comparePart(".want.status", string(p.name())+": status", c.want.Status, withObject(object.Object["status"]))
+	}
+	c.compareConditions(p, object)
+}
+
+func withObject(value any) any {
+	if value == nil {
+		return map[string]any{}
+	}
+	return value
+}
+
+func stringsOf(list []string) any {
+	all := make([]any, len(list))
+	for i, text := range list {
+		all[i] = text
+	}
+	return all
+}
+
+// find returns the parent in the cluster, or nil.
+func (c *comparison) find(p *parentState) *unstructured.Unstructured {
+	for _, object := range c.all {
+		if object.GetUID() == p.uid && nameOfObject(object) == p.name() {
+			return object
+		}
+	}
+	return nil
+}
+
+// comparePart compares a value with a part. The failure has the place of the first field that differs.
+func (c *comparison) comparePart(field, what string, want, got any) {
+	all := differences("", want, got)
+	if len(all) == 0 {
+		return
+	}
+	message := what + ": " + all[0].String()
+	if n := len(all) - 1; n > 0 {
+		message += fmt.Sprintf(" (and %d more)", n)
+	}
+	c.fail(Failure{Location: c.place(field + all[0].below()), Message: message, Diff: diffLines(want, got)})
+}
+
+// below returns the path as it is appended to another one.
+func (d difference) below() string {
+	if d.path == "" || strings.HasPrefix(d.path, "[") {
+		return d.path
+	}
+	return "." + d.path
+}
+
+func (c *comparison) compareConditions(p *parentState, object *unstructured.Unstructured) {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	for _, name := range slices.Sorted(maps.Keys(c.want.Conditions)) {
+		want := c.want.Conditions[name]
+		field := ".want.conditions" + strings.TrimPrefix(join(".", name), ".")
+		i := slices.IndexFunc(list, func(item any) bool { return jsonvalue.AsObject(item)["type"] == name })
+		switch part := want.(type) {
+		case map[string]any:
+			c.compareCondition(field, p, name, part, list, i)
+		case nil:
+			if i >= 0 {
+				c.mismatch(field, "%s has the condition %s, want none: it is %s", p.name(), name, inline(list[i]))
+			}
+		default:
+			c.compareCondition(field, p, name, map[string]any{"status": conditionStatus(want)}, list, i)
+		}
+	}
+}
+
+// conditionStatus returns a status in the form that conditions have: True without quotes is no string in YAML.
+func conditionStatus(value any) any {
+	if truth, ok := value.(bool); ok {
+		return map[bool]string{true: "True", false: "False"}[truth]
+	}
+	return value
+}
+
+func (c *comparison) compareCondition(field string, p *parentState, name string, want map[string]any, list []any, i int) {
+	if i < 0 {
+		var types []string
+		for _, item := range list {
+			types = append(types, text(jsonvalue.AsObject(item)["type"]))
+		}
+		c.mismatch(field, "%s has no condition %s: it has %s", p.name(), name, listed(types))
+		return
+	}
+	got := jsonvalue.AsObject(list[i])
+	all := differences("", want, got)
+	if len(all) == 0 {
+		return
+	}
+	message := fmt.Sprintf("%s: condition %s: %s", p.name(), name, all[0])
+	if because, _ := got["message"].(string); because != "" && all[0].path == "status" {
+		message += fmt.Sprintf(" (%v: %s)", got["reason"], because)
+	}
+	c.fail(Failure{Location: c.place(field), Message: message, Diff: diffLines(want, got)})
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// compareObjects compares the parts that objects must match.
+func (c *comparison) compareObjects() {
+	for _, list := range []struct {
+		field, what string
+		parts       []map[string]any
+		among       []*unstructured.Unstructured
+	}{
+		{"children", "child", c.want.Children, c.controlled},
+		{"attachments", "attachment", c.want.Attachments, c.controlled},
+		{"outputs", "output", c.want.Outputs, c.controlled},
+		{"objects", "object", c.want.Objects, c.all},
+	} {
+		for i, part := range list.parts {
+			c.compareObject(fmt.Sprintf(".want.%s[%d]", list.field, i), list.what, part, list.among)
+		}
+	}
+	for i, part := range c.want.Absent {
+		for _, object := range c.all {
+			if matches(part, object.Object) {
+				c.mismatch(fmt.Sprintf(".want.absent[%d]", i), "%s is there, want no such object", nameOfObject(object))
+				break
+			}
+		}
+	}
+}
+
+// identity are the fields of a part that say which object it is about.
+func identity(part map[string]any) map[string]any {
+	fields := map[string]any{"kind": part["kind"]}
+	if part["apiVersion"] != nil {
+		fields["apiVersion"] = part["apiVersion"]
+	}
+	metadata := map[string]any{}
+	for _, name := range []string{"name", "namespace"} {
+		if value := jsonvalue.ObjectIn(part, "metadata")[name]; value != nil {
+			metadata[name] = value
+		}
+	}
+	if len(metadata) > 0 {
+		fields["metadata"] = metadata
+	}
+	return fields
+}
+
+// compareObject compares a part with the objects that it may be about. If none matches, the nearest one is shown.
+func (c *comparison) compareObject(field, what string, part map[string]any, among []*unstructured.Unstructured) {
+	kind, named := part["kind"], identity(part)
+	var best, other *unstructured.Unstructured
+	var least []difference
+	var names []string
+	for _, object := range among {
+		if object.GetKind() != kind {
+			continue
+		}
+		names = append(names, string(nameOfObject(object)))
+		all := differences("", part, object.Object)
+		switch {
+		case len(all) == 0:
+			return
+		case !matches(named, object.Object):
+			if other == nil || len(all) < len(differences("", part, other.Object)) {
+				other = object
+			}
+		case best == nil || len(all) < len(least):
+			best, least = object, all
+		}
+	}
+	switch {
+	case best != nil:
+		message := fmt.Sprintf("%s: %s", nameOfObject(best), least[0])
+		if n := len(least) - 1; n > 0 {
+			message += fmt.Sprintf(" (and %d more)", n)
+		}
+		c.fail(Failure{Location: c.place(field + least[0].below()), Message: message, Diff: diffLines(part, best.Object), Script: c.madeBy(best)})
+	case other != nil:
+		message := fmt.Sprintf("there is no %s %s: of this kind there are %s", what, partName(part), strings.Join(names[:min(len(names), maxNames)], ", "))
+		if n := len(names) - maxNames; n > 0 {
+			message += fmt.Sprintf(" and %d more", n)
+		}
+		c.fail(Failure{Location: c.place(field), Message: message, Diff: diffLines(part, other.Object)})
+	default:
+		c.mismatch(field, "there is no %s %s, and none of its kind", what, partName(part))
+	}
+}
+
+// maxNames is how many names are listed in a sentence.
+const maxNames = 10
+
+// partName returns the name of an object that a part is about.
+func partName(part map[string]any) string {
+	object := unstructured.Unstructured{Object: part}
+	if object.GetName() == "" {
+		return object.GetKind()
+	}
+	return string(nameOf(object.GetKind(), object.GetNamespace(), object.GetName()))
+}
+
+func (c *comparison) compareCounts() {
+	for _, kind := range slices.Sorted(maps.Keys(c.want.Counts)) {
+		want, _ := jsonvalue.Integer(c.want.Counts[kind])
+		var names []string
+		for _, object := range c.controlled {
+			if object.GetKind() == kind {
+				names = append(names, object.GetName())
+			}
+		}
+		if int64(len(names)) != want {
+			message := fmt.Sprintf("there are %d of kind %s, want %d", len(names), kind, want)
+			if len(names) > 0 {
+				message += ": " + strings.Join(names[:min(len(names), maxNames)], ", ")
+			}
+			c.mismatch(".want"+strings.TrimPrefix(join(".counts", kind), ""), "%s", message)
+		}
+	}
+}
+
+// compareWrites compares the writes that changed something, without those that a host makes for itself: status, finalizers of parents and
+// ControllerRevisions.
+func (c *comparison) compareWrites() {
+	if c.want.Writes == nil {
+		return
+	}
+	var want, got []string
+	for _, write := range c.want.Writes {
+		for verb, name := range write {
+			kind, namespace, local := name.split()
+			if namespace == c.namespace() {
+				namespace = ""
+			}
+			want = append(want, verb+": "+string(nameOf(kind, namespace, local)))
+		}
+	}
+	for _, pass := range c.passes {
+		for _, w := range pass.Writes {
+			if verb := c.verbOf(w); verb != "" {
+				namespace := w.Namespace
+				if namespace == c.namespace() {
+					namespace = ""
+				}
+				got = append(got, verb+": "+string(nameOf(w.Kind.Kind, namespace, w.Name)))
+			}
+		}
+	}
+	if slices.Equal(want, got) {
+		return
+	}
+	first := 0
+	for first < min(len(want), len(got)) && want[first] == got[first] {
+		first++
+	}
+	field := ".want.writes"
+	if first < len(want) {
+		field += fmt.Sprintf("[%d]", first)
+	}
+	c.fail(Failure{
+		Location: c.place(field), Message: fmt.Sprintf("the writes are %s, want %s", listed(got), listed(want)), Diff: sequenceDiff(want, got, first),
+	})
+}
+
+// sequenceDiff returns the lines of two lists that are equal up to an item.
+func sequenceDiff(want, got []string, first int) []string {
+	var lines []string
+	for _, line := range want[:first] {
+		lines = append(lines, "  - "+line)
+	}
+	for _, line := range want[first:] {
+		lines = append(lines, "- - "+line)
+	}
+	for _, line := range got[first:] {
+		lines = append(lines, "+ - "+line)
+	}
+	return lines
+}
+
+// verbOf returns create, update or delete, or "" for a write that does not count.
+func (c *comparison) verbOf(w memcluster.Write) string {
+	switch {
+	case w.Err != nil, w.Verb == memcluster.UpdateStatus, w.Verb == memcluster.PatchStatus, w.Kind.Group == v1alpha1.GroupName:
+		return ""
+	case w.Verb == memcluster.Delete:
+		return "delete"
+	case w.Before == nil:
+		return "create"
+	case c.isFinalizerOnly(w):
+		return ""
+	default:
+		return "update"
+	}
+}
+
+// isFinalizerOnly reports whether a write changed nothing but the finalizers of a parent.
+func (c *comparison) isFinalizerOnly(w memcluster.Write) bool {
+	if !slices.ContainsFunc(c.runner.parents, func(p *parentState) bool { return p.uid == w.Before.GetUID() }) {
+		return false
+	}
+	return w.After == nil || jsonvalue.Equal(withoutFinalizers(w.Before), withoutFinalizers(w.After))
+}
+
+func withoutFinalizers(object *unstructured.Unstructured) map[string]any {
+	object = object.DeepCopy()
+	object.SetFinalizers(nil)
+	object.SetResourceVersion("")
+	object.SetManagedFields(nil)
+	return object.Object
+}
+
+func (c *comparison) compareEvents() {
+	for i, want := range c.want.Events {
+		message := regexp.MustCompile(want.Message)
+		found := false
+		var seen []string
+		for _, pass := range c.passes {
+			for _, e := range pass.Events {
+				seen = append(seen, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
+				found = found || (want.Type == "" || want.Type == e.Type) && (want.Reason == "" || want.Reason == e.Reason) && message.MatchString(e.Message)
+			}
+		}
+		if !found {
+			c.mismatch(fmt.Sprintf(".want.events[%d]", i), "there is no such event: there are %s", quotedList(seen))
+		}
+	}
+}
+
+func (c *comparison) compareLogs() {
+	for i, want := range c.want.Logs {
+		pattern := regexp.MustCompile(want)
+		var lines []string
+		for _, pass := range c.passes {
+			for _, call := range pass.Calls {
+				lines = append(lines, call.Logs...)
+			}
+		}
+		if !slices.ContainsFunc(lines, pattern.MatchString) {
+			c.mismatch(fmt.Sprintf(".want.logs[%d]", i), "no line that a hook logged matches %s: they logged %s", want, quotedList(lines))
+		}
+	}
+}
+
+// quotedList returns lines as a part of a sentence.
+func quotedList(lines []string) string {
+	if len(lines) == 0 {
+		return "none"
+	}
+	var quoted []string
+	for _, line := range lines[:min(len(lines), maxNames)] {
+		quoted = append(quoted, fmt.Sprintf("%q", line))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// compareWaiting compares the children that differ from what the hooks want.
+func (c *comparison) compareWaiting(ctx context.Context) error {
+	if c.want.Waiting == nil {
+		return nil
+	}
+	var got []string
+	for _, p := range c.parents {
+		object := c.find(p)
+		if object == nil {
+			continue
+		}
+		changes, err := p.answers.Unapplied(ctx, c.session, object)
+		if err != nil {
+			return err
+		}
+		for _, change := range changes {
+			got = append(got, string(c.shortName(nameOf(change.Key.Kind.Kind, change.Key.Namespace, change.Key.Name))))
+		}
+	}
+	var want []string
+	for _, name := range c.want.Waiting {
+		want = append(want, string(c.shortName(name)))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(want, got) {
+		c.mismatch(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
+	}
+	return nil
+}
+
+// shortName returns a name without the namespace of objects that have none in the file.
+func (r *runner) shortName(name ObjectName) ObjectName {
+	kind, namespace, local := name.split()
+	if namespace == r.namespace() {
+		namespace = ""
+	}
+	return nameOf(kind, namespace, local)
+}
