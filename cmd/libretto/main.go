@@ -75,7 +75,7 @@ func command(w process) *cobra.Command {
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.AddCommand(serveCommand(w), checkCommand(w), renderCommand(w), typesCommand(), versionCommand())
+	root.AddCommand(serveCommand(w), checkCommand(w), renderCommand(w), testCommand(w), typesCommand(), versionCommand())
 	return root
 }
 

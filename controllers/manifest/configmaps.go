@@ -64,7 +64,9 @@ func (s *Set) addDirectories() error {
 			return fmt.Errorf("--scripts %s=%s: %w", name, path, err)
 		}
 		s.configMaps[name] = c
+		s.Inputs = append(s.Inputs, path)
 	}
+	slices.Sort(s.Inputs)
 	return nil
 }
 

@@ -25,6 +25,7 @@ const (
 type reader struct {
 	options  Options
 	read     map[string]bool // files and directories, so that each is read once
+	inputs   map[string]bool // their names
 	bytes    int
 	files    int
 	objects  []loaded
@@ -80,6 +81,7 @@ func (r *reader) addFile(name string) error {
 	if r.isRead(name) {
 		return nil
 	}
+	r.inputs[name] = true
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -122,6 +124,7 @@ func (r *reader) addDirectory(ctx context.Context, directory string) error {
 	if r.isRead(directory) {
 		return nil
 	}
+	r.inputs[directory] = true
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return err
@@ -148,7 +151,7 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 		}
 		return r.addDirectory(ctx, path)
 	}
-	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || r.options.Ignore != nil && r.options.Ignore(path) {
 		return nil
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {

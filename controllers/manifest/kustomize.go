@@ -43,6 +43,9 @@ func (r *reader) addKustomization(ctx context.Context, directory string) error {
 		return err
 	}
 	built, err := build(ctx, files, directory)
+	for name := range files.read() {
+		r.inputs[name] = true
+	}
 	if err != nil {
 		return r.kustomizeError(files, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -77,6 +79,13 @@ func (f *kustomizeFiles) refused() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
+}
+
+// read returns the names of the files that kustomize has read.
+func (f *kustomizeFiles) read() iter.Seq[string] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Keys(maps.Clone(f.text))
 }
 
 // ReadFile returns the text of a file, within the limits.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,8 @@ type Options struct {
 	Scripts map[types.NamespacedName]string
 	// ScriptsDir is the directory that script sources of kind directory are below, like the host's --scripts-dir.
 	ScriptsDir string
+	// Ignore reports whether a file of a directory is not read, and not among those that are skipped. Nil means none.
+	Ignore func(name string) bool
 }
 
 // Set is what was loaded.
@@ -59,6 +62,8 @@ type Set struct {
 	// Skipped are files and folders in directories that were not read, because they are no manifests: scripts, packages, hidden
 	// folders, and configurations of tools.
 	Skipped []string
+	// Inputs are the files and directories that the set was made of, sorted.
+	Inputs []string
 
 	configMaps map[types.NamespacedName]*configMap
 	options    Options
@@ -87,13 +92,13 @@ func Load(ctx context.Context, options Options) (*Set, error) {
 		options.Namespace = corev1.NamespaceDefault
 	}
 	s := &Set{options: options, configMaps: map[types.NamespacedName]*configMap{}}
-	r := &reader{options: options, read: map[string]bool{}}
+	r := &reader{options: options, read: map[string]bool{}, inputs: map[string]bool{}}
 	for _, name := range options.Filenames {
 		if err := r.add(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	s.Problems, s.Skipped = r.problems, r.skipped
+	s.Problems, s.Skipped, s.Inputs = r.problems, r.skipped, slices.Sorted(maps.Keys(r.inputs))
 	s.sort(r.objects)
 	if err := s.validate(); err != nil {
 		return nil, err

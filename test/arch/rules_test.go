@@ -116,6 +116,11 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",
 	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
+	{packages: "controllers/controllertest/suite", imports: []string{
+		"controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
+	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
+	{packages: "controllers/controllertest/report", imports: []string{"controllers/controllertest", "engines"},
+		why: "it turns results into text, and runs nothing"},
 	{packages: "controllers/render/offline", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/parent/...", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines", "engines/webhook", "scripts/...", "apply/...", "runtime/...",

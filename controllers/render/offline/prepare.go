@@ -19,7 +19,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // prepared is a session with the objects of the files.
@@ -104,24 +103,12 @@ func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[str
 	if err != nil {
 		return nil, &InputError{err}
 	}
-	programs := map[string]engines.Program{}
-	if len(spec.Hooks) > 0 {
-		compiled, err := scripts.Compile(ctx, r.Engines, spec, r.Set.Contents)
-		if err != nil {
-			return nil, &InputError{err}
-		}
-		if err := r.problems(spec, compiled); err != nil {
-			return nil, err
-		}
-		for hook, program := range compiled.Programs {
-			programs[hook] = locatedProgram{Program: program, locate: func(e *engines.Error) error {
-				origin, known := compiled.Origins[e.Location.File]
-				if !known {
-					return e
-				}
-				return r.problem(spec, scripts.Problem{Origin: origin, Err: e})
-			}}
-		}
+	programs, warnings, err := r.Set.Programs(ctx, r.Engines, r.definition, spec)
+	for _, warning := range warnings {
+		r.Warn(warning.Error())
+	}
+	if err != nil {
+		return nil, &InputError{err}
 	}
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
@@ -140,31 +127,6 @@ func (r *renderer) programs(ctx context.Context, plan *definition.Plan) (map[str
 		}
 	}
 	return programs, nil
-}
-
-// problems returns why scripts do not load, each with its place in the files.
-func (r *renderer) problems(spec scripts.Spec, compiled *scripts.Compiled) error {
-	for _, warning := range compiled.Warnings {
-		r.Warn(r.problem(spec, warning).Error())
-	}
-	var errs []error
-	for _, problem := range compiled.Problems {
-		errs = append(errs, r.problem(spec, problem))
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return &InputError{errors.Join(errs...)}
-}
-
-func (r *renderer) problem(spec scripts.Spec, problem scripts.Problem) error {
-	var e *engines.Error
-	if !errors.As(problem.Err, &e) {
-		return fmt.Errorf("%s: %w", r.Set.Locate(r.definition, spec, problem.Origin, engines.Location{}), problem.Err)
-	}
-	located := *e
-	located.Location = r.Set.Locate(r.definition, spec, problem.Origin, e.Location)
-	return &located
 }
 
 // remove deletes objects as a user would.

@@ -34,19 +34,3 @@ func (p webhookProgram) Run(context.Context, engines.Call) (engines.Response, er
 		"this hook is a webhook, and webhooks are not called offline: give an answer for it with --answer %s=FILE, "+
 			"or see what it would be sent with -o request", p.hook)}
 }
-
-// locatedProgram is a script whose errors have places in the author's files.
-type locatedProgram struct {
-	engines.Program
-	locate func(*engines.Error) error
-}
-
-// Run runs the program.
-func (p locatedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
-	response, err := p.Program.Run(ctx, call)
-	var e *engines.Error
-	if errors.As(err, &e) {
-		err = p.locate(e)
-	}
-	return response, err
-}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/report"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+type testOptions struct {
+	run         string
+	parallel    int
+	shuffle     string
+	failFast    bool
+	slowest     int
+	update      bool
+	watch       bool
+	output      string
+	outputFile  string
+	timeout     time.Duration
+	showSecrets bool
+	verbose     bool
+	failOnEmpty bool
+	scriptsDir  string
+}
+
+func testCommand(w process) *cobra.Command {
+	o := &testOptions{parallel: runtime.GOMAXPROCS(0), shuffle: "off", output: "text", timeout: 30 * time.Second, failOnEmpty: true}
+	c := &cobra.Command{
+		Use:   "test [FILE|DIRECTORY...]",
+		Short: "Run the tests of definitions without a cluster",
+		Long: `Run the tests of definitions without a cluster.
+
+Tests are files *_test.yaml of kind ControllerTest, and *.test.js, *.test.ts and
+*_test.jsonnet for functions alone. Directories are searched with all that is
+below them, except hidden folders and node_modules; the default is the present
+one. Each case runs on a cluster of its own in memory: the same reconciler and
+the same engines as in a host, scripts in worker processes, and the schemas of
+the CustomResourceDefinitions beside the definition.
+
+The exit code is 0 if all cases passed or were skipped, 1 if one failed, and 2
+if one could not be run: a file or a flag is wrong, a definition or a script
+does not load, or there are no cases.`,
+		Example: `  libretto test
+  libretto test app/ --run 'rollout' -v
+  libretto test app/web_test.yaml --watch
+  libretto test -o junit --output-file report.xml`,
+		RunE: func(c *cobra.Command, args []string) error { return runTest(c.Context(), w, o, args) },
+	}
+	o.addTo(c.Flags())
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	conduct{
+		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed",
+		cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",
+		stdout: "results", stderr: "files that are left out, warnings, the seed of `--shuffle`; the summary, unless standard output has it",
+		colour: "`-o text`",
+	}.addTo(c)
+	return c
+}
+
+func (o *testOptions) addTo(f *pflag.FlagSet) {
+	f.StringVar(&o.run, "run", o.run, "run the cases whose \"FILE: NAME\" matches a regular expression")
+	f.IntVarP(&o.parallel, "parallel", "j", o.parallel, "how many cases run at once (default the number of processors)")
+	f.Lookup("parallel").DefValue = "0"
+	f.StringVar(&o.shuffle, "shuffle", o.shuffle, "run the cases in another order: a seed, on or 0 (a new seed, which is printed), or off")
+	f.BoolVar(&o.failFast, "fail-fast", o.failFast, "stop after the first case that fails")
+	f.IntVar(&o.slowest, "slowest", o.slowest, "list that many of the slowest cases")
+	f.BoolVar(&o.update, "update", o.update, "write golden files in place of comparing them")
+	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
+	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(report.Formats, ", ")+" (annotations of a workflow)")
+	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take")
+	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
+	f.BoolVarP(&o.verbose, "verbose", "v", o.verbose, "show cases that pass, and the lines that their hooks logged")
+	f.BoolVar(&o.failOnEmpty, "fail-on-empty", o.failOnEmpty, "exit with 2 if there are no cases")
+	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below, like that of serve")
+}
+
+// testRun is one use of the command.
+type testRun struct {
+	process
+	*testOptions
+	paths    []string
+	selects  *regexp.Regexp
+	seed     uint64
+	registry *engines.Registry
+}
+
+// runTest runs tests, and returns an *exitError unless all is well.
+func runTest(ctx context.Context, w process, o *testOptions, args []string) error {
+	t := &testRun{process: w, testOptions: o, paths: args}
+	if len(args) == 0 {
+		t.paths = []string{"."}
+	}
+	if err := t.check(); err != nil {
+		return cannot(err)
+	}
+	defer collectSeldom()()
+	scriptsIn := defaultIsolation()
+	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	t.registry = registry
+	if t.watch {
+		return cannot(t.watchFiles(ctx))
+	}
+	found, err := t.find()
+	if err != nil {
+		return cannot(err)
+	}
+	summary, err := t.runFound(ctx, found)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return cannot(errors.New("stopped before all cases were run"))
+	case err != nil:
+		return cannot(err)
+	case summary.Total() == 0 && o.failOnEmpty:
+		return cannot(t.noCases(found))
+	default:
+		return outcome(summary)
+	}
+}
+
+// outcome returns the exit code for results.
+func outcome(summary *suite.Summary) error {
+	switch {
+	case summary.Counts[controllertest.Errored] > 0:
+		return &exitError{code: exitCannot}
+	case summary.Counts[controllertest.Failed] > 0:
+		return &exitError{code: exitProblems}
+	default:
+		return nil
+	}
+}
+
+// noCases returns the error for a run without cases.
+func (t *testRun) noCases(found *suite.Found) error {
+	where := strings.Join(t.paths, ", ")
+	if t.selects != nil && len(found.Cases)+len(found.Functions) > 0 {
+		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (--fail-on-empty=false makes that no error)", where, t.run)
+	}
+	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s (--fail-on-empty=false makes that no error)",
+		where, controllertest.FileSuffix, controllertest.Kind)
+}
+
+// check reads the flags.
+func (t *testRun) check() (err error) {
+	switch {
+	case !slices.Contains(report.Formats, t.output):
+		return fmt.Errorf("-o %s: there are %s", t.output, strings.Join(report.Formats, ", "))
+	case t.watch && (t.output != "text" || t.outputFile != ""):
+		return errors.New("--watch has no end, and so no document: it is for -o text without --output-file")
+	case t.parallel < 1:
+		return fmt.Errorf("--parallel %d: must be at least 1", t.parallel)
+	case t.timeout <= 0:
+		return fmt.Errorf("--timeout %s: must be more than nothing", t.timeout)
+	case t.slowest < 0:
+		return fmt.Errorf("--slowest %d: must not be negative", t.slowest)
+	}
+	if t.run != "" {
+		if t.selects, err = regexp.Compile(t.run); err != nil {
+			return fmt.Errorf("--run: %w", err)
+		}
+	}
+	switch t.shuffle {
+	case "off":
+	case "on", "0":
+		t.seed = rand.Uint64N(1<<32-1) + 1
+	default:
+		if t.seed, err = strconv.ParseUint(t.shuffle, 10, 64); err != nil {
+			return fmt.Errorf("--shuffle %s: must be a number, on or off", t.shuffle)
+		}
+	}
+	return nil
+}
+
+// find returns the test files.
+func (t *testRun) find() (*suite.Found, error) {
+	found, err := suite.Find(t.paths...)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range found.Skipped {
+		fmt.Fprintln(t.stderr, file)
+	}
+	return found, nil
+}
+
+// runFound runs test files and reports the results.
+func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *suite.Summary, err error) {
+	start := time.Now()
+	reporters, closeFile, err := t.reporters()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeFile()) }()
+	if t.seed != 0 {
+		fmt.Fprintf(t.stderr, "the order is that of --shuffle %d\n", t.seed)
+	}
+	var all []controllertest.Result
+	var failed error
+	summary, err = suite.Run(ctx, suite.Options{
+		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
+		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
+		Warn: func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
+		Report: func(result controllertest.Result) {
+			all = append(all, result)
+			for _, r := range reporters {
+				failed = errors.Join(failed, r.Report(result))
+			}
+		},
+	})
+	if err != nil {
+		return summary, err
+	}
+	total := report.Summary{
+		Counts: summary.Counts, NotRun: summary.NotRun, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
+	}
+	if total.Total() > 0 || t.output != "text" {
+		for _, r := range reporters {
+			failed = errors.Join(failed, r.Close(total))
+		}
+	}
+	if t.output != "text" && t.outputFile == "" {
+		fmt.Fprintln(t.stderr, total)
+	}
+	return summary, failed
+}
+
+// slowest returns the slowest results.
+func slowest(all []controllertest.Result, n int) []controllertest.Result {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b controllertest.Result) int { return cmp.Compare(b.Duration, a.Duration) })
+	return all[:min(n, len(all))]
+}
+
+// reporters returns those of -o and --output-file.
+func (t *testRun) reporters() (all []report.Reporter, closeFile func() error, err error) {
+	lines := lineReader{}
+	options := report.Options{Colour: isColoured(t.process), Verbose: t.verbose, Line: lines.line, Alone: t.alone}
+	var out io.Writer = t.stdout
+	closeFile = func() error { return nil }
+	if t.outputFile != "" {
+		onTerminal, err := report.New("text", t.stdout, options)
+		if err != nil {
+			return nil, nil, err
+		}
+		f, err := os.Create(t.outputFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--output-file: %w", err)
+		}
+		all, out, closeFile = append(all, onTerminal), f, f.Close
+		options.Colour = false
+	}
+	r, err := report.New(t.output, out, options)
+	return append(all, r), closeFile, err
+}
+
+// alone returns the command that runs one case.
+func (t *testRun) alone(r controllertest.Result) string {
+	words := []string{"libretto", "test", r.File}
+	if r.Location.Line > 0 {
+		words = append(words, "--run", "^"+regexp.QuoteMeta(r.ID())+"$")
+	}
+	if t.scriptsDir != "" {
+		words = append(words, "--scripts-dir", t.scriptsDir)
+	}
+	for i, word := range words {
+		words[i] = shellQuoted(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord matches what a shell leaves as it is.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellQuoted returns a word as a shell reads it.
+func shellQuoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// lineReader reads lines of files, and keeps the files.
+type lineReader map[string][]string
+
+// maxLineFile is how large a file may be whose lines are shown.
+const maxLineFile = 16 << 20
+
+// line returns a line of a file, or an empty text.
+func (l lineReader) line(file string, line int) string {
+	lines, known := l[file]
+	if !known {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= maxLineFile {
+			text, err := os.ReadFile(file)
+			if err == nil {
+				lines = strings.Split(string(text), "\n")
+			}
+		}
+		l[file] = lines
+	}
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return lines[line-1]
+}

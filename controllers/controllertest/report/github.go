@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+)
+
+// github writes workflow commands, which become annotations: at the line of the script if that is known, or else in the test file.
+type github struct {
+	Options
+	out io.Writer
+	// shown are the errors that were annotated: the same one of several cases is one annotation.
+	shown map[string]bool
+}
+
+var (
+	escapeData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+// Report writes an annotation for each failure.
+func (g *github) Report(r controllertest.Result) error {
+	if key := sameError(r); key != "" {
+		if g.shown[key] {
+			return nil
+		}
+		g.shown[key] = true
+	}
+	for _, f := range r.Failures {
+		at := f.Script
+		if at.Line == 0 {
+			at = f.Location
+		}
+		if at.File == "" {
+			at = r.Location
+		}
+		var properties []string
+		if at.File != "" {
+			properties = append(properties, "file="+escapeProperty.Replace(at.File))
+		}
+		if at.Line > 0 {
+			properties = append(properties, fmt.Sprintf("line=%d", at.Line))
+		}
+		if at.Column > 0 {
+			properties = append(properties, fmt.Sprintf("col=%d", at.Column))
+		}
+		properties = append(properties, "title="+escapeProperty.Replace(printable(r.Name)))
+		text := escapeData.Replace(printable(g.plain(f)))
+		if _, err := fmt.Fprintf(g.out, "::error %s::%s\n", strings.Join(properties, ","), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes nothing: annotations have no end.
+func (g *github) Close(Summary) error { return nil }

@@ -1,0 +1,133 @@
+// Package suite finds the test files of controllers, loads the definitions that they test, and runs their cases at the same time.
+package suite
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+)
+
+// Found are the test files below some paths, sorted, each once.
+type Found struct {
+	// Cases are files of kind ControllerTest.
+	Cases []string
+	// Functions are tests of functions alone, in JavaScript, TypeScript and Jsonnet.
+	Functions []string
+	// Skipped are files that are named like tests and are none, each with the reason.
+	Skipped []string
+	// Directories are those that were searched.
+	Directories []string
+}
+
+// functionSuffixes end the names of tests of functions.
+var functionSuffixes = []string{".test.js", ".test.ts", "_test.jsonnet"}
+
+// Find returns the test files among the paths: files, and directories with all that is below them, except hidden folders and
+// node_modules. A path may end in /... like a pattern of Go.
+func Find(paths ...string) (*Found, error) {
+	f := &Found{}
+	for _, given := range paths {
+		name := given
+		if trimmed, recursive := strings.CutSuffix(filepath.ToSlash(given), "/..."); recursive || given == "..." {
+			name = strings.TrimSuffix(trimmed, "...")
+			if name == "" && strings.HasPrefix(given, "/") {
+				name = "/"
+			}
+		}
+		name = filepath.Clean(name)
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			err = f.addDirectory(name)
+		default:
+			err = f.addFile(name, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, list := range []*[]string{&f.Cases, &f.Functions, &f.Skipped, &f.Directories} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return f, nil
+}
+
+func (f *Found) addDirectory(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules"):
+			return filepath.SkipDir
+		case entry.IsDir():
+			f.Directories = append(f.Directories, path)
+			return nil
+		case isTestName(name):
+			return f.addFile(path, false)
+		default:
+			return nil
+		}
+	})
+}
+
+// isTestName reports whether a file is named like a test.
+func isTestName(name string) bool {
+	return strings.HasSuffix(name, controllertest.FileSuffix) || isFunctionTest(name)
+}
+
+func isFunctionTest(name string) bool {
+	return slices.ContainsFunc(functionSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
+// addFile adds a file. One that was named must be a test.
+func (f *Found) addFile(name string, named bool) error {
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		f.Skipped = append(f.Skipped, name+": is no regular file")
+		return nil
+	case isFunctionTest(name):
+		f.Functions = append(f.Functions, name)
+		return nil
+	}
+	text, err := readFile(name)
+	switch {
+	case err != nil:
+		return err
+	case declaresTest.Match(text):
+		f.Cases = append(f.Cases, name)
+	case named:
+		return fmt.Errorf("%s is no test: it has no kind: %s", name, controllertest.Kind)
+	default:
+		f.Skipped = append(f.Skipped, fmt.Sprintf("%s: left out: it has no kind: %s", name, controllertest.Kind))
+	}
+	return nil
+}
+
+// declaresTest matches the header of a test, or what is meant to be one: other tools have files with that suffix too.
+var declaresTest = regexp.MustCompile(`(?m)^[{ ]?"?(kind"?:\s*["']?` + controllertest.Kind + `\b|apiVersion"?:\s*["']?libretto\.dev/)`)
+
+// readFile returns the text of a file, unless it is too large to be read.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is no regular file", name)
+	case info.Size() > document.MaxBytes:
+		return nil, fmt.Errorf("%s: has %d MiB, and %d MiB are read at most: split it", name, info.Size()>>20, document.MaxBytes>>20)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,207 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// source is where a subject comes from. Test files with equal sources share it.
+type source struct {
+	// definition is a file or a directory.
+	definition string
+	// ref is KIND/NAME, NAME or empty.
+	ref       string
+	namespace string
+	// scripts are directories by NAMESPACE/NAME.
+	scripts map[string]string
+	// crds are files with CustomResourceDefinitions.
+	crds []string
+	// kinds are those of objects of the test file: what no CustomResourceDefinition says is taken from them.
+	kinds []schema.GroupVersionKind
+}
+
+// key returns a text that is the same for equal sources.
+func (s source) key() string {
+	var scripts []string
+	for _, name := range slices.Sorted(maps.Keys(s.scripts)) {
+		scripts = append(scripts, name+"="+s.scripts[name])
+	}
+	return fmt.Sprintf("%q %q %q %q %q", s.definition, s.ref, s.namespace, scripts, s.crds)
+}
+
+// subjects loads what test files test, each definition once.
+type subjects struct {
+	engines    *engines.Registry
+	scriptsDir string
+	warn       func(string)
+
+	mu       sync.Mutex
+	sets     map[string]func() (*manifest.Set, error)
+	subjects map[string]func() (*controllertest.Subject, error)
+}
+
+func newSubjects(o Options) *subjects {
+	return &subjects{
+		engines: o.Engines, scriptsDir: o.ScriptsDir, warn: o.Warn,
+		sets: map[string]func() (*manifest.Set, error){}, subjects: map[string]func() (*controllertest.Subject, error){},
+	}
+}
+
+// once returns the function that a map has for a key, which calls load once.
+func once[T any](mu *sync.Mutex, known map[string]func() (T, error), key string, load func() (T, error)) func() (T, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	if known[key] == nil {
+		known[key] = sync.OnceValues(load)
+	}
+	return known[key]
+}
+
+// load returns a subject without the functions for files, and the names of the files that it was made of.
+func (s *subjects) load(ctx context.Context, from source) (*controllertest.Subject, []string, error) {
+	set, err := once(&s.mu, s.sets, from.key(), func() (*manifest.Set, error) { return s.loadSet(ctx, from) })()
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs := set.Inputs
+	assumed := assume(set, from.kinds)
+	key := from.key()
+	for _, resource := range assumed {
+		key += " " + resource.Kind.String()
+	}
+	subject, err := once(&s.mu, s.subjects, key, func() (*controllertest.Subject, error) {
+		for _, resource := range assumed {
+			s.warn(fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: put its CustomResourceDefinition beside the definition, "+
+				"or name its file in given", resource.Kind.Kind, resource.Kind.GroupVersion()))
+		}
+		return s.compile(ctx, set, from, append(set.Resources(), assumed...))
+	})()
+	return subject, inputs, err
+}
+
+func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
+	options := manifest.Options{
+		Filenames: append([]string{from.definition}, from.crds...), Namespace: from.namespace, ScriptsDir: s.scriptsDir,
+		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName,
+	}
+	for name, directory := range from.scripts {
+		namespace, name, _ := strings.Cut(name, "/")
+		options.Scripts[types.NamespacedName{Namespace: namespace, Name: name}] = directory
+	}
+	return manifest.Load(ctx, options)
+}
+
+// compile returns the subject of a set.
+func (s *subjects) compile(
+	ctx context.Context, set *manifest.Set, from source, resources []memcluster.Resource,
+) (*controllertest.Subject, error) {
+	object, err := choose(set.Definitions, from)
+	if err := errors.Join(relevant(set, object), err); err != nil {
+		return nil, err
+	}
+	staged, err := stage.New(stage.Input{
+		Definition: object.Unstructured, Resources: resources, HostNamespace: "libretto", Clock: clocktesting.NewFakeClock(time.Time{}), Warn: s.warn,
+	})
+	var refusal *render.RefusedError
+	if errors.As(err, &refusal) && refusal.Reason == definition.ReasonResourceNotFound {
+		err = fmt.Errorf("%w: put its CustomResourceDefinition beside the definition, or name its file in given", refusal.Err)
+	}
+	if err != nil {
+		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
+	}
+	spec, err := staged.Plan.Scripts()
+	if err != nil {
+		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
+	}
+	programs, warnings, err := set.Programs(ctx, s.engines, object, spec)
+	for _, warning := range warnings {
+		s.warn(warning.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources}, nil
+}
+
+// choose returns the definition that is tested. It returns another one with an error, if there is any.
+func choose(all []*document.Object, from source) (*document.Object, error) {
+	var found []*document.Object
+	var names []string
+	for _, object := range all {
+		name := object.GetKind() + "/" + object.GetName()
+		names = append(names, name)
+		if from.ref == "" || from.ref == name || from.ref == object.GetName() {
+			found = append(found, object)
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(all) == 0:
+		return nil, fmt.Errorf("%s: there is no CompositeController, DecoratorController or MapController: "+
+			"name the file or folder that has one with definition", from.definition)
+	case len(found) == 0:
+		return nil, fmt.Errorf("%s: there is no definition %s: there are %s", from.definition, from.ref, strings.Join(names, ", "))
+	default:
+		return nil, fmt.Errorf("%s: there are several definitions: choose one with definitionRef: %s", from.definition, strings.Join(names, ", "))
+	}
+}
+
+// relevant returns the problems of a set that matter for a definition: not those of objects that cases may be given.
+func relevant(set *manifest.Set, definition *document.Object) error {
+	others := map[engines.Location]bool{}
+	for _, object := range set.Objects {
+		others[object.Location] = object.GetKind() != "ConfigMap"
+	}
+	for _, object := range set.Definitions {
+		others[object.Location] = definition != nil && object != definition
+	}
+	var errs []error
+	for _, problem := range set.Problems {
+		if problem.Object.File == "" || !others[problem.Object] {
+			errs = append(errs, problem)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// assume returns resources for the kinds that are neither built in nor in a set.
+func assume(set *manifest.Set, kinds []schema.GroupVersionKind) []memcluster.Resource {
+	known := map[schema.GroupVersionKind]bool{}
+	for _, resource := range slices.Concat(memcluster.BuiltIn(), set.Resources()) {
+		known[resource.Kind] = true
+	}
+	var assumed []memcluster.Resource
+	for _, kind := range kinds {
+		if known[kind] {
+			continue
+		}
+		known[kind] = true
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		if resource, err := memcluster.Custom(kind.GroupVersion().String(), kind.Kind, plural.Resource, true, true); err == nil {
+			assumed = append(assumed, resource)
+		}
+	}
+	return assumed
+}

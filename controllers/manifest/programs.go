@@ -1,0 +1,73 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, and the returned error have
+// the places of the author's files. A definition without scripts has no programs.
+func (s *Set) Programs(
+	ctx context.Context, registry *engines.Registry, definition *document.Object, spec scripts.Spec,
+) (programs map[string]engines.Program, warnings []error, err error) {
+	programs = map[string]engines.Program{}
+	if len(spec.Hooks) == 0 {
+		return programs, nil, nil
+	}
+	compiled, err := scripts.Compile(ctx, registry, spec, s.Contents)
+	if err != nil {
+		return nil, nil, err
+	}
+	located := func(problems []scripts.Problem) []error {
+		var errs []error
+		for _, problem := range problems {
+			errs = append(errs, s.located(definition, spec, problem))
+		}
+		return errs
+	}
+	if problems := located(compiled.Problems); len(problems) > 0 {
+		return nil, located(compiled.Warnings), errors.Join(problems...)
+	}
+	for hook, program := range compiled.Programs {
+		programs[hook] = locatedProgram{Program: program, locate: func(e *engines.Error) error {
+			origin, known := compiled.Origins[e.Location.File]
+			if !known {
+				return e
+			}
+			return s.located(definition, spec, scripts.Problem{Origin: origin, Err: e})
+		}}
+	}
+	return programs, located(compiled.Warnings), nil
+}
+
+// located returns the error of a problem, with its place in the files.
+func (s *Set) located(definition *document.Object, spec scripts.Spec, problem scripts.Problem) error {
+	var e *engines.Error
+	if !errors.As(problem.Err, &e) {
+		return fmt.Errorf("%s: %w", s.Locate(definition, spec, problem.Origin, engines.Location{}), problem.Err)
+	}
+	located := *e
+	located.Location = s.Locate(definition, spec, problem.Origin, e.Location)
+	return &located
+}
+
+// locatedProgram is a script whose errors have places in the author's files.
+type locatedProgram struct {
+	engines.Program
+	locate func(*engines.Error) error
+}
+
+// Run runs the program.
+func (p locatedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	response, err := p.Program.Run(ctx, call)
+	var e *engines.Error
+	if errors.As(err, &e) {
+		err = p.locate(e)
+	}
+	return response, err
+}
