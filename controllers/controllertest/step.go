@@ -33,6 +33,9 @@ type passRun struct {
 // step does one step.
 func (r *runner) step(ctx context.Context, step *Step) error {
 	s := &stepRun{runner: r, Step: step}
+	if err := r.useResponses(".respond", step.StepWebhooks); err != nil {
+		return err
+	}
 	if err := s.edit(ctx); err != nil {
 		return err
 	}
@@ -165,16 +168,23 @@ func (n ObjectName) split() (kind, namespace, name string) {
 
 // compareErrors compares the error of the last pass over each parent.
 func (s *stepRun) compareErrors() {
-	var errs []error
+	var errs, later []error
 	var events []render.Event
 	for _, p := range s.parents {
 		if p.last == nil || len(s.passes) == 0 {
 			continue
 		}
 		events = append(events, p.last.Events...)
-		if p.last.Err != nil && !errors.Is(p.last.Err, controller.ErrLater) {
+		switch {
+		case p.last.Err == nil:
+		case errors.Is(p.last.Err, controller.ErrLater):
+			later = append(later, p.last.Err)
+		default:
 			errs = append(errs, p.last.Err)
 		}
+	}
+	if s.Fails != "" {
+		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
 	}
 	s.compareError(errors.Join(errs...), events)
 }

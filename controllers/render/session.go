@@ -29,6 +29,8 @@ type Session struct {
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
+	// processed is what the last barrier waited for.
+	processed progress
 }
 
 // Result is the result of a pass.

@@ -110,7 +110,7 @@ var rules = []rule{
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
 	{packages: "controllers/render/stage", imports: []string{
 		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
-		"engines", "apply/schema", "runtime/controller",
+		"engines", "apply/...", "runtime/controller",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
