@@ -124,7 +124,7 @@ func (s *subjects) compile(
 	})
 	var refusal *render.RefusedError
 	if errors.As(err, &refusal) && refusal.Reason == definition.ReasonResourceNotFound {
-		err = fmt.Errorf("%w: put its CustomResourceDefinition beside the definition, or name its file in given", refusal.Err)
+		err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
 	}
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
