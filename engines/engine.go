@@ -10,6 +10,7 @@ package engines
 import (
 	"context"
 	"crypto/tls"
+	"net/http"
 	"time"
 
 	"github.com/libretto-k8s/libretto/lru"
@@ -132,6 +133,8 @@ type Endpoint struct {
 	// Access returns what calls use now. It may be called by many goroutines at once. It returns the same TLS until that changes. Nil
 	// means the system's certificates and no credentials.
 	Access func() (*Access, error)
+	// Transport makes the requests. Nil means the network.
+	Transport http.RoundTripper
 }
 
 // Etag bounds how long an endpoint's answers are remembered.

@@ -111,7 +111,7 @@ func transcript(t *testing.T, comment, root string) string {
 		if !is {
 			continue
 		}
-		args := strings.Fields(strings.ReplaceAll(command, "EXAMPLES", root))
+		args := shellWords(strings.ReplaceAll(command, "EXAMPLES", root))
 		if args[0] == "render" {
 			args = append(args, "--now", "2026-01-01T00:00:00Z")
 		}

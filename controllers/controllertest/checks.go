@@ -2,7 +2,6 @@ package controllertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -118,10 +116,6 @@ func pathText(path jsonvalue.Path) string {
 	}
 	return text
 }
-
-var _ = errors.Is
-var _ = stage.Nothing
-var _ engines.Location
 
 // madeBy returns the place in a script that made an object, if it is known.
 func (c *comparison) madeBy(*unstructured.Unstructured) engines.Location { return engines.Location{} }

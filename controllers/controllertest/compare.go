@@ -198,7 +198,9 @@ func isCollection(value any) bool {
 
 // fieldNames returns the names of fields as people write them: what identifies an object comes first.
 func fieldNames(fields map[string]any) []string {
-	rank := func(name string) int { return slices.Index([]string{"status", "spec", "metadata", "kind", "apiVersion"}, name) }
+	rank := func(name string) int {
+		return slices.Index([]string{"status", "spec", "metadata", "kind", "apiVersion"}, name)
+	}
 	return slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
 		if ra, rb := rank(a), rank(b); ra != rb {
 			return rb - ra

@@ -74,22 +74,25 @@ func (s *stepRun) refuseWrites(r Refusal) {
 // redefine restarts the host, with another definition if the step has one.
 func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
-		s.definition = &unstructured.Unstructured{Object: mergePatch(s.definition.Object, s.Define)}
-		s.stage.Definition = s.definition
-		if err := s.replan(); err != nil {
-			return s.refuse(err)
-		}
-		var err error
-		if s.programs, err = s.newPrograms(ctx); err != nil {
-			return err
-		}
+		patched := &unstructured.Unstructured{Object: mergePatch(s.base.Definition.Object, s.Define)}
+		patched.SetGeneration(patched.GetGeneration() + 1)
+		s.base = s.base.Redefine(patched, s.clock.Now())
 	}
-	s.refused = nil
-	return s.refuse(s.session.Define(ctx, stage.Stored(s.definition, s.clock.Now()), s.programs))
+	s.refused = s.base.Refusal
+	switch {
+	case s.session == nil:
+		return s.prepare(ctx)
+	case s.refused != nil:
+		s.session.Close()
+		return nil
+	}
+	s.stage.Base = s.base
+	var err error
+	if s.programs, err = s.newPrograms(ctx); err != nil {
+		return err
+	}
+	return s.session.Start(ctx, s.base.Plan, s.programs)
 }
-
-// replan plans the definition of the case anew.
-func (s *stepRun) replan() error { return s.stage.Replan() }
 
 // editor changes objects as another client does.
 type editor struct {

@@ -25,7 +25,7 @@ type Result struct {
 	// Location is where the case is.
 	Location engines.Location
 	Outcome  Outcome
-	// Reason is why the case was skipped.
+	// Reason is why the case was skipped, or what else there is to say about the outcome.
 	Reason   string
 	Failures []Failure
 	Duration time.Duration

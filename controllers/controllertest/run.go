@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and one that
@@ -53,11 +54,13 @@ type runner struct {
 	subject  *Subject
 	result   Result
 
-	clock      *clocktesting.FakeClock
-	definition *unstructured.Unstructured
-	stage      *stage.Stage
-	session    *render.Session
-	programs   map[string]engines.Program
+	clock *clocktesting.FakeClock
+	// base is the definition of the present step.
+	base      *stage.Base
+	stage     *stage.Stage
+	session   *render.Session
+	programs  map[string]engines.Program
+	responses cannedResponses
 	// refused is why the definition is not accepted, or nil.
 	refused *render.RefusedError
 	// parents are all parents that there were, in the order in which they came.
@@ -148,6 +151,16 @@ func (r *runner) run(ctx context.Context) error {
 		now = r.test.Now.Time
 	}
 	r.clock = clocktesting.NewFakeClock(now)
+	var err error
+	if r.base, err = r.subject.base(now); err != nil {
+		return err
+	}
+	if patch := r.testCase.DefinitionPatch; patch != nil {
+		r.base = r.base.Redefine(&unstructured.Unstructured{Object: mergePatch(r.base.Definition.Object, patch)}, now)
+	}
+	if r.testCase.Hook != "" {
+		return r.callHook(ctx)
+	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -172,13 +185,13 @@ func (r *runner) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.definition = r.subject.Definition
-	if patch := r.testCase.DefinitionPatch; patch != nil {
-		r.definition = &unstructured.Unstructured{Object: mergePatch(r.definition.Object, patch)}
-	}
-	r.stage, err = r.newStage(objects)
+	r.stage, err = stage.New(stage.Input{Base: r.base, Objects: objects, Namespace: r.namespace(), Clock: r.clock, Warn: func(string) {}})
 	if err != nil {
 		return r.refuse(err)
+	}
+	r.base = r.stage.Base
+	if err := r.useResponses(".webhooks", r.testCase.Webhooks); err != nil {
+		return err
 	}
 	if r.programs, err = r.newPrograms(ctx); err != nil {
 		return err
@@ -198,13 +211,6 @@ func (r *runner) refuse(err error) error {
 	return nil
 }
 
-func (r *runner) newStage(objects []*unstructured.Unstructured) (*stage.Stage, error) {
-	return stage.New(stage.Input{
-		Definition: r.definition, Objects: objects, Resources: r.subject.Resources, Namespace: r.namespace(),
-		HostNamespace: hostNamespace, Clock: r.clock, Warn: func(string) {},
-	})
-}
-
 // hostNamespace is the namespace of the host.
 const hostNamespace = "libretto"
 
@@ -216,9 +222,35 @@ func (r *runner) namespace() string {
 	return "default"
 }
 
-// newPrograms returns the program of each hook.
-func (r *runner) newPrograms(context.Context) (map[string]engines.Program, error) {
-	return maps.Clone(r.subject.Programs), nil
+// newPrograms returns the program of each hook of the definition.
+func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, error) {
+	scripts := r.subject.Programs
+	if !jsonvalue.Equal(scriptsOf(r.base.Definition), scriptsOf(r.subject.Definition)) {
+		if r.subject.Compile == nil {
+			return nil, r.unusable("", "a patch of the definition changes its scripts, which can't be compiled here: make a definition of its own for the case")
+		}
+		var err error
+		if scripts, err = r.subject.Compile(ctx, r.base.Definition); err != nil {
+			return nil, err
+		}
+	}
+	webhooks, err := r.newWebhooks(r.base.Plan)
+	if err != nil {
+		return nil, err
+	}
+	return r.base.Plan.Combine(scripts, webhooks), nil
+}
+
+// scriptsOf returns what scripts are compiled from.
+func scriptsOf(definition *unstructured.Unstructured) map[string]any {
+	spec := jsonvalue.ObjectIn(definition.Object, "spec")
+	all := map[string]any{"scriptSources": spec["scriptSources"]}
+	for name, hook := range jsonvalue.ObjectIn(spec, "hooks") {
+		if script := jsonvalue.AsObject(hook)["script"]; script != nil {
+			all[name] = script
+		}
+	}
+	return all
 }
 
 // meetParents adds the parents that are new in the cluster.

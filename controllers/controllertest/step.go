@@ -59,6 +59,9 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 
 // act makes the edits and passes of the step. The first result is why the passes do not come to an end, or nil.
 func (s *stepRun) act(ctx context.Context) (*stage.UnsettledError, error) {
+	if err := s.useResponses(".respond", s.StepWebhooks); err != nil {
+		return nil, err
+	}
 	if err := s.delay(); err != nil {
 		return nil, err
 	}
@@ -210,16 +213,23 @@ func (s *stepRun) compareErrors() {
 
 // passError returns the errors of the last passes over the parents, and their events.
 func (s *stepRun) passError() (error, []render.Event) {
-	var errs []error
+	var errs, later []error
 	var events []render.Event
 	for _, p := range s.parents {
 		if p.last == nil || len(s.passes) == 0 {
 			continue
 		}
 		events = append(events, p.last.Events...)
-		if p.last.Err != nil && !errors.Is(p.last.Err, controller.ErrLater) {
+		switch {
+		case p.last.Err == nil:
+		case errors.Is(p.last.Err, controller.ErrLater):
+			later = append(later, p.last.Err)
+		default:
 			errs = append(errs, p.last.Err)
 		}
+	}
+	if s.Fails != "" {
+		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
 	}
 	return errors.Join(errs...), events
 }

@@ -114,7 +114,7 @@ func (c *comparison) find(p *parentState) *unstructured.Unstructured {
 }
 
 // comparePart compares a value with a part. The failure has the place of the first field that differs.
-func (c *comparison) comparePart(field, what string, want, got any) {
+func (r *runner) comparePart(field, what string, want, got any) {
 	all := differences("", want, got)
 	if len(all) == 0 {
 		return
@@ -123,7 +123,7 @@ func (c *comparison) comparePart(field, what string, want, got any) {
 	if n := len(all) - 1; n > 0 {
 		message += fmt.Sprintf(" (and %d more)", n)
 	}
-	c.fail(Failure{Location: c.place(field + all[0].below()), Message: message, Diff: diffLines(want, got)})
+	r.fail(Failure{Location: r.place(field + all[0].below()), Message: message, Diff: diffLines(want, got)})
 }
 
 // below returns the path as it is appended to another one.

@@ -20,8 +20,8 @@ type failovers struct {
 	hooks      map[string]*v1alpha1.Hook
 }
 
-// callTimeout returns the timeout of one call of a hook, including that of its fallback.
-func callTimeout(hook *v1alpha1.Hook) time.Duration {
+// CallTimeout returns the timeout of one call of a hook, including that of its fallback.
+func CallTimeout(hook *v1alpha1.Hook) time.Duration {
 	switch {
 	case hook.Serving() == v1alpha1.WebhookBackend:
 		return hook.Webhook.CallTimeout()
@@ -30,6 +30,17 @@ func callTimeout(hook *v1alpha1.Hook) time.Duration {
 	default:
 		return hook.Script.CallTimeout()
 	}
+}
+
+// Combine returns the program of each hook, as a host makes it of a script and a webhook. Scripts may be missing. Shadows are not called.
+func (p *Plan) Combine(scripts, webhooks map[string]engines.Program) map[string]engines.Program {
+	h := &hooks{webhooks: webhooks, failovers: failovers{definition: p.Config.Definition, hooks: map[string]*v1alpha1.Hook{}}}
+	for _, named := range p.Hooks {
+		if named.Hook.Webhook != nil && named.Hook.Script != nil {
+			h.failovers.hooks[string(named.Name)] = named.Hook
+		}
+	}
+	return h.byHook(scripts)
 }
 
 // byHook returns the program of each hook. Scripts may be missing.
@@ -75,7 +86,7 @@ func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook,
 		return nil, err
 	}
 	webhook := named.Hook.Webhook
-	endpoint := &engines.Endpoint{URL: webhook.Address(), RefuseDoubled: rejectsDuplicates(named.Hook), Etag: etagOf(webhook)}
+	endpoint := EndpointOf(named.Hook)
 	given, field := credentials.For(webhook, fmt.Sprintf("spec.hooks.%s.webhook", named.Name), p.Settings.EndpointConfigs)
 	if given != nil {
 		bound, err := r.openCredentials(h, given, field, changed)
@@ -86,6 +97,11 @@ func (r *Reconciler) compileWebhook(h *hooks, p *Plan, named v1alpha1.NamedHook,
 		endpoint.Access = bound.Access
 	}
 	return engine.Compile(context.Background(), engines.Source{Hook: string(named.Name), Endpoint: endpoint})
+}
+
+// EndpointOf returns the endpoint of a hook's webhook, without credentials.
+func EndpointOf(hook *v1alpha1.Hook) *engines.Endpoint {
+	return &engines.Endpoint{URL: hook.Webhook.Address(), RefuseDoubled: rejectsDuplicates(hook), Etag: etagOf(hook.Webhook)}
 }
 
 // openCredentials opens the credentials of a field, once for all webhooks that use them.

@@ -66,7 +66,7 @@ func TestTwoBackends(t *testing.T) {
 			if got := outcomeOf(h.byHook(loaded)["sync"]); got != c.want {
 				t.Errorf("outcome %q, want %q", got, c.want)
 			}
-			if got := callTimeout(hook); got != c.timeout {
+			if got := CallTimeout(hook); got != c.timeout {
 				t.Errorf("may take %s, want %s", got, c.timeout)
 			}
 		})

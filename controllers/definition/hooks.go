@@ -53,7 +53,7 @@ func (r *Reconciler) openHooks(p *Plan, served scripts.RevisionID, changed func(
 	for _, named := range p.Hooks {
 		name := string(named.Name)
 		var err error
-		h.timeouts[name] = callTimeout(named.Hook)
+		h.timeouts[name] = CallTimeout(named.Hook)
 		if named.Hook.Script != nil {
 			h.needsScripts = h.needsScripts || named.Hook.Serving() == v1alpha1.ScriptBackend && named.Hook.Fallback == ""
 		}

@@ -49,7 +49,13 @@ func (s *Set) Programs(
 func (s *Set) located(definition *document.Object, spec scripts.Spec, problem scripts.Problem) error {
 	var e *engines.Error
 	if !errors.As(problem.Err, &e) {
-		return fmt.Errorf("%s: %w", s.Locate(definition, spec, problem.Origin, engines.Location{}), problem.Err)
+		text := problem.Err.Error()
+		if errors.Is(problem.Err, scripts.ErrMissing) && problem.Origin.Directory == "" {
+			text = "it is not among the files, and no directory is laid in its place"
+		}
+		return &document.Error{
+			Location: s.Locate(definition, spec, problem.Origin, engines.Location{}), Message: fmt.Sprintf("%s: %s", problem.Origin, text),
+		}
 	}
 	located := *e
 	located.Location = s.Locate(definition, spec, problem.Origin, e.Location)

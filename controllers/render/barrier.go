@@ -14,6 +14,10 @@ const barrierTimeout = 30 * time.Second
 
 // barrier waits until the caches and their event handlers have processed all changes of the cluster.
 func (s *Session) barrier(ctx context.Context, pool *informer.Pool) error {
+	now := progress{pool: pool, resources: pool.Len(), version: s.cluster.Version()}
+	if now == s.processed {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
 	defer cancel()
 	watched, err := s.cluster.Watched(ctx, pool.Len())
@@ -28,5 +32,13 @@ func (s *Session) barrier(ctx context.Context, pool *informer.Pool) error {
 			runtime.Gosched() // The events are on their way through goroutines of this process.
 		}
 	}
+	s.processed = now
 	return nil
+}
+
+// progress is a state of the cluster that caches have processed.
+type progress struct {
+	pool      *informer.Pool
+	resources int
+	version   int64
 }

@@ -17,6 +17,8 @@ type HookCall struct {
 	// Request and Response are read-only.
 	Request  map[string]any
 	Response any
+	// Call is the whole call.
+	Call engines.Call
 	// Logs are the lines that the program wrote.
 	Logs []string
 	Err  error
@@ -41,7 +43,7 @@ type recordedProgram struct {
 // Run runs the program.
 func (p recordedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	response, err := p.Program.Run(ctx, call)
-	p.calls.add(HookCall{Hook: p.hook, Subject: call.Subject, Request: call.Request, Response: response.Body, Logs: response.Logs, Err: err})
+	p.calls.add(HookCall{Hook: p.hook, Subject: call.Subject, Request: call.Request, Response: response.Body, Call: call, Logs: response.Logs, Err: err})
 	return response, err
 }
 

@@ -32,6 +32,8 @@ import (
 type Input struct {
 	// Definition is a CompositeController, DecoratorController or MapController.
 	Definition *unstructured.Unstructured
+	// Plan is that of Definition. Nil means that the session plans it.
+	Plan *definition.Plan
 	// Objects are in the cluster from the beginning, with their status. Missing metadata is filled in.
 	Objects []*unstructured.Unstructured
 	// Resources are served in addition to the built-in ones.
@@ -74,41 +76,49 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	for _, object := range s.cluster.Objects() {
 		s.known[object.GetUID()] = true
 	}
+	if in.Plan != nil {
+		return s, s.Start(ctx, in.Plan, in.Programs)
+	}
 	if err := s.Define(ctx, in.Definition, in.Programs); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// fieldManager is the prefix of the definitions' field managers.
-const fieldManager = "libretto"
+// FieldManager is the prefix of the definitions' field managers.
+const FieldManager = "libretto"
 
 // Define replaces the definition and its programs, like a restarted process: only the state in the cluster
 // is kept. If the definition is not accepted, the session has none.
 func (s *Session) Define(ctx context.Context, object *unstructured.Unstructured, programs map[string]engines.Program) error {
 	s.Close()
-	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: fieldManager}
+	planner := definition.Planner{Find: s.cluster.Find, RevisionNamespace: s.revisions, FieldManager: FieldManager}
 	plan, refusal := planner.Plan(object)
 	if refusal != nil {
 		return &RefusedError{Reason: refusal.Reason, Err: refusal.Err}
 	}
-	plan.Config.Timeouts = timeouts(plan.Hooks)
-	running, err := s.start(ctx, plan.Config, programs)
+	return s.Start(ctx, plan, programs)
+}
+
+// Start is Define for a definition that is planned.
+func (s *Session) Start(ctx context.Context, plan *definition.Plan, programs map[string]engines.Program) error {
+	s.Close()
+	config := plan.Config
+	config.Timeouts = timeouts(plan.Hooks)
+	running, err := s.start(ctx, config, programs)
 	if err != nil {
 		return err
 	}
-	s.running, s.definition, s.programs = running, object, programs
+	s.running, s.plan, s.programs = running, plan, programs
 	s.running.queue.reset()
 	return nil
 }
 
-// timeouts returns those of scripts.
+// timeouts returns those of all hooks.
 func timeouts(hooks []v1alpha1.NamedHook) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for _, named := range hooks {
-		if named.Hook.Script != nil {
-			all[string(named.Name)] = named.Hook.Script.CallTimeout()
-		}
+		all[string(named.Name)] = definition.CallTimeout(named.Hook)
 	}
 	return all
 }
@@ -141,7 +151,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 	}
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
-	r.pool.KeepFields(fieldManager)
+	r.pool.KeepFields(FieldManager)
 	reconciler, err := parent.New(config, s.environment(client, r))
 	if err != nil {
 		cancel()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -30,9 +31,11 @@ type Session struct {
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
-	// definition and programs are those of the last Define.
-	definition *unstructured.Unstructured
-	programs   map[string]engines.Program
+	// plan and programs are those of the last Start.
+	plan     *definition.Plan
+	programs map[string]engines.Program
+	// processed is what the last barrier waited for.
+	processed progress
 }
 
 // Result is the result of a pass.

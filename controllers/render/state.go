@@ -19,7 +19,7 @@ type State struct{ session Session }
 // State returns the present state.
 func (s *Session) State() *State {
 	st := &State{session: *s}
-	st.session.running = nil
+	st.session.running, st.session.processed = nil, progress{}
 	st.session.cluster, st.session.known = s.cluster.Copy(s.clock), maps.Clone(s.known)
 	return st
 }
@@ -40,11 +40,11 @@ func (st *State) Run(ctx context.Context, clock clock.WithTicker, programs map[s
 
 // Restart replaces the process of the host: only the state of the cluster is kept.
 func (s *Session) Restart(ctx context.Context) error {
-	if s.definition == nil {
+	if s.plan == nil {
 		return errors.New("the session has no definition")
 	}
 	s.cluster.Resume()
-	return s.Define(ctx, s.definition, s.programs)
+	return s.Start(ctx, s.plan, s.programs)
 }
 
 // Interrupt ends the process of the host after a number of writes: those after it are refused until Restart.
@@ -62,6 +62,7 @@ func (s *Session) Release(ctx context.Context) error {
 	if s.running == nil {
 		return nil
 	}
+	s.processed = progress{}
 	return s.barrier(ctx, s.running.pool)
 }
 

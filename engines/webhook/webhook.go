@@ -79,6 +79,9 @@ func (e *engine) Compile(_ context.Context, src engines.Source) (engines.Program
 		p.etagCache = newEtagCache(*src.Endpoint.Etag, e.answers)
 	}
 	p.tlsClient.Store(&tlsClient{client: e.client})
+	if transport := src.Endpoint.Transport; transport != nil {
+		p.tlsClient.Store(&tlsClient{client: &http.Client{Transport: transport, CheckRedirect: checkRedirect}})
+	}
 	return p, nil
 }
 

@@ -37,10 +37,11 @@ func (g *github) Report(r controllertest.Result) error {
 		if at.File == "" {
 			at = r.Location
 		}
-		var properties []string
-		if at.File != "" {
-			properties = append(properties, "file="+escapeProperty.Replace(at.File))
+		if at.File == "" {
+			at.File = r.File
 		}
+		var properties []string
+		properties = append(properties, "file="+escapeProperty.Replace(at.File))
 		if at.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", at.Line))
 		}

@@ -57,8 +57,10 @@ func (t *text) Report(r controllertest.Result) error {
 	if r.Reason != "" {
 		fmt.Fprintf(&b, "    %s\n", indent(r.Reason))
 	}
-	for _, failure := range r.Failures {
-		t.failure(&b, failure)
+	if r.Outcome != controllertest.Skipped || t.Verbose { // Known failures are known.
+		for _, failure := range r.Failures {
+			t.failure(&b, failure)
+		}
 	}
 	if len(r.Logs) > 0 && r.Outcome != controllertest.Skipped {
 		fmt.Fprintln(&b, "    logged:")

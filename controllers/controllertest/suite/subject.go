@@ -101,7 +101,7 @@ func (s *subjects) load(ctx context.Context, from source) (*controllertest.Subje
 
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
 	options := manifest.Options{
-		Filenames: append([]string{from.definition}, from.crds...), Namespace: from.namespace, ScriptsDir: s.scriptsDir,
+		Filenames: []string{from.definition}, CRDs: from.crds, Namespace: from.namespace, ScriptsDir: s.scriptsDir,
 		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName,
 	}
 	for name, directory := range from.scripts {
@@ -124,7 +124,7 @@ func (s *subjects) compile(
 	})
 	var refusal *render.RefusedError
 	if errors.As(err, &refusal) && refusal.Reason == definition.ReasonResourceNotFound {
-		err = fmt.Errorf("%w: put its CustomResourceDefinition beside the definition, or name its file in given", refusal.Err)
+		err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
 	}
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}

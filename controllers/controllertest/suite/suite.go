@@ -225,6 +225,9 @@ func (r *runner) run(ctx context.Context, j job) controllertest.Result {
 	subject, err := j.test.subject()
 	if err != nil {
 		result.Outcome, result.Failures = controllertest.Errored, failures(err)
+		if n := len(j.test.Cases); n > 1 {
+			result.Reason = fmt.Sprintf("this concerns all %d cases", n)
+		}
 		return result
 	}
 	start := time.Now()

@@ -87,6 +87,13 @@ func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
 	return Resource{}, fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
 }
 
+// Version returns the version of the last change.
+func (c *Cluster) Version() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
 // next returns the version of the next change. The lock is held.
 func (c *Cluster) next() int64 {
 	c.version++

@@ -35,10 +35,11 @@ func (r *renderer) prepare(ctx context.Context) error {
 	for i, object := range r.Set.Objects {
 		objects[i] = object.Unstructured
 	}
-	built, err := stage.New(stage.Input{
-		Definition: r.definition.Unstructured, Objects: objects, Resources: r.Set.Resources(),
-		Namespace: r.Namespace, HostNamespace: r.HostNamespace, Clock: r.clock, Warn: r.Warn,
-	})
+	base, err := stage.NewBase(r.definition.Unstructured, r.Set.Resources(), r.HostNamespace, r.clock.Now())
+	if err != nil {
+		return err
+	}
+	built, err := stage.New(stage.Input{Base: base, Objects: objects, Namespace: r.Namespace, Clock: r.clock, Warn: r.Warn})
 	var refusal *render.RefusedError
 	if errors.As(err, &refusal) {
 		return r.refused(refusal)

@@ -1,29 +1,33 @@
 package stage
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
-	"github.com/libretto-k8s/libretto/controllers/render/schema"
 )
 
-// complete adds the built-in resources, those of objects of unknown kinds, and a Namespace for each namespace.
-func (s *Stage) complete() error {
-	resources, err := schema.BuiltIn()
-	if err != nil {
-		return err
+// complete adds the resources of objects of unknown kinds, and a Namespace for each namespace.
+func (s *Stage) complete() {
+	if unknown := s.unknownKinds(); len(unknown) > 0 {
+		all := &Base{Resources: slices.Concat(s.Resources, unknown), HostNamespace: s.HostNamespace}
+		s.Base = all.Redefine(s.Definition, s.Clock.Now())
 	}
-	s.Resources = append(resources, s.Resources...)
+	namespaced := map[schema.GroupVersionKind]bool{}
+	for _, resource := range s.Resources {
+		namespaced[resource.Kind] = resource.Namespaced
+	}
 	namespaces := map[string]*unstructured.Unstructured{}
 	var objects []*unstructured.Unstructured
 	for _, given := range s.Objects {
 		object := given.DeepCopy()
-		if s.resourceOf(object).Namespaced && object.GetNamespace() == "" {
+		if namespaced[object.GroupVersionKind()] && object.GetNamespace() == "" {
 			object.SetNamespace(s.Namespace)
 		}
 		if object.GroupVersionKind() == namespaceKind {
@@ -35,7 +39,24 @@ func (s *Stage) complete() error {
 		objects = append(objects, object)
 	}
 	s.Objects = withNamespaces(objects, namespaces)
-	return nil
+}
+
+// unknownKinds returns resources for the objects whose kinds are not served.
+func (s *Stage) unknownKinds() []memcluster.Resource {
+	known := map[schema.GroupVersionKind]bool{}
+	for _, resource := range s.Resources {
+		known[resource.Kind] = true
+	}
+	var unknown []memcluster.Resource
+	for _, object := range s.Objects {
+		if kind := object.GroupVersionKind(); !known[kind] {
+			known[kind] = true
+			unknown = append(unknown, guess(object))
+			s.Warn(fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: give its CustomResourceDefinition with -f",
+				object.GetKind(), object.GetAPIVersion()))
+		}
+	}
+	return unknown
 }
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")

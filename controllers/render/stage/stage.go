@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,20 +22,64 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
+
+// Base is a definition that is planned, and the resources that its cluster serves. It is read-only, and can be that of many stages.
+type Base struct {
+	// Definition has the metadata that an API server sets.
+	Definition *unstructured.Unstructured
+	// Resources are those that are served, with the built-in ones.
+	Resources []memcluster.Resource
+	// Plan is nil, and Refusal says why, if the definition is not accepted.
+	Plan    *definition.Plan
+	Refusal *render.RefusedError
+	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
+	HostNamespace string
+}
+
+// NewBase plans a definition with defaults, on a cluster that serves resources in addition to the built-in ones.
+func NewBase(definition *unstructured.Unstructured, resources []memcluster.Resource, hostNamespace string, now time.Time) (*Base, error) {
+	builtIn, err := builtInResources()
+	if err != nil {
+		return nil, err
+	}
+	b := &Base{Resources: slices.Concat(builtIn, resources), HostNamespace: hostNamespace}
+	return b.Redefine(definition, now), nil
+}
+
+// builtInResources returns the built-in resources, which are read once.
+var builtInResources = sync.OnceValues(schema.BuiltIn)
+
+// Redefine returns the base of another definition.
+func (b *Base) Redefine(given *unstructured.Unstructured, now time.Time) *Base {
+	next := &Base{Definition: stored(given, now), Resources: b.Resources, HostNamespace: b.HostNamespace}
+	planner := definition.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, FieldManager: render.FieldManager}
+	plan, refusal := planner.Plan(next.Definition)
+	if next.Plan = plan; refusal != nil {
+		next.Refusal = &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
+	}
+	return next
+}
+
+// find returns a resource. Of several the last one counts, as in the cluster.
+func (b *Base) find(apiVersion, plural string) (discovery.Resource, error) {
+	for _, resource := range slices.Backward(b.Resources) {
+		gvr := resource.GroupVersionResource
+		if gvr.Resource == plural && gvr.GroupVersion().String() == apiVersion {
+			return resource.Resource, nil
+		}
+	}
+	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: plural}
+}
 
 // Input is what a stage is made of.
 type Input struct {
-	// Definition is the definition with defaults.
-	Definition *unstructured.Unstructured
+	*Base
 	// Objects are in the cluster. They are not changed.
 	Objects []*unstructured.Unstructured
-	// Resources are served in addition to the built-in ones.
-	Resources []memcluster.Resource
 	// Namespace is that of objects without one.
 	Namespace string
-	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
-	HostNamespace string
 	// Clock begins at the time of the first pass.
 	Clock *clocktesting.FakeClock
 	// Warn is told what may make the cluster differ from a real one.
@@ -44,50 +89,33 @@ type Input struct {
 // Stage is a definition and its cluster before the first pass.
 type Stage struct {
 	Input
-	Plan *definition.Plan
 	// Schemas tell how lists are merged.
 	Schemas *openapi.Source
 }
 
-// New plans the definition and completes the objects. It returns a *render.RefusedError for a definition that is not accepted.
+// New completes the objects. It returns a *render.RefusedError for a definition that is not accepted.
 func New(in Input) (*Stage, error) {
 	s := &Stage{Input: in}
-	if err := s.complete(); err != nil {
-		return nil, err
+	if s.complete(); s.Refusal != nil {
+		return nil, s.Refusal
 	}
 	s.Schemas = openapi.New(openapi.Config{
 		API: schema.Documents(s.Resources), Interval: time.Hour, Timeout: time.Minute, Clock: s.Clock, Log: logr.Discard(),
 	})
-	if err := s.Replan(); err != nil {
-		return nil, err
-	}
 	s.serveInVersions()
 	return s, nil
-}
-
-// Replan plans the definition. It returns a *render.RefusedError for one that is not accepted.
-func (s *Stage) Replan() error {
-	planner := definition.Planner{
-		Find: memcluster.New(s.Clock, s.Resources...).Find, RevisionNamespace: s.HostNamespace, FieldManager: "libretto",
-	}
-	plan, refusal := planner.Plan(s.Definition)
-	if refusal != nil {
-		return &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
-	}
-	s.Plan = plan
-	return nil
 }
 
 // Run returns a session, which must be closed.
 func (s *Stage) Run(ctx context.Context, programs map[string]engines.Program) (*render.Session, error) {
 	return render.Run(ctx, render.Input{
-		Definition: Stored(s.Definition, s.Clock.Now()), Objects: s.Objects, Resources: s.Resources, Programs: programs, Clock: s.Clock,
+		Definition: s.Definition, Plan: s.Plan, Objects: s.Objects, Resources: s.Resources, Programs: programs, Clock: s.Clock,
 		RevisionNamespace: s.HostNamespace, Schemas: s.Schemas, Log: logr.Discard(),
 	})
 }
 
-// Stored returns a definition with the metadata that an API server sets, unless it has any.
-func Stored(given *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
+// stored returns a definition with the metadata that an API server sets, unless it has any.
+func stored(given *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
 	definition := given.DeepCopy()
 	if definition.GetUID() == "" {
 		definition.SetUID(types.UID(strings.ToLower(definition.GetKind()) + "." + definition.GetName()))
@@ -122,16 +150,4 @@ func (s *Stage) serveInVersions() {
 			}
 		}
 	}
-}
-
-// resourceOf returns the resource of an object, which is guessed if it is not known.
-func (s *Stage) resourceOf(object *unstructured.Unstructured) memcluster.Resource {
-	i := slices.IndexFunc(s.Resources, func(known memcluster.Resource) bool { return known.Kind == object.GroupVersionKind() })
-	if i < 0 {
-		s.Resources = append(s.Resources, guess(object))
-		i = len(s.Resources) - 1
-		s.Warn(fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: give its CustomResourceDefinition with -f",
-			object.GetKind(), object.GetAPIVersion()))
-	}
-	return s.Resources[i]
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// times are the parts of a transcript that are never the same.
+var times = regexp.MustCompile(`\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
+
+// TestTest runs the commands of each case in a folder with its files, as TestRender does, each time in a new one.
+func TestTest(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "test", "*.txtar"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d cases: %v", len(files), err)
+	}
+	for _, file := range files {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, want, at := unpack(t, path)
+			got := testTranscriptOf(t, string(archive.Comment))
+			if *update {
+				archive.Files = append(archive.Files[:at:at], txtar.File{Name: "transcript", Data: []byte(got)})
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", archive.Comment, diff)
+			}
+		})
+	}
+}
+
+// testTranscriptOf runs the commands of a comment, and those that show a file.
+func testTranscriptOf(t *testing.T, comment string) string {
+	t.Helper()
+	var out strings.Builder
+	for line := range strings.Lines(comment) {
+		if name, is := strings.CutPrefix(strings.TrimSpace(line), "$ cat "); is {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "$ cat %s\n%s", name, text)
+			continue
+		}
+		out.WriteString(transcript(t, line, "no examples"))
+	}
+	return times.ReplaceAllString(out.String(), "${2}${3}TIME")
+}
+
+// shellWords splits a command into words. Only single quotes are known.
+func shellWords(command string) []string {
+	var words []string
+	var word strings.Builder
+	quoted, any := false, false
+	for _, r := range command {
+		switch {
+		case r == '\'':
+			quoted, any = !quoted, true
+		case r == ' ' && !quoted:
+			if any {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			any = false
+		default:
+			word.WriteRune(r)
+			any = true
+		}
+	}
+	if any {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// watchedOutput is what a command that goes on has printed.
+type watchedOutput struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (w *watchedOutput) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+	return w.text.Write(text)
+}
+
+// waitFor returns what was printed up to a text, and takes it away.
+func (w *watchedOutput) waitFor(t *testing.T, text string) string {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		w.mu.Lock()
+		before, after, found := strings.Cut(w.text.String(), text)
+		if found {
+			w.text.Reset()
+			w.text.WriteString(after)
+			w.mu.Unlock()
+			return before
+		}
+		w.mu.Unlock()
+		select {
+		case <-w.more:
+		case <-limit:
+			t.Fatalf("%q was not printed: %s", text, before)
+		}
+	}
+}
+
+// TestTestWatch changes files while tests are watched: only the tests that a file concerns run again.
+func TestTestWatch(t *testing.T) {
+	path, err := filepath.Abs(filepath.Join("testdata", "watch.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &watchedOutput{more: make(chan struct{}, 1)}
+	w := process{args: []string{"test", "--watch", "-v"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: out, stderr: out}
+	ended := make(chan int, 1)
+	go func() { ended <- exitCode(w, command(w).ExecuteContext(ctx)) }()
+	const end = "waiting for changes: Ctrl-C ends\n"
+	if got := out.waitFor(t, end); !strings.Contains(got, "passed one/a_test.yaml") || !strings.Contains(got, "passed two/b_test.yaml") {
+		t.Errorf("the first run prints %s", got)
+	}
+	replace := func(file, from, to string) {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// As editors do: another file takes the name.
+		if err := os.WriteFile(file+"~", []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+"~", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		reason, file, from, to string
+		want, without          string
+	}{
+		{"a script breaks its case", "one/hooks/sync.js", "hello", "bye", "failed one/a_test.yaml", "two/b_test.yaml"},
+		{"it is mended", "one/hooks/sync.js", "bye", "hello", "passed one/a_test.yaml", "two/b_test.yaml"},
+		{"a definition does not load", "two/b.yaml", "export function sync", "export function sink", "errored two/b_test.yaml", "one/a_test.yaml"},
+		{"a given file", "one/parent.yaml", "metadata: {name: a}", "metadata: {name: a, labels: {b: c}}", "passed one/a_test.yaml", "two/b_test.yaml"},
+		{"the test itself", "one/a_test.yaml", "says hello", "still says hello", "still says hello", "two/b_test.yaml"},
+	} {
+		replace(step.file, step.from, step.to)
+		got := out.waitFor(t, end)
+		if !strings.Contains(got, step.want) || strings.Contains(got, step.without) {
+			t.Errorf("%s: want %q and not %q: %s", step.reason, step.want, step.without, got)
+		}
+	}
+	cancel()
+	select {
+	case code := <-ended:
+		if code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+}

@@ -1,0 +1,316 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// place writes files into a folder, which becomes the working directory.
+func place(t *testing.T, files map[string]string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const header = "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n"
+
+func TestFind(t *testing.T) {
+	place(t, map[string]string{
+		"a_test.yaml": header, "app/b_test.yaml": "# A comment.\n---\n" + header, "app/deep/er/c_test.yaml": header, "app/a.test.js": "", "app/a.test.ts": "",
+		"app/a_test.jsonnet": "", "app/helm_test.yaml": "suite: a\n", "app/typo_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControlerTest\n",
+		"app/json_test.yaml": `{"kind": "ControllerTest", "apiVersion": "libretto.dev/v1alpha1"}`, "app/quoted_test.yaml": "kind: \"ControllerTest\"\n",
+		"app/inner_test.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    kind: ControllerTest\n", "app/b.yaml": "", "app/sync.js": "",
+		"node_modules/a/d_test.yaml": header, "app/node_modules/d_test.yaml": header, ".git/d_test.yaml": header, "named.yaml": header,
+	})
+	if err := os.Mkdir("folder_test.yaml", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inApp := []string{"app/b_test.yaml", "app/deep/er/c_test.yaml", "app/json_test.yaml", "app/quoted_test.yaml", "app/typo_test.yaml"}
+	functions := []string{"app/a.test.js", "app/a.test.ts", "app/a_test.jsonnet"}
+	skipped := []string{
+		"app/helm_test.yaml: left out: it has no kind: ControllerTest", "app/inner_test.yaml: left out: it has no kind: ControllerTest",
+	}
+	for name, c := range map[string]struct {
+		paths  []string
+		want   Found
+		failed string
+	}{
+		"a folder and all below":       {[]string{"app"}, Found{Cases: inApp, Functions: functions, Skipped: skipped, Directories: []string{"app", "app/deep", "app/deep/er"}}, ""},
+		"as a pattern of Go":           {[]string{"./app/..."}, Found{Cases: inApp, Functions: functions, Skipped: skipped, Directories: []string{"app", "app/deep", "app/deep/er"}}, ""},
+		"below a folder":               {[]string{"app/deep/"}, Found{Cases: []string{"app/deep/er/c_test.yaml"}, Directories: []string{"app/deep", "app/deep/er"}}, ""},
+		"each once":                    {[]string{"app/deep", "app/deep/er/c_test.yaml"}, Found{Cases: []string{"app/deep/er/c_test.yaml"}, Directories: []string{"app/deep", "app/deep/er"}}, ""},
+		"a file with another name":     {[]string{"named.yaml"}, Found{Cases: []string{"named.yaml"}}, ""},
+		"a hidden folder if named":     {[]string{".git"}, Found{Cases: []string{".git/d_test.yaml"}, Directories: []string{".git"}}, ""},
+		"a test of functions, named":   {[]string{"app/a.test.ts"}, Found{Functions: []string{"app/a.test.ts"}}, ""},
+		"a named file that is no test": {[]string{"app/b.yaml"}, Found{}, "app/b.yaml is no test: it has no kind: ControllerTest"},
+		"nothing of that name":         {[]string{"absent"}, Found{}, "stat absent: no such file or directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Find(c.paths...)
+			if c.failed != "" {
+				if err == nil || err.Error() != c.failed {
+					t.Errorf("%v, want %s", err, c.failed)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&c.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	all, err := Find(".", "...")
+	if err != nil || len(all.Cases) != 6 || all.Cases[0] != "a_test.yaml" {
+		t.Errorf("the present folder has %v: %v", all, err)
+	}
+}
+
+func TestDependOn(t *testing.T) {
+	inputs := Inputs{"app/a_test.yaml": false, "app": false, "app/hooks": true, "base/k.yaml": false}
+	for name, want := range map[string]bool{
+		"app/a_test.yaml":     true,  // the test
+		"app/new.yaml":        true,  // a manifest in the folder of the definition
+		"app/b_test.yaml":     false, // another test
+		"app/a.golden.txt":    false, // no manifest
+		"app/hooks/sync.js":   true,  // a script
+		"app/hooks/.sync.swp": false, // an editor's
+		"app/hooks/sync.js~":  false, // an editor's
+		"app/hooks/lib/a.js":  false, // scripts are those in the folder itself
+		"base/k.yaml":         true,  // a file that was read
+		"base/l.yaml":         false, // beside it
+	} {
+		if got := inputs.DependOn(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// decorator has a script of an engine of these tests.
+const decorator = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: a}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  hooks: {sync: {script: {engine: JavaScript, inline: "anything"}}}
+`
+
+const pod = "given: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}]\n"
+
+// fakeEngine counts what it compiles. Its programs do what they are told.
+type fakeEngine struct {
+	compiled atomic.Int32
+	run      func(context.Context, engines.Call) (engines.Response, error)
+}
+
+func (e *fakeEngine) Compile(context.Context, engines.Source) (engines.Program, error) {
+	e.compiled.Add(1)
+	return fakeProgram{run: e.run}, nil
+}
+
+type fakeProgram struct {
+	engines.ProgramBase
+	run func(context.Context, engines.Call) (engines.Response, error)
+}
+
+func (p fakeProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
+	return p.run(ctx, call)
+}
+
+// run runs the tests of the working directory with a fake engine.
+func run(t *testing.T, e *fakeEngine, o Options) (ids []string, results []controllertest.Result, summary *Summary) {
+	t.Helper()
+	if e.run == nil {
+		e.run = func(context.Context, engines.Call) (engines.Response, error) {
+			return engines.Response{Body: map[string]any{}}, nil
+		}
+	}
+	var err error
+	o.Engines, err = engines.NewRegistry(engines.Config{}, engines.Definition{
+		Name: "JavaScript", Extensions: []string{".js"}, New: func(engines.Config) (engines.Engine, error) { return e, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Find(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Cases, o.Functions = found.Cases, found.Functions
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	o.Report = func(r controllertest.Result) {
+		ids = append(ids, fmt.Sprintf("%s %s", r.Outcome, r.ID()))
+		results = append(results, r)
+	}
+	summary, err = Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids, results, summary
+}
+
+// TestOrder checks that results come in the order of the files and cases, however many are run at once, and that a definition is
+// compiled once for all files that test it.
+func TestOrder(t *testing.T) {
+	files := map[string]string{"a.yaml": decorator}
+	var want []string
+	for _, file := range []string{"a_test.yaml", "b_test.yaml", "c_test.yaml"} {
+		text := header + pod + "cases:\n"
+		for i := range 20 {
+			text += fmt.Sprintf("- name: case %d\n", i)
+			want = append(want, fmt.Sprintf("passed %s: case %d", file, i))
+		}
+		files[file] = text
+	}
+	place(t, files)
+	for _, parallel := range []int{1, 8} {
+		e := &fakeEngine{}
+		got, _, summary := run(t, e, Options{Parallel: parallel})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d at once, -want +got:\n%s", parallel, diff)
+		}
+		if n := e.compiled.Load(); n != 1 {
+			t.Errorf("compiled %d times", n)
+		}
+		if summary.Total() != len(want) || summary.Counts[controllertest.Passed] != len(want) {
+			t.Errorf("%+v", summary)
+		}
+	}
+	first, _, _ := run(t, &fakeEngine{}, Options{Parallel: 1, Shuffle: 4})
+	second, _, _ := run(t, &fakeEngine{}, Options{Parallel: 8, Shuffle: 4})
+	other, _, _ := run(t, &fakeEngine{}, Options{Parallel: 8, Shuffle: 5})
+	if !cmp.Equal(first, second) || cmp.Equal(first, other) || cmp.Equal(first, want) || len(first) != len(want) {
+		t.Errorf("shuffled: %v and %v and %v", first, second, other)
+	}
+}
+
+// TestFailFast checks that nothing is reported after the first failure, and that cases that run then are stopped.
+func TestFailFast(t *testing.T) {
+	place(t, map[string]string{
+		"a.yaml":      decorator,
+		"a_test.yaml": header + pod + "cases:\n- {name: a}\n- {name: b, want: {status: {x: 1}}}\n" + strings.Repeat("- {name: c, each: [{x: 1}, {x: 2}]}\n", 1),
+	})
+	got, _, summary := run(t, &fakeEngine{}, Options{Parallel: 2, FailFast: true})
+	if want := []string{"passed a_test.yaml: a", "failed a_test.yaml: b"}; !cmp.Equal(want, got) || summary.NotRun != 2 {
+		t.Errorf("%v, %+v", got, summary)
+	}
+}
+
+// TestTimeout checks that a case that takes too long fails with the limit as its reason.
+func TestTimeout(t *testing.T) {
+	place(t, map[string]string{"a.yaml": decorator, "a_test.yaml": header + pod + "cases: [{name: a}]\n"})
+	e := &fakeEngine{run: func(ctx context.Context, _ engines.Call) (engines.Response, error) {
+		<-ctx.Done()
+		return engines.Response{}, engines.Ended(ctx)
+	}}
+	_, results, _ := run(t, e, Options{Parallel: 1, Timeout: 50 * time.Millisecond})
+	const want = "it took longer than 50ms, which is what a case may take (--timeout)"
+	if r := results[0]; r.Outcome != controllertest.Failed || len(r.Failures) != 1 || r.Failures[0].Message != want {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestStopped checks that the error of a context ends a run, whose results are then not complete.
+func TestStopped(t *testing.T) {
+	place(t, map[string]string{"a.yaml": decorator, "a_test.yaml": header + pod + "cases: [{name: a}, {name: b}]\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	e := &fakeEngine{run: func(ctx context.Context, _ engines.Call) (engines.Response, error) {
+		cancel()
+		<-ctx.Done()
+		return engines.Response{}, engines.Ended(ctx)
+	}}
+	registry, err := engines.NewRegistry(engines.Config{}, engines.Definition{
+		Name: "JavaScript", New: func(engines.Config) (engines.Engine, error) { return e, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := Run(ctx, Options{
+		Cases: []string{"a_test.yaml"}, Engines: registry, Parallel: 1, Timeout: time.Minute,
+		Report: func(r controllertest.Result) { t.Errorf("reported %+v", r) },
+	})
+	if !errors.Is(err, context.Canceled) || summary.Total() != 0 {
+		t.Errorf("%v, %+v", err, summary)
+	}
+}
+
+// TestFunctions checks how the runner of functions is called.
+func TestFunctions(t *testing.T) {
+	place(t, map[string]string{"a.test.js": "", "b_test.jsonnet": ""})
+	var warned []string
+	run(t, &fakeEngine{}, Options{Warn: func(text string) { warned = append(warned, text) }})
+	if len(warned) != 2 {
+		t.Errorf("without a runner: %v", warned)
+	}
+	functions := func(_ context.Context, files ...string) ([]controllertest.Result, error) {
+		var results []controllertest.Result
+		for _, file := range files {
+			results = append(results, controllertest.Result{File: file, Name: "adds", Outcome: controllertest.Passed})
+		}
+		return results, nil
+	}
+	got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: functions, Run: regexp.MustCompile("jsonnet: adds")})
+	if want := []string{"passed b_test.jsonnet: adds"}; !cmp.Equal(want, got) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestWriteGolden checks that golden files are written below the folder of the test file only, and not touched if they are the same.
+func TestWriteGolden(t *testing.T) {
+	place(t, map[string]string{"app/a_test.yaml": header, "app/same.yaml": "text"})
+	if err := os.Symlink("..", "app/out"); err != nil {
+		t.Fatal(err)
+	}
+	f := &testFile{name: "app/a_test.yaml", inputs: Inputs{}}
+	if err := f.write("testdata/deep/a.yaml", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile("app/testdata/deep/a.yaml"); err != nil || string(text) != "text" {
+		t.Errorf("%q %v", text, err)
+	}
+	before, err := os.Stat("app/same.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod("app/same.yaml", 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.write("same.yaml", []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat("app/same.yaml"); err != nil || after.ModTime() != before.ModTime() {
+		t.Errorf("a file that is the same was written: %v", err)
+	}
+	for _, name := range []string{"../a.yaml", "/tmp/a.yaml", "out/a.yaml"} {
+		if err := f.write(name, []byte("text")); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if _, err := os.Stat("a.yaml"); err == nil {
+		t.Error("a file outside was written")
+	}
+}
