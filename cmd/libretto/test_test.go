@@ -17,7 +17,7 @@ import (
 )
 
 // times are the parts of a transcript that are never the same.
-var times = regexp.MustCompile(`\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
+var times = regexp.MustCompile(`(?m)^ {3,}\d+(\.\d+)? m?s\b|\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
 
 // TestTest runs the commands of each case in a folder with its files, as TestRender does, each time in a new one.
 func TestTest(t *testing.T) {
@@ -62,7 +62,7 @@ func testTranscriptOf(t *testing.T, comment string) string {
 		}
 		out.WriteString(transcript(t, line, "no examples"))
 	}
-	return times.ReplaceAllString(out.String(), "${2}${3}TIME")
+	return times.ReplaceAllString(out.String(), "${3}${4}TIME")
 }
 
 // shellWords splits a command into words. Only single quotes are known.

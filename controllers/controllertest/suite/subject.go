@@ -8,18 +8,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -119,17 +117,35 @@ func (s *subjects) compile(
 	if err := errors.Join(relevant(set, object), err); err != nil {
 		return nil, err
 	}
-	staged, err := stage.New(stage.Input{
-		Definition: object.Unstructured, Resources: resources, HostNamespace: "libretto", Clock: clocktesting.NewFakeClock(time.Time{}), Warn: s.warn,
-	})
-	var refusal *render.RefusedError
-	if errors.As(err, &refusal) && refusal.Reason == definition.ReasonResourceNotFound {
-		err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
+	compile := func(ctx context.Context, definition *unstructured.Unstructured) (map[string]engines.Program, error) {
+		return s.programs(ctx, set, (&document.Object{Unstructured: definition}).WithPlaces(object), resources)
 	}
+	programs, err := compile(ctx, object.Unstructured)
 	if err != nil {
+		return nil, err
+	}
+	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources, Compile: compile}, nil
+}
+
+// hostNamespace is the namespace of the host.
+const hostNamespace = "libretto"
+
+// programs compiles the scripts of a definition.
+func (s *subjects) programs(
+	ctx context.Context, set *manifest.Set, object *document.Object, resources []memcluster.Resource,
+) (map[string]engines.Program, error) {
+	base, err := stage.NewBase(object.Unstructured, resources, hostNamespace, controllertest.DefaultNow)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := base.Refusal; refusal != nil {
+		err := refusal.Err
+		if refusal.Reason == definition.ReasonResourceNotFound {
+			err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", err)
+		}
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
-	spec, err := staged.Plan.Scripts()
+	spec, err := base.Plan.Scripts()
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
@@ -137,10 +153,7 @@ func (s *subjects) compile(
 	for _, warning := range warnings {
 		s.warn(warning.Error())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources}, nil
+	return programs, err
 }
 
 // choose returns the definition that is tested. It returns another one with an error, if there is any.
