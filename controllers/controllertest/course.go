@@ -2,7 +2,6 @@ package controllertest
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,11 +21,9 @@ type Course struct{ runner *runner }
 // Begin returns the course of a case before its first step. It must be closed.
 func Begin(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (*Course, error) {
 	r := &runner{registry: registry, test: test, testCase: c, subject: subject}
-	now := DefaultNow
-	if test.Now != nil {
-		now = test.Now.Time
+	if err := r.begin(); err != nil {
+		return nil, err
 	}
-	r.clock = clocktesting.NewFakeClock(now)
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -89,31 +86,41 @@ func (c *Course) Close() {
 
 // Point is a course at a moment. It never changes, and holds nothing but the cluster.
 type Point struct {
-	runner runner
+	runner *runner
 	state  *render.State
 	now    time.Time
 }
 
 // Point returns the present moment.
 func (c *Course) Point() *Point {
-	p := &Point{runner: *c.runner, state: c.runner.session.State(), now: c.runner.clock.Now()}
-	p.runner.session, p.runner.clock, p.runner.result = nil, nil, Result{}
-	p.runner.parents = copyParents(c.runner.parents)
-	return p
+	r := c.runner
+	return &Point{runner: r.copy(), state: r.session.State(), now: r.clock.Now()}
+}
+
+// copy returns a runner of the same case without a session.
+func (r *runner) copy() *runner {
+	next := &runner{registry: r.registry, test: r.test, testCase: r.testCase, subject: r.subject, base: r.base, stage: r.stage}
+	r.responses.mu.Lock()
+	defer r.responses.mu.Unlock()
+	next.responses.add(r.responses.byHook)
+	for _, p := range r.parents {
+		next.parents = append(next.parents, &parentState{object: p.object, uid: p.uid, gone: p.gone})
+	}
+	return next
 }
 
 // Resume returns a course that goes on from the moment, with a host that has just started. It must be closed.
 func (p *Point) Resume(ctx context.Context) (*Course, error) {
-	r := p.runner
+	r := p.runner.copy()
 	r.clock = clocktesting.NewFakeClock(p.now)
-	r.parents = copyParents(p.runner.parents)
-	programs, err := r.newPrograms(ctx)
-	if err != nil {
+	onStage := *p.runner.stage
+	onStage.Clock, r.stage = r.clock, &onStage
+	var err error
+	if r.programs, err = r.newPrograms(ctx); err != nil {
 		return nil, err
 	}
-	r.programs = programs
-	r.session, err = p.state.Run(ctx, r.clock, programs)
-	return &Course{&r}, err
+	r.session, err = p.state.Run(ctx, r.clock, r.programs)
+	return &Course{r}, err
 }
 
 // Objects returns copies of all objects.
@@ -129,16 +136,6 @@ func (p *Point) Parents() map[types.UID]bool {
 		uids[parent.uid] = true
 	}
 	return uids
-}
-
-func copyParents(parents []*parentState) []*parentState {
-	all := slices.Clone(parents)
-	for i, parent := range all {
-		state := *parent
-		state.last = nil
-		all[i] = &state
-	}
-	return all
 }
 
 // Resource returns the plural name of a kind, or empty if the cluster does not have it.

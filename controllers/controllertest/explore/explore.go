@@ -77,9 +77,7 @@ func Run(ctx context.Context, subject Subject, options Options) (Report, error) 
 	if options.Workers == 0 {
 		options.Workers = runtime.GOMAXPROCS(0)
 	}
-	shared := *subject.Subject
-	shared.Programs = remember(shared.Programs)
-	subject.Subject = &shared
+	subject.Subject = remembering(subject.Subject)
 	e := &explorer{
 		Subject: subject, Options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
 		seen: map[uint64]bool{}, groups: map[string]*group{},

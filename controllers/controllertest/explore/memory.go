@@ -2,7 +2,11 @@ package explore
 
 import (
 	"context"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/lru"
@@ -19,6 +23,30 @@ func remember(programs map[string]engines.Program) map[string]engines.Program {
 		all[hook] = rememberingProgram{Program: program, hook: hook, cache: cache}
 	}
 	return all
+}
+
+// remembering returns a subject whose programs remember their answers. Patched definitions are compiled once.
+func remembering(s *controllertest.Subject) *controllertest.Subject {
+	next := &controllertest.Subject{Definition: s.Definition, Programs: remember(s.Programs), Resources: s.Resources, ReadFile: s.ReadFile}
+	if s.Compile == nil {
+		return next
+	}
+	var mu sync.Mutex
+	compiled := map[uint64]map[string]engines.Program{}
+	next.Compile = func(ctx context.Context, definition *unstructured.Unstructured) (map[string]engines.Program, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		hash := jsonvalue.Hash(definition.Object["spec"])
+		if programs := compiled[hash]; programs != nil {
+			return programs, nil
+		}
+		programs, err := s.Compile(ctx, definition)
+		if err == nil {
+			compiled[hash] = remember(programs)
+		}
+		return compiled[hash], err
+	}
+	return next
 }
 
 // rememberingProgram keeps the answers of a program.
