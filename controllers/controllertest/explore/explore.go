@@ -19,7 +19,7 @@ import (
 )
 
 // DefaultPaths is how many paths are made for a case by default.
-const DefaultPaths = 2000
+const DefaultPaths = 1000
 
 // Options bound an exploration.
 type Options struct {
@@ -29,8 +29,6 @@ type Options struct {
 	Seed uint64
 	// Workers is how many paths are made at the same time. Zero means as many as there are processors.
 	Workers int
-	// Explored is told what came of each case that RunCase explored. Nil means nobody.
-	Explored func(controllertest.Result, Report)
 }
 
 // Subject is what is explored: a case of a test.
@@ -65,6 +63,11 @@ const (
 
 // Run explores a case. An error means that it could not be run, or that ctx has ended.
 func Run(ctx context.Context, subject Subject, options Options) (Report, error) {
+	return run(ctx, subject, options, map[uint64]bool{})
+}
+
+// run explores a case, but for states that are known.
+func run(ctx context.Context, subject Subject, options Options, seen map[uint64]bool) (Report, error) {
 	if explore := subject.Case.Explore; explore != nil && explore.Skip != "" {
 		return Report{Skipped: explore.Skip}, nil
 	}
@@ -80,7 +83,7 @@ func Run(ctx context.Context, subject Subject, options Options) (Report, error) 
 	subject.Subject = remembering(subject.Subject)
 	e := &explorer{
 		Subject: subject, Options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
-		seen: map[uint64]bool{}, groups: map[string]*group{},
+		seen: seen, groups: map[string]*group{},
 	}
 	if err := e.reference(ctx); err != nil || e.report.Skipped != "" {
 		return e.report, err
@@ -115,8 +118,9 @@ type explorer struct {
 
 // end is what a step of the case comes to.
 type end struct {
-	state  endState
-	failed bool
+	state endState
+	// setting is a hash of all that decides what comes of a state, besides the state.
+	setting uint64
 }
 
 // node is a state on a path.
@@ -239,7 +243,7 @@ func (e *explorer) note(p path, o outcome) {
 
 // push adds a state to the next round, unless it is known. Of too many one is dropped at random.
 func (e *explorer) push(n *node) {
-	hash := endStateOf(n.point.Objects(), ignored{}).hash() + uint64(n.step)
+	hash := endStateOf(n.point.Objects(), ignored{}).hash() + e.ends[n.step].setting
 	if e.seen[hash] {
 		return
 	}

@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,7 +23,7 @@ func newRegistry(tb testing.TB) *engines.Registry {
 }
 
 // runFile runs a test file. With explore its cases are explored.
-func runFile(tb testing.TB, file string, explore *Options) []controllertest.Result {
+func runFile(tb testing.TB, file string, explore *Explorer) []controllertest.Result {
 	tb.Helper()
 	var results []controllertest.Result
 	options := suite.Options{
@@ -52,18 +54,24 @@ func describe(tb testing.TB, r controllertest.Result) {
 	}
 }
 
-// TestExamples explores the examples: nothing is to be found.
+// TestExamples explores the examples a little: nothing is to be found. LIBRETTO_EXPLORE_PATHS makes it more.
 func TestExamples(t *testing.T) {
-	files, err := filepath.Glob("testdata/examples/*_test.yaml")
+	files, err := filepath.Glob("../../../examples/*/*_test.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
+	paths := 20
+	if text := os.Getenv("LIBRETTO_EXPLORE_PATHS"); text != "" {
+		if paths, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			options := &Options{Seed: 1, Explored: func(r controllertest.Result, report Report) {
-				t.Logf("%s: %d states, %d paths, %d left, %s", r.Name, report.States, report.Paths, report.Left, report.Skipped)
+			explorer := &Explorer{Options: Options{Seed: 1, Paths: paths}, Explored: func(r controllertest.Result, report Report) {
+				t.Logf("%s: %d states, %d paths, %d left %s", r.Name, report.States, report.Paths, report.Left, report.Skipped)
 			}}
-			for _, r := range runFile(t, file, options) {
+			for _, r := range runFile(t, file, explorer) {
 				t.Logf("%s: %s", r.Name, r.Duration)
 				if r.Outcome != controllertest.Passed {
 					t.Errorf("%s: %s", r.Name, r.Outcome)

@@ -212,7 +212,7 @@ func TestPlanted(t *testing.T) {
 				}
 			}
 			var found []controllertest.Failure
-			for _, r := range runFile(t, file, &Options{Paths: 150, Workers: 1}) {
+			for _, r := range runFile(t, file, &Explorer{Options: Options{Paths: 150, Workers: 1}}) {
 				found = append(found, r.Failures...)
 			}
 			if len(found) == 0 {

@@ -13,17 +13,15 @@ import (
 
 // failure returns what a path that fails has in common with others that fail in the same way, or "".
 func (e *explorer) failure(p path, o outcome) string {
-	want := e.ends[p.from.step]
 	switch {
 	case o.ending.Unsettled != "":
 		return "unsettled"
-	case o.ending.Err != nil && !want.failed:
+	case o.ending.Err != nil:
 		return "fails: " + o.ending.Err.Error()
 	case o.allowed:
 		return ""
-	case o.ending.Err == nil && want.failed:
-		return "does not fail"
 	}
+	want := e.ends[p.from.step]
 	return strings.Join(differ(want.state, o.end).lines, "\n")
 }
 
@@ -47,10 +45,8 @@ func (e *explorer) describe(ctx context.Context, g *group) (controllertest.Failu
 	switch {
 	case o.ending.Unsettled != "":
 		f.Message, d = "the controller does not settle: "+o.ending.Unsettled, difference{}
-	case o.ending.Err != nil && !want.failed:
+	case o.ending.Err != nil:
 		f.Message, d = "the last pass fails: "+o.ending.Err.Error(), difference{}
-	case o.ending.Err == nil && want.failed:
-		f.Message = "the last pass does not fail"
 	default:
 		f.Message = "the controller comes to another end"
 	}

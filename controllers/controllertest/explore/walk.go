@@ -2,12 +2,14 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // reference makes the path of the case on which nothing goes wrong. Its states are the first frontier, its end states those to come to.
@@ -38,7 +40,8 @@ func (e *explorer) reference(ctx context.Context) error {
 	return nil
 }
 
-// referenceStep does a step of the case, and goes on from its end until nothing changes.
+// referenceStep does a step of the case, and returns its states. From its end it goes on until nothing changes any more and everything is
+// ready: while something is not, a controller may wait instead of repairing what went wrong.
 func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Course, index int, step *controllertest.Step) ([]*node, error) {
 	t := &track{base: step, step: index}
 	edits, none := *step, 0
@@ -47,21 +50,21 @@ func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Cou
 		return nil, err
 	}
 	t.add(course, []controllertest.Step{edits})
-	passes := settling(step)
-	passes.Passes = step.Passes
+	passes := controllertest.Step{Ready: step.Ready, NotReady: step.NotReady, Parent: step.Parent, Passes: step.Passes}
 	ending, err := course.Do(ctx, passes, t.observer(course, func(n int) []controllertest.Step {
 		return []controllertest.Step{withPasses(*step, n)}
 	}))
 	if err != nil {
 		return nil, err
 	}
-	settled := course
-	if step.Passes != nil {
-		if settled, err = course.Point().Resume(ctx); err != nil {
-			return nil, err
-		}
-		defer settled.Close()
-		if ending, err = settled.Do(ctx, settling(step), nil); err != nil {
+	t.add(course, []controllertest.Step{*step})
+	settled, err := course.Point().Resume(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer settled.Close()
+	if ending.Unsettled == "" {
+		if ending, err = settled.Do(ctx, controllertest.Step{}, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -69,14 +72,27 @@ func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Cou
 		e.report.Skipped = "it does not settle by itself: " + ending.Unsettled
 		return nil, nil
 	}
-	t.add(course, []controllertest.Step{*step})
-	e.ends = append(e.ends, end{state: endStateOf(settled.Point().Objects(), e.ignored), failed: ending.Err != nil})
-	return t.nodes, nil
+	setting, err := e.setting(index, step)
+	e.ends = append(e.ends, end{state: endStateOf(settled.Point().Objects(), e.ignored), setting: setting})
+	if ending.Err != nil {
+		return nil, err // Nothing is repaired while the passes fail.
+	}
+	return t.nodes, err
 }
 
-// settling returns the step that makes passes until nothing changes, under the readiness of another one.
-func settling(step *controllertest.Step) controllertest.Step {
-	return controllertest.Step{Ready: step.Ready, NotReady: step.NotReady, Parent: step.Parent}
+// setting returns a hash of what decides what comes of a state in a step, besides the state: who becomes ready, how webhooks respond, the
+// definition, the time that has passed, and what is compared.
+func (e *explorer) setting(index int, step *controllertest.Step) (uint64, error) {
+	parts := []any{step.Ready, step.NotReady, step.Parent, e.Case.Explore, e.Case.DefinitionPatch, e.Case.Webhooks}
+	for i := range min(index+1, len(e.Case.Steps)) {
+		s := e.Case.Steps[i]
+		parts = append(parts, s.Define, s.StepWebhooks, s.After)
+	}
+	if len(e.Case.Steps) == 0 {
+		parts = append(parts, step.Define, step.StepWebhooks, step.After)
+	}
+	text, err := json.Marshal(parts)
+	return jsonvalue.Hash(string(text)), err
 }
 
 func withPasses(step controllertest.Step, passes int) controllertest.Step {
@@ -144,7 +160,7 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 	t.add(course, before)
 	o := outcome{ending: ending}
 	for range maxSettling {
-		step := settling(p.from.base)
+		step := controllertest.Step{}
 		o.ending, err = course.Do(ctx, step, t.observer(course, func(n int) []controllertest.Step {
 			return append(slices.Clone(before), withPasses(step, n))
 		}))
@@ -152,7 +168,7 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 			return outcome{}, err
 		}
 		o.steps = append(o.steps, step)
-		if o.ending.Unsettled != "" || (o.ending.Err != nil) == e.ends[p.from.step].failed {
+		if o.ending.Unsettled != "" || o.ending.Err == nil {
 			break
 		}
 		before = append(slices.Clone(before), step)
