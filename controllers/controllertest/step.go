@@ -24,6 +24,8 @@ type stepRun struct {
 	passes  []passRun
 	// observe is called after each pass over all parents, with its writes. Nil means nobody.
 	observe func([]memcluster.Write)
+	// enqueued are the keys of the parents that the edits enqueued. Nil means that there were no edits.
+	enqueued []any
 }
 
 // passRun is a pass over one parent.
@@ -40,21 +42,29 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		return err
 	}
 	if r.refused != nil {
+		s.record()
 		s.compareError(r.refused, nil)
 		return nil
 	}
 	if unsettled != nil {
 		s.fail(Failure{Location: s.place(""), Check: CheckSettles, Message: unsettled.Message + s.lastWrite()})
 	}
+	s.record()
 	s.compareErrors()
 	s.checkPasses()
 	if err := s.compare(ctx); err != nil {
 		return err
 	}
-	if step.Passes == nil && step.Fails == "" && r.result.Outcome == Passed {
-		return s.checkSettled(ctx)
+	if r.result.Outcome != Passed {
+		return nil
 	}
-	return nil
+	if step.Passes == nil && step.Fails == "" {
+		if err := s.checkSettled(ctx); err != nil {
+			return err
+		}
+	}
+	s.checkAnswers(ctx)
+	return ctx.Err()
 }
 
 // act makes the edits and passes of the step. The first result is why the passes do not come to an end, or nil.
@@ -154,6 +164,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
+		for _, w := range result.Writes {
+			s.written = append(s.written, w.Sent)
+		}
 		for _, call := range result.Calls {
 			s.result.Logs = append(s.result.Logs, call.Logs...)
 		}

@@ -108,7 +108,8 @@ func (t *text) failure(b *bytes.Buffer, f controllertest.Failure) {
 		fmt.Fprintf(b, "      %s\n", line)
 	}
 	if f.Case != "" {
-		fmt.Fprintf(b, "    %s\n      %s\n", t.paint(dim, "a case that fails in the same way:"), strings.ReplaceAll(strings.TrimSpace(printable(f.Case)), "\n", "\n      "))
+		text := strings.ReplaceAll(printable(strings.TrimSpace(f.Case)), "\n", "\n      ")
+		fmt.Fprintf(b, "    %s\n      %s\n", t.paint(dim, failingCase), text)
 	}
 	if script := f.Script.String(); script != "" {
 		fmt.Fprintf(b, "    %s %s\n", t.paint(dim, "script:"), t.paint(cyan, printable(script)))
