@@ -41,6 +41,7 @@ type testOptions struct {
 	verbose     bool
 	failOnEmpty bool
 	scriptsDir  string
+	exploring   exploreOptions
 }
 
 func testCommand(w process) *cobra.Command {
@@ -88,11 +89,12 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(report.Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take, with --explore ten times as long")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", o.verbose, "show cases that pass, and the lines that their hooks logged")
 	f.BoolVar(&o.failOnEmpty, "fail-on-empty", o.failOnEmpty, "exit with 2 if there are no cases")
 	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below, like that of serve")
+	o.exploring.addTo(f)
 }
 
 // testRun is one use of the command.
@@ -178,6 +180,9 @@ func (t *testRun) check() (err error) {
 	case t.slowest < 0:
 		return fmt.Errorf("--slowest %d: must not be negative", t.slowest)
 	}
+	if err := t.exploring.check(); err != nil {
+		return err
+	}
 	if t.run != "" {
 		if t.selects, err = regexp.Compile(t.run); err != nil {
 			return fmt.Errorf("--run: %w", err)
@@ -220,7 +225,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	var all []controllertest.Result
 	var failed error
-	summary, err = suite.Run(ctx, suite.Options{
+	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout,
 		Warn: func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
@@ -230,7 +235,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 				failed = errors.Join(failed, r.Report(result))
 			}
 		},
-	})
+	}
+	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.stderr, text) })
+	summary, err = suite.Run(ctx, options)
 	if err != nil {
 		return summary, err
 	}

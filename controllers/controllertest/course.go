@@ -77,6 +77,13 @@ func (c *Course) ParentKinds() []string {
 	return kinds
 }
 
+// HideSecrets hides the values of the Secrets of the cluster and the case in a failure.
+func (c *Course) HideSecrets(f *Failure) {
+	c.runner.result = Result{Failures: []Failure{*f}}
+	c.runner.hideSecrets()
+	*f = c.runner.result.Failures[0]
+}
+
 // Close ends the course.
 func (c *Course) Close() {
 	if c.runner.session != nil {

@@ -28,7 +28,7 @@ func differ(want, got endState) difference {
 	var d difference
 	for _, key := range want.keys() {
 		if there, ok := got[key]; !ok {
-			d.lines = append(d.lines, "- "+nameOf(key)+": "+short(want[key]))
+			d.lines = append(d.lines, "- "+described(key, want[key]))
 			d.want.Objects = append(d.want.Objects, identity(key))
 		} else {
 			d.object(key, want[key], there)
@@ -36,7 +36,7 @@ func differ(want, got endState) difference {
 	}
 	for _, key := range got.keys() {
 		if _, ok := want[key]; !ok {
-			d.lines = append(d.lines, "+ "+nameOf(key)+": "+short(got[key]))
+			d.lines = append(d.lines, "+ "+described(key, got[key]))
 			d.want.Absent = append(d.want.Absent, identity(key))
 		}
 	}
@@ -106,6 +106,14 @@ func nameOf(key apply.Key) string {
 		parts = []string{key.Kind.Kind, key.Name}
 	}
 	return strings.Join(parts, "/")
+}
+
+// described returns an object with its name. Secrets have nothing else.
+func described(key apply.Key, object map[string]any) string {
+	if jsonvalue.IsSecret(object) {
+		return nameOf(key)
+	}
+	return nameOf(key) + ": " + short(object)
 }
 
 // short returns a value as JSON, cut.

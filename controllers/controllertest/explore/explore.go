@@ -119,6 +119,7 @@ type explorer struct {
 // end is what a step of the case comes to.
 type end struct {
 	state endState
+	point *controllertest.Point
 	// setting is a hash of all that decides what comes of a state, besides the state.
 	setting uint64
 }
@@ -147,6 +148,7 @@ type path struct {
 type outcome struct {
 	ending controllertest.Ending
 	end    endState
+	point  *controllertest.Point
 	// allowed is set for one of the ends that the case names.
 	allowed bool
 	// steps are those of the path after the fault.

@@ -27,7 +27,9 @@ func remember(programs map[string]engines.Program) map[string]engines.Program {
 
 // remembering returns a subject whose programs remember their answers. Patched definitions are compiled once.
 func remembering(s *controllertest.Subject) *controllertest.Subject {
-	next := &controllertest.Subject{Definition: s.Definition, Programs: remember(s.Programs), Resources: s.Resources, ReadFile: s.ReadFile}
+	next := &controllertest.Subject{
+		Definition: s.Definition, Programs: remember(s.Programs), Resources: s.Resources, ReadFile: s.ReadFile, ShowSecrets: s.ShowSecrets,
+	}
 	if s.Compile == nil {
 		return next
 	}

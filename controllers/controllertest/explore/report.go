@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,20 @@ func (e *explorer) describe(ctx context.Context, g *group) (controllertest.Failu
 	if err == nil && f.Case == "" {
 		f.Message += "; no case can say this"
 	}
-	return f, err
+	return f, errors.Join(err, hideSecrets(ctx, &f, want.point, o.point))
+}
+
+// hideSecrets hides the values of the Secrets of several states.
+func hideSecrets(ctx context.Context, f *controllertest.Failure, points ...*controllertest.Point) error {
+	for _, point := range points {
+		course, err := point.Resume(ctx)
+		if err != nil {
+			return err
+		}
+		course.HideSecrets(f)
+		course.Close()
+	}
+	return nil
 }
 
 // failingCase returns a case that fails when it is run, or "". It is tried without a restart of the host before the fault, and with one:

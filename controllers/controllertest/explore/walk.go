@@ -73,7 +73,8 @@ func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Cou
 		return nil, nil
 	}
 	setting, err := e.setting(index, step)
-	e.ends = append(e.ends, end{state: endStateOf(settled.Point().Objects(), e.ignored), setting: setting})
+	point := settled.Point()
+	e.ends = append(e.ends, end{state: endStateOf(point.Objects(), e.ignored), point: point, setting: setting})
 	if ending.Err != nil {
 		return nil, err // Nothing is repaired while the passes fail.
 	}
@@ -173,7 +174,8 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 		}
 		before = append(slices.Clone(before), step)
 	}
-	o.end, o.nodes = endStateOf(course.Point().Objects(), e.ignored), t.nodes
+	o.point, o.nodes = course.Point(), t.nodes
+	o.end = endStateOf(o.point.Objects(), e.ignored)
 	if o.end.hash() != e.ends[p.from.step].state.hash() {
 		o.allowed, err = e.isAllowed(ctx, course)
 	}
