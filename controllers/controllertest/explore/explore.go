@@ -245,7 +245,7 @@ func (e *explorer) note(p path, o outcome) {
 
 // push adds a state to the next round, unless it is known. Of too many one is dropped at random.
 func (e *explorer) push(n *node) {
-	hash := endStateOf(n.point.Objects(), ignored{}).hash() + e.ends[n.step].setting
+	hash := endStateOf(n.point.Objects(), e.ignored).hash() + e.ends[n.step].setting
 	if e.seen[hash] {
 		return
 	}

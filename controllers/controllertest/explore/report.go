@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -51,9 +52,14 @@ func (e *explorer) describe(ctx context.Context, g *group) (controllertest.Failu
 	default:
 		f.Message = "the controller comes to another end"
 	}
-	f.Message = fmt.Sprintf("%s: in step %d %s", f.Message, g.path.from.step+1, strings.Join(append(slices.Clone(g.path.from.words), g.path.sentence()), ", and "))
-	if g.others > 0 {
-		f.Message += fmt.Sprintf(" (and %d other paths end in the same way)", g.others)
+	words := append(slices.Clone(g.path.from.words), g.path.sentence())
+	f.Message = fmt.Sprintf("%s: in step %d, %s", f.Message, g.path.from.step+1, strings.Join(words, ", and "))
+	switch g.others {
+	case 0:
+	case 1:
+		f.Message += " (and on 1 other path)"
+	default:
+		f.Message += fmt.Sprintf(" (and on %d other paths)", g.others)
 	}
 	f.Diff = d.lines
 	var err error
@@ -107,9 +113,12 @@ func (e *explorer) caseOf(g *group, d difference, restart bool) *controllertest.
 	for i := range c.Steps {
 		c.Steps[i].Want = nil
 	}
-	path := slices.Clone(g.path.from.path)
-	for i := range path {
-		path[i].Want, path[i].Fails = nil, ""
+	var path []controllertest.Step
+	for _, step := range g.path.from.path {
+		step.Want, step.Fails = nil, ""
+		if !reflect.DeepEqual(step, withPasses(controllertest.Step{}, 0)) {
+			path = append(path, step)
+		}
 	}
 	fault := g.path.fault.step
 	fault.Restart = restart

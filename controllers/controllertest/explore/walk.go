@@ -195,12 +195,21 @@ func (e *explorer) isAllowed(ctx context.Context, course *controllertest.Course)
 	return false, nil
 }
 
-// sentence says where a fault happens.
+// sentence says when a fault happens.
 func (p path) sentence() string {
 	passes := 0
-	if last := p.from.path[len(p.from.path)-1]; last.Passes != nil {
-		passes = *last.Passes
-		return fmt.Sprintf("after %d passes %s", passes, p.fault.words)
+	for _, step := range p.from.path {
+		if step.Passes == nil {
+			return "once nothing changes any more, " + p.fault.words
+		}
+		passes += *step.Passes
 	}
-	return "when nothing changes any more " + p.fault.words
+	switch passes {
+	case 0:
+		return "before the first pass, " + p.fault.words
+	case 1:
+		return "after 1 pass, " + p.fault.words
+	default:
+		return fmt.Sprintf("after %d passes, %s", passes, p.fault.words)
+	}
 }
