@@ -119,6 +119,8 @@ var rules = []rule{
 	{packages: "controllers/controllertest/suite", imports: []string{
 		"controllers/api/...", "controllers/controllertest", "controllers/definition", "controllers/manifest/...", "controllers/render/...", "engines",
 	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
+	{packages: "controllers/controllertest/explore", imports: []string{"controllers/controllertest", "controllers/render/memcluster", "engines", "apply/..."},
+		inTests: append([]string{"controllers/controllertest/suite"}, realHooks...), why: "it makes paths out of steps, which the runner of cases does"},
 	{packages: "controllers/controllertest/report", imports: []string{"controllers/controllertest", "engines"},
 		why: "it turns results into text, and runs nothing"},
 	{packages: "controllers/render/offline", imports: []string{
