@@ -45,6 +45,7 @@ type testOptions struct {
 	failOnEmpty bool
 	scriptsDir  string
 	coverage    coverageOptions
+	exploring   exploreOptions
 }
 
 func testCommand(w process) *cobra.Command {
@@ -93,12 +94,13 @@ func (o *testOptions) addTo(f *pflag.FlagSet) {
 	f.BoolVar(&o.watch, "watch", o.watch, "go on, and run the tests again that a changed file concerns")
 	f.StringVarP(&o.output, "output", "o", o.output, "format: "+strings.Join(report.Formats, ", ")+" (annotations of a workflow)")
 	f.StringVar(&o.outputFile, "output-file", o.outputFile, "file for the format of -o; standard output then has text")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long a case may take, with --explore ten times as long")
 	f.BoolVar(&o.showSecrets, "show-secrets", o.showSecrets, "show the values of Secrets")
 	f.BoolVarP(&o.verbose, "verbose", "v", o.verbose, "show cases that pass, and the lines that their hooks logged")
 	f.BoolVar(&o.failOnEmpty, "fail-on-empty", o.failOnEmpty, "exit with 2 if there are no cases")
 	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below, like that of serve")
 	o.coverage.addTo(f)
+	o.exploring.addTo(f)
 }
 
 // testRun is one use of the command.
@@ -188,7 +190,7 @@ func (t *testRun) check() (err error) {
 	case t.slowest < 0:
 		return fmt.Errorf("--slowest %d: must not be negative", t.slowest)
 	}
-	if err := t.coverage.check(t.watch); err != nil {
+	if err := errors.Join(t.coverage.check(t.watch), t.exploring.check()); err != nil {
 		return err
 	}
 	if t.run != "" {
@@ -234,7 +236,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	var all []controllertest.Result
 	var failed error
 	collector := t.coverage.collector()
-	summary, err = suite.Run(ctx, suite.Options{
+	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: collector,
 		RunFunctions: t.runFunctions,
@@ -245,7 +247,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 				failed = errors.Join(failed, r.Report(result))
 			}
 		},
-	})
+	}
+	t.exploring.apply(&options, func(text string) { fmt.Fprintln(t.stderr, text) })
+	summary, err = suite.Run(ctx, options)
 	if err != nil {
 		return summary, err
 	}

@@ -37,6 +37,9 @@ func (s *stepRun) edit(ctx context.Context) error {
 	if s.session == nil || s.refused != nil {
 		return nil // Without a definition there is no cluster.
 	}
+	if s.RestartAfterWrites > 0 {
+		s.session.Interrupt(s.RestartAfterWrites)
+	}
 	if len(s.Create)+len(s.Apply)+len(s.Patch)+len(s.Delete)+len(s.NotReady) == 0 {
 		return nil
 	}
@@ -52,10 +55,27 @@ func (s *stepRun) edit(ctx context.Context) error {
 	return err
 }
 
+// delay makes watches lag behind until the end of the step.
+func (s *stepRun) delay() error {
+	for i, plural := range s.Delay {
+		found := false
+		for _, resource := range s.stage.Resources {
+			if s.session != nil && resource.GroupVersionResource.Resource == plural {
+				s.session.Hold(resource.GroupVersionResource)
+				found = true
+			}
+		}
+		if !found {
+			return s.unusable(fmt.Sprintf(".delay[%d]", i), "delay: there is no resource %s: write its plural name", plural)
+		}
+	}
+	return nil
+}
+
 func (s *stepRun) refuseWrites(r Refusal) {
 	if s.session != nil {
 		s.session.Refuse(memcluster.Refusal{
-			Verb: memcluster.Verb(r.Verb), Resource: r.Resource, Name: r.Name, Reason: r.Reason, Times: max(r.Times, 1),
+			Verb: memcluster.Verb(r.Verb), Resource: r.Resource, Name: r.Name, Reason: r.Reason, Times: max(r.Times, 1), Stored: r.Stored,
 		})
 	}
 }

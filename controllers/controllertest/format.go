@@ -59,6 +59,14 @@ func (g *Given) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &g.Object)
 }
 
+// MarshalJSON returns the name of the file, or the object.
+func (g Given) MarshalJSON() ([]byte, error) {
+	if g.File != "" {
+		return json.Marshal(g.File)
+	}
+	return json.Marshal(g.Object)
+}
+
 // Check is the name of a check that every case makes.
 type Check string
 
@@ -99,11 +107,24 @@ type Case struct {
 	Step `json:",inline"`
 	// HookCall has the fields of a case that calls a hook alone.
 	HookCall `json:",inline"`
+	// Explore is about test --explore.
+	Explore *Explore `json:"explore,omitempty"`
 
 	// Location is where the case begins.
 	Location engines.Location `json:"-"`
 	// place returns where a field of the case is, whose path is written like .steps[0].want. Nil without a file.
 	place func(field string) engines.Location
+}
+
+// Explore says how a case is explored.
+type Explore struct {
+	// Skip is the reason why the case is not explored.
+	Skip string `json:"skip,omitempty"`
+	// Ignore are parts of the end state that may differ from path to path: status.FIELD of the parents, objects as KIND/NAME and
+	// KIND/NAMESPACE/NAME, where * stands for any text, and KIND/NAME:FIELD.
+	Ignore []string `json:"ignore,omitempty"`
+	// Ends are other end states that are as good. Each is compared as want is.
+	Ends []Want `json:"ends,omitempty"`
 }
 
 // HookCall calls a hook without a cluster.
@@ -145,8 +166,12 @@ type Step struct {
 	Define map[string]any `json:"define,omitempty"`
 	// Restart restarts the host: what it has in memory is lost.
 	Restart bool `json:"restart,omitempty"`
+	// RestartAfterWrites restarts the host in the middle of a pass, after so many writes of the step. Zero means not at all.
+	RestartAfterWrites int `json:"restartAfterWrites,omitempty"`
 	// Refuse makes the API server refuse writes of the host.
 	Refuse []Refusal `json:"refuse,omitempty"`
+	// Delay are resources, by plural name, whose changes the host sees only at the end of the step, like a watch that lags behind.
+	Delay []string `json:"delay,omitempty"`
 	// Webhooks are canned responses from this step on.
 	StepWebhooks map[string]WebhookResponse `json:"respond,omitempty"`
 	// After is how much time passes before the passes.
@@ -169,6 +194,18 @@ type Step struct {
 type Selection struct {
 	All   bool
 	Names []ObjectName
+}
+
+// MarshalJSON returns the selection as a file has it.
+func (s Selection) MarshalJSON() ([]byte, error) {
+	switch {
+	case s.All:
+		return json.Marshal("all")
+	case len(s.Names) == 0:
+		return json.Marshal("none")
+	default:
+		return json.Marshal(s.Names)
+	}
 }
 
 // ObjectName names an object as KIND/NAME or KIND/NAMESPACE/NAME. In a file, an object with kind and metadata may stand in its place.
@@ -199,6 +236,8 @@ type Refusal struct {
 	Reason   metav1.StatusReason `json:"reason"`
 	// Times defaults to 1.
 	Times int `json:"times,omitempty"`
+	// Stored makes the API server do the write all the same: only the response is an error, as after a timeout.
+	Stored bool `json:"stored,omitempty"`
 }
 
 // Want is what is compared after the passes of a step. Objects are parts: fields that are not named do not matter, null means that a field

@@ -178,6 +178,11 @@ func (d *decoder) check(field string, c *Case) {
 		d.checkStep(fmt.Sprintf("%s.steps[%d]", field, i), &c.Steps[i])
 	}
 	d.checkResponses(join(field, "webhooks"), c.Webhooks)
+	if c.Explore != nil {
+		for i := range c.Explore.Ends {
+			d.checkWant(fmt.Sprintf("%s.ends[%d]", join(field, "explore"), i), &c.Explore.Ends[i])
+		}
+	}
 }
 
 func (d *decoder) checkSkips(field string, skips map[Check]string) {
@@ -201,6 +206,9 @@ var verbs = []string{
 func (d *decoder) checkStep(field string, s *Step) {
 	if s.Passes != nil && (*s.Passes < 0 || *s.Passes > maxPasses) {
 		d.fail(join(field, "passes"), "passes is %d, and must be 0 to %d", *s.Passes, maxPasses)
+	}
+	if s.RestartAfterWrites < 0 {
+		d.fail(join(field, "restartAfterWrites"), "restartAfterWrites is %d, and must be 1 or more", s.RestartAfterWrites)
 	}
 	d.checkPattern(join(field, "fails"), s.Fails)
 	for i, patch := range s.Patch {

@@ -43,6 +43,8 @@ type Failure struct {
 	Message string
 	// Diff are lines that begin with "- " for what is wanted, "+ " for what is there, and "  " for what surrounds them.
 	Diff []string
+	// Case is a case, as YAML to be pasted into the test file, that fails in the same way. It is set for paths of --explore.
+	Case string
 	// Script is the place in a script that made the value or failed, if it is known.
 	Script engines.Location
 }

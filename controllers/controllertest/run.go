@@ -153,8 +153,8 @@ func (r *runner) conclude() Result {
 	return r.result
 }
 
-// run runs the case.
-func (r *runner) run(ctx context.Context) error {
+// begin reads the time and the definition of the case.
+func (r *runner) begin() error {
 	now := DefaultNow
 	if r.test.Now != nil {
 		now = r.test.Now.Time
@@ -166,6 +166,14 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	if patch := r.testCase.DefinitionPatch; patch != nil {
 		r.base = r.base.Redefine(&unstructured.Unstructured{Object: mergePatch(r.base.Definition.Object, patch)}, now)
+	}
+	return nil
+}
+
+// run runs the case.
+func (r *runner) run(ctx context.Context) error {
+	if err := r.begin(); err != nil {
+		return err
 	}
 	if r.testCase.Hook != "" {
 		return r.callHook(ctx)

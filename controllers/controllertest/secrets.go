@@ -23,7 +23,7 @@ func (r *runner) hideSecrets() {
 	}
 	for i := range r.result.Failures {
 		f := &r.result.Failures[i]
-		f.Message = masker.Mask(f.Message)
+		f.Message, f.Case = masker.Mask(f.Message), masker.Mask(f.Case)
 		mask(f.Diff)
 	}
 	mask(r.result.Logs)

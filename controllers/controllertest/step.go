@@ -22,6 +22,8 @@ type stepRun struct {
 	*Step
 	parents []*parentState
 	passes  []passRun
+	// observe is called after each pass over all parents, with its writes. Nil means nobody.
+	observe func([]memcluster.Write)
 	// enqueued are the keys of the parents that the edits enqueued. Nil means that there were no edits.
 	enqueued []any
 }
@@ -35,25 +37,22 @@ type passRun struct {
 // step does one step.
 func (r *runner) step(ctx context.Context, step *Step) error {
 	s := &stepRun{runner: r, Step: step}
-	if err := r.useResponses(".respond", step.StepWebhooks); err != nil {
+	unsettled, err := s.act(ctx)
+	if err != nil {
 		return err
-	}
-	if err := s.edit(ctx); err != nil {
-		return err
-	}
-	if step.After != nil {
-		r.clock.Step(step.After.Duration)
 	}
 	if r.refused != nil {
 		s.record()
 		s.compareError(r.refused, nil)
 		return nil
 	}
-	if err := s.selectParents(); err != nil {
-		return err
-	}
-	if err := s.run(ctx); err != nil {
-		return err
+	if unsettled != nil {
+		f := Failure{Message: unsettled.Message}
+		if w := s.lastWrite(); w != nil {
+			f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
+		}
+		s.failCheck(CheckSettles, f)
+		s.checkAnswers(ctx) // They may tell why.
 	}
 	s.record()
 	s.compareErrors()
@@ -71,6 +70,38 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	}
 	s.checkAnswers(ctx)
 	return ctx.Err()
+}
+
+// act makes the edits and passes of the step. The first result is why the passes do not come to an end, or nil.
+func (s *stepRun) act(ctx context.Context) (*stage.UnsettledError, error) {
+	if err := s.useResponses(".respond", s.StepWebhooks); err != nil {
+		return nil, err
+	}
+	if err := s.delay(); err != nil {
+		return nil, err
+	}
+	if err := s.edit(ctx); err != nil {
+		return nil, err
+	}
+	if s.After != nil {
+		s.clock.Step(s.After.Duration)
+	}
+	if s.refused != nil {
+		return nil, nil
+	}
+	if err := s.selectParents(); err != nil {
+		return nil, err
+	}
+	err := s.run(ctx)
+	var unsettled *stage.UnsettledError
+	if errors.As(err, &unsettled) && ctx.Err() == nil {
+		err = nil
+	}
+	s.session.Cluster().Resume()
+	if err == nil && len(s.Delay) > 0 {
+		err = s.session.Release(ctx)
+	}
+	return unsettled, err
 }
 
 // selectParents finds the parents that the step is about: those that there were, and those that came.
@@ -107,18 +138,7 @@ func (s *stepRun) run(ctx context.Context) error {
 		}
 	}
 	loop := &stage.Loop{Session: s.session, Clock: s.clock, Pass: s.pass, Ready: s.isReady, Warn: func(string) {}}
-	err := loop.Run(ctx, passes)
-	var unsettled *stage.UnsettledError
-	if errors.As(err, &unsettled) && ctx.Err() == nil {
-		f := Failure{Message: unsettled.Message}
-		if w := s.lastWrite(); w != nil {
-			f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
-		}
-		s.failCheck(CheckSettles, f)
-		s.checkAnswers(ctx) // They may tell why.
-		return nil
-	}
-	return err
+	return loop.Run(ctx, passes)
 }
 
 // lastWrite returns the last write, or nil.
@@ -137,7 +157,7 @@ func describeWrite(w memcluster.Write) string {
 
 // pass makes one pass over each parent that is not gone.
 func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
-	moved := stage.Nothing
+	moved, before := stage.Nothing, len(s.passes)
 	for _, p := range s.parents {
 		if p.gone && s.Step.Parent == "" {
 			continue
@@ -156,8 +176,27 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 			s.result.Logs = append(s.result.Logs, call.Logs...)
 		}
 		moved = max(moved, stage.MovementOf(result))
+		if s.session.Interrupted() {
+			if err := s.session.Restart(ctx); err != nil {
+				return moved, err
+			}
+			moved = max(moved, stage.Waiting)
+			break
+		}
+	}
+	if s.observe != nil {
+		s.observe(s.writesSince(before))
 	}
 	return moved, nil
+}
+
+// writesSince returns the writes of the passes from a number on.
+func (s *stepRun) writesSince(pass int) []memcluster.Write {
+	var all []memcluster.Write
+	for _, p := range s.passes[pass:] {
+		all = append(all, p.Writes...)
+	}
+	return all
 }
 
 // isReady reports whether other controllers make an object ready.
@@ -186,6 +225,12 @@ func (n ObjectName) split() (kind, namespace, name string) {
 
 // compareErrors compares the error of the last pass over each parent.
 func (s *stepRun) compareErrors() {
+	err, events := s.passError()
+	s.compareError(err, events)
+}
+
+// passError returns the errors of the last passes over the parents, and their events.
+func (s *stepRun) passError() (error, []render.Event) {
 	var errs, later []error
 	var events []render.Event
 	for _, p := range s.parents {
@@ -204,7 +249,7 @@ func (s *stepRun) compareErrors() {
 	if s.Fails != "" {
 		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
 	}
-	s.compareError(errors.Join(errs...), events)
+	return errors.Join(errs...), events
 }
 
 func (s *stepRun) compareError(err error, events []render.Event) {

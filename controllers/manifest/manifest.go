@@ -33,6 +33,8 @@ type Options struct {
 	// Filenames are files, directories, and - for Stdin, like those of kubectl's -f. A directory with a
 	// kustomization.yaml is built.
 	Filenames []string
+	// CRDs are files of which only the CustomResourceDefinitions are taken.
+	CRDs []string
 	// Recursive loads the directories in directories too.
 	Recursive bool
 	Stdin     io.Reader
@@ -98,6 +100,15 @@ func Load(ctx context.Context, options Options) (*Set, error) {
 			return nil, err
 		}
 	}
+	others := len(r.objects)
+	for _, name := range options.CRDs {
+		if err := r.add(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	r.objects = slices.Concat(r.objects[:others], slices.DeleteFunc(r.objects[others:], func(o loaded) bool {
+		return o.GroupVersionKind().GroupKind() != apiextensionsv1.Kind("CustomResourceDefinition")
+	}))
 	s.Problems, s.Skipped, s.Inputs = r.problems, r.skipped, slices.Sorted(maps.Keys(r.inputs))
 	s.sort(r.objects)
 	if err := s.validate(); err != nil {

@@ -206,6 +206,18 @@ func TestScriptsDirectory(t *testing.T) {
 	}
 }
 
+// TestCRDs checks that nothing but CustomResourceDefinitions is taken from files that are given for them.
+func TestCRDs(t *testing.T) {
+	t.Chdir(unpack(t, crd+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: here}\n-- b.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: here}\ndata: {a: b}\n"))
+	set, err := Load(t.Context(), Options{Filenames: []string{"b.yaml"}, CRDs: []string{"a.yaml"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.CRDs) != 1 || len(set.Objects) != 1 || set.Err() != nil || len(set.Inputs) != 2 {
+		t.Errorf("%d CustomResourceDefinitions, %d objects, inputs %v, problems %v; want one, one, two and none", len(set.CRDs), len(set.Objects), set.Inputs, set.Err())
+	}
+}
+
 const crd = `
 -- a.yaml --
 apiVersion: apiextensions.k8s.io/v1

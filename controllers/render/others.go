@@ -22,11 +22,11 @@ import (
 func (s *Session) RunOthers(ctx context.Context, isReady func(*unstructured.Unstructured) bool) (Others, error) {
 	result := Others{}
 	err := s.Edit(ctx, func(client dynamic.Interface) error {
-		o := others{session: s, client: client, all: s.cluster.Objects()}
+		o := others{session: s, client: client, all: s.cluster.Shared()}
 		if err := o.collectGarbage(ctx); err != nil {
 			return err
 		}
-		for _, object := range s.cluster.Objects() {
+		for _, object := range s.cluster.Shared() {
 			if object.GetDeletionTimestamp() == nil && isReady(object) {
 				if err := o.makeReady(ctx, object); err != nil {
 					return err

@@ -109,7 +109,7 @@ func (s *Session) Start(ctx context.Context, plan *definition.Plan, programs map
 	if err != nil {
 		return err
 	}
-	s.running = running
+	s.running, s.plan, s.programs = running, plan, programs
 	s.running.queue.reset()
 	return nil
 }

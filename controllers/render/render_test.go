@@ -50,7 +50,7 @@ func (program) Run(_ context.Context, call engines.Call) (engines.Response, erro
 	}}}}, err
 }
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -59,7 +59,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-func run(t *testing.T, definition string) (*Session, error) {
+func run(t testing.TB, definition string) (*Session, error) {
 	t.Helper()
 	boxes, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	if err != nil {

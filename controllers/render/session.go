@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -29,6 +31,9 @@ type Session struct {
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool
+	// plan and programs are those of the last Start.
+	plan     *definition.Plan
+	programs map[string]engines.Program
 	// processed is what the last barrier waited for.
 	processed progress
 }

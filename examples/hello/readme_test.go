@@ -1,3 +1,4 @@
+// Package hello_test checks what the README shows.
 package hello_test
 
 import (

@@ -129,8 +129,10 @@ var rules = []rule{
 		"controllers/api/...", "controllers/controllertest/...", "controllers/definition",
 		"controllers/render/memcluster", "controllers/render/schema", "engines", "runtime/discovery", "scripts",
 	}, inTests: realHooks, why: "it is the host's caller of controllertest: it reads what a case needs from the cluster, and bounds what it may take"},
+	{packages: "controllers/controllertest/explore", imports: []string{"controllers/controllertest", "controllers/render/memcluster", "engines", "apply/..."},
+		inTests: append([]string{"controllers/controllertest/suite"}, realHooks...), why: "it makes paths out of steps, which the runner of cases does"},
 	{packages: "controllers/controllertest/suite", imports: []string{
-		"controllers/controllertest", "controllers/controllertest/coverage", "controllers/definition", "controllers/manifest/...",
+		"controllers/api/...", "controllers/controllertest", "controllers/controllertest/coverage", "controllers/definition", "controllers/manifest/...",
 		"controllers/render/...", "engines",
 	}, inTests: realHooks, why: "it brings the files of tests and definitions together, and leaves what a case is to its runner"},
 	{packages: "controllers/controllertest/report", imports: []string{
@@ -153,8 +155,8 @@ var rules = []rule{
 	{packages: "test/...", imports: []string{
 		"runtime/...", "engines/...", "apply/...", "scripts/...", "controllers/...", "manifests/...",
 	}, why: onlyTests},
-	{packages: "examples/...", inTests: []string{"controllers/...", "engines/...", "scripts/..."},
-		why: "examples are definitions and scripts; their only Go code is the test that runs them"},
+	{packages: "examples/...",
+		why: "examples are definitions, scripts and test files; their only Go code hands these to the runner"},
 }
 
 func variantRule(packages string) rule {

@@ -46,6 +46,7 @@ type jsonFailure struct {
 	Check   controllertest.Check `json:"check,omitempty"`
 	Message string               `json:"message"`
 	Diff    []string             `json:"diff,omitempty"`
+	Case    string               `json:"case,omitempty"`
 	Script  *jsonPlace           `json:"script,omitempty"`
 }
 
@@ -64,7 +65,7 @@ func (j *jsonReporter) Report(r controllertest.Result) error {
 		DurationSeconds: r.Duration.Seconds(), Logs: r.Logs,
 	}
 	for _, f := range r.Failures {
-		failure := jsonFailure{jsonPlace: placeOf(f.Location), Check: f.Check, Message: f.Message, Diff: f.Diff}
+		failure := jsonFailure{jsonPlace: placeOf(f.Location), Check: f.Check, Message: f.Message, Diff: f.Diff, Case: f.Case}
 		if f.Script.File != "" {
 			script := placeOf(f.Script)
 			failure.Script = &script

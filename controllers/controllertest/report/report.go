@@ -113,6 +113,9 @@ func message(f controllertest.Failure) string {
 	return f.Message
 }
 
+// failingCase is the heading of the case of a failure.
+const failingCase = "a case that fails in the same way:"
+
 // plain returns a failure as lines without colour: the sentence with its place, the difference and the line of the script.
 func (o Options) plain(f controllertest.Failure) string {
 	lines := []string{message(f)}
@@ -120,6 +123,10 @@ func (o Options) plain(f controllertest.Failure) string {
 		lines[0] = at + ": " + lines[0]
 	}
 	lines = append(lines, f.Diff...)
+	if f.Case != "" {
+		lines = append(lines, failingCase)
+		lines = append(lines, strings.Split(strings.TrimSpace(f.Case), "\n")...)
+	}
 	if at := f.Script.String(); at != "" {
 		lines = append(lines, "at "+at)
 		if source := o.source(f); source != "" {

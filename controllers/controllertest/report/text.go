@@ -107,6 +107,10 @@ func (t *text) failure(b *bytes.Buffer, f controllertest.Failure) {
 		}
 		fmt.Fprintf(b, "      %s\n", line)
 	}
+	if f.Case != "" {
+		text := strings.ReplaceAll(printable(strings.TrimSpace(f.Case)), "\n", "\n      ")
+		fmt.Fprintf(b, "    %s\n      %s\n", t.paint(dim, failingCase), text)
+	}
 	if script := f.Script.String(); script != "" {
 		fmt.Fprintf(b, "    %s %s\n", t.paint(dim, "script:"), t.paint(cyan, printable(script)))
 		if source := printable(t.source(f)); source != "" {

@@ -101,7 +101,7 @@ func (s *subjects) load(ctx context.Context, from source) (*controllertest.Subje
 
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
 	options := manifest.Options{
-		Filenames: append([]string{from.definition}, from.crds...), Namespace: from.namespace, ScriptsDir: s.scriptsDir,
+		Filenames: []string{from.definition}, CRDs: from.crds, Namespace: from.namespace, ScriptsDir: s.scriptsDir,
 		Scripts: map[types.NamespacedName]string{}, Ignore: isTestName,
 	}
 	for name, directory := range from.scripts {

@@ -43,6 +43,8 @@ type Options struct {
 	RunFunctions func(ctx context.Context, file string) ([]controllertest.Result, error)
 	// Coverage collects what the calls of hooks reach in scripts. Nil means that it is not counted.
 	Coverage *coverage.Collector
+	// RunCase runs a case. Nil means controllertest.RunCase.
+	RunCase func(context.Context, *engines.Registry, *controllertest.ControllerTest, *controllertest.Case, *controllertest.Subject) controllertest.Result
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
 	// Report is told the results, one after another: by file and case, or as shuffled.
@@ -86,6 +88,9 @@ type job struct {
 // Run runs the cases. An error means that a file could not be read, or that ctx has ended.
 func Run(ctx context.Context, o Options) (*Summary, error) {
 	o.Warn = locked(o.Warn)
+	if o.RunCase == nil {
+		o.RunCase = controllertest.RunCase
+	}
 	r := &runner{Options: o, subjects: newSubjects(o), summary: &Summary{
 		Counts: map[controllertest.Outcome]int{}, Inputs: map[string]Inputs{},
 	}}
@@ -232,7 +237,7 @@ func (r *runner) run(ctx context.Context, j job) controllertest.Result {
 	start := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	result = controllertest.RunCase(inTime, r.Engines, j.test.ControllerTest, c, subject)
+	result = r.RunCase(inTime, r.Engines, j.test.ControllerTest, c, subject)
 	if result.Duration == 0 {
 		result.Duration = time.Since(start)
 	}

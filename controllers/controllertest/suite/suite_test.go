@@ -288,7 +288,9 @@ func TestFunctions(t *testing.T) {
 	if got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: stopped, Parallel: 2, FailFast: true}); len(got) != 1 {
 		t.Errorf("%v", got)
 	}
-	broken := func(_ context.Context, file string) ([]controllertest.Result, error) { return nil, errors.New("unreadable") }
+	broken := func(_ context.Context, file string) ([]controllertest.Result, error) {
+		return nil, errors.New("unreadable")
+	}
 	if _, err := Run(t.Context(), Options{Functions: []string{"a.test.js", "b_test.jsonnet"}, RunFunctions: broken, Parallel: 1}); err == nil {
 		t.Error("an unreadable file is no error")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
@@ -152,8 +153,8 @@ func (f *testFile) sourceOf(test *controllertest.ControllerTest) (source, error)
 func addKind(kinds map[schema.GroupVersionKind]bool, object map[string]any) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
-	if apiVersion != "" && kind != "" && kind != crdKind {
-		kinds[schema.FromAPIVersionAndKind(apiVersion, kind)] = true
+	if gvk := schema.FromAPIVersionAndKind(apiVersion, kind); gvk.Version != "" && kind != "" && kind != crdKind && gvk.Group != v1alpha1.GroupName {
+		kinds[gvk] = true
 	}
 }
 

@@ -28,6 +28,7 @@ type Cluster struct {
 	tables       map[schema.GroupVersionResource]*table
 	version      int64
 	refusals     []*Refusal
+	interruption *interruption
 	watchStarted chan struct{} // Closed when the next watch begins.
 }
 
@@ -39,6 +40,9 @@ type table struct {
 	creations map[types.NamespacedName]int // How many objects of that name were created.
 	log       []change
 	watchers  map[*watcher]bool
+	// heldFrom is the version after which changes are not sent, if held is set.
+	held     bool
+	heldFrom int64
 }
 
 // change is an entry of a table's history.

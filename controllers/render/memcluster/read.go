@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/objectkey"
 )
 
 func (e *endpoint) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
@@ -55,17 +57,39 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 
 // Objects returns copies of all objects, by kind, namespace and name.
 func (c *Cluster) Objects() []*unstructured.Unstructured {
+	all := c.Shared()
+	for i, object := range all {
+		all[i] = object.DeepCopy()
+	}
+	return all
+}
+
+// Shared returns all objects, by kind, namespace and name. They are those of the cluster, and must not be changed.
+func (c *Cluster) Shared() []*unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	byName := func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }
-	resources := slices.SortedFunc(maps.Keys(c.tables), byName)
+	empty := func(resource schema.GroupVersionResource) bool { return len(c.tables[resource].objects) == 0 }
+	resources := slices.DeleteFunc(slices.Collect(maps.Keys(c.tables)), empty)
+	slices.SortFunc(resources, byName)
 	var all []*unstructured.Unstructured
 	for _, resource := range resources {
-		for _, object := range c.tables[resource].sorted() {
-			all = append(all, object.DeepCopy())
-		}
+		all = append(all, c.tables[resource].sorted()...)
 	}
 	return all
+}
+
+// Versions returns the resourceVersion of each object.
+func (c *Cluster) Versions() map[objectkey.Key]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	versions := map[objectkey.Key]string{}
+	for _, t := range c.tables {
+		for key, object := range t.objects {
+			versions[objectkey.Key{Kind: t.Kind, Namespace: key.Namespace, Name: key.Name}] = object.GetResourceVersion()
+		}
+	}
+	return versions
 }
 
 // sorted returns the objects by namespace and name.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Refusal makes the cluster refuse writes.
+// Refusal makes the cluster refuse writes of clients that record them.
 type Refusal struct {
 	// Verb and Resource, the plural, select the writes. An empty Name selects all objects.
 	Verb     Verb
@@ -18,6 +18,8 @@ type Refusal struct {
 	Reason metav1.StatusReason
 	// Times is the number of writes to refuse.
 	Times int
+	// Stored makes the cluster do the write, and answer with the error nevertheless: the response was lost.
+	Stored bool
 }
 
 // Refuse adds a refusal for later writes.
@@ -27,14 +29,14 @@ func (c *Cluster) Refuse(r Refusal) {
 	c.refusals = append(c.refusals, &r)
 }
 
-// refused returns the error of the first refusal that selects a write, or nil.
-func (c *Cluster) refused(t *table, r *request) error {
+// refused returns the first refusal that selects a write, or nil.
+func (c *Cluster) refused(t *table, r *request) *Refusal {
 	for _, refusal := range c.refusals {
 		selected := refusal.Verb == r.recordedVerb() && refusal.Resource == t.GroupVersionResource.Resource &&
 			(refusal.Name == "" || refusal.Name == r.name)
 		if selected && refusal.Times > 0 {
 			refusal.Times--
-			return refusal.err(t, r.name)
+			return refusal
 		}
 	}
 	return nil
@@ -50,6 +52,14 @@ func (r *Refusal) err(t *table, name string) error {
 		return apierrors.NewInvalid(t.Kind.GroupKind(), name, nil)
 	case metav1.StatusReasonNotFound:
 		return apierrors.NewNotFound(t.GroupResource(), name)
+	case metav1.StatusReasonAlreadyExists:
+		return apierrors.NewAlreadyExists(t.GroupResource(), name)
+	case metav1.StatusReasonTimeout:
+		return apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
+	case metav1.StatusReasonTooManyRequests:
+		return apierrors.NewTooManyRequests("refused as asked for", 0)
+	case metav1.StatusReasonServiceUnavailable:
+		return apierrors.NewServiceUnavailable("refused as asked for")
 	default:
 		return apierrors.NewInternalError(fmt.Errorf("%s %s: refused as asked for", t.GroupVersionResource.Resource, name))
 	}

@@ -130,6 +130,9 @@ func (w *watcher) nextEvents() []watch.Event {
 		if change.version <= w.after {
 			continue
 		}
+		if w.table.isHeld(change) {
+			break
+		}
 		w.after = change.version
 		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
 			events = append(events, watch.Event{Type: change.event.Type, Object: object.DeepCopy()})
@@ -143,6 +146,9 @@ func (w *watcher) last() int64 {
 	for _, change := range slices.Backward(w.table.log) {
 		if change.version <= w.begin {
 			break
+		}
+		if w.table.isHeld(change) {
+			continue
 		}
 		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
 			return change.version

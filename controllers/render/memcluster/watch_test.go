@@ -83,7 +83,7 @@ func TestSelectors(t *testing.T) {
 
 // TestRefusal checks that a refusal is for the selected writes, and only once.
 func TestRefusal(t *testing.T) {
-	c, at := newBoxes(t, nil)
+	c, at := newBoxes(t, func(Write) {})
 	c.Refuse(Refusal{Verb: Create, Resource: "boxes", Name: "b", Reason: metav1.StatusReasonForbidden, Times: 1})
 	create(t, at, box("a", nil))
 	if _, err := at.Create(t.Context(), box("b", nil), metav1.CreateOptions{}); err == nil {

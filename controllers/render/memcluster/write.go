@@ -68,8 +68,17 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 	}
 	r.key = types.NamespacedName{Namespace: e.namespace, Name: r.name}
 	r.before = t.objects[r.key]
-	if err = e.admit(t, &r, subresources); err == nil {
+	refusal, err := e.admit(t, &r, subresources)
+	switch {
+	case err != nil:
+	case refusal == nil:
 		err = do(t, &r)
+	case refusal.Stored:
+		if err = do(t, &r); err == nil {
+			err = refusal.err(t, r.name)
+		}
+	default:
+		err = refusal.err(t, r.name)
 	}
 	e.recordWrite(t, r, err)
 	if err != nil || r.after == nil {
@@ -78,18 +87,24 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 	return r.after.DeepCopy(), nil
 }
 
-// admit returns an error for a write that is invalid whatever its verb.
-func (e *endpoint) admit(t *table, r *request, subresources []string) error {
+// admit returns an error for a write that is invalid whatever its verb, or the refusal that selects it.
+func (e *endpoint) admit(t *table, r *request, subresources []string) (*Refusal, error) {
 	r.status = len(subresources) == 1 && subresources[0] == statusSubresource
 	switch {
 	case len(subresources) > 0 && (!r.status || !t.HasStatus):
-		return apierrors.NewNotFound(t.GroupResource(), r.name)
+		return nil, apierrors.NewNotFound(t.GroupResource(), r.name)
 	case t.Namespaced != (e.namespace != ""):
-		return apierrors.NewBadRequest("the namespace does not fit the scope of " + t.GroupVersionResource.Resource)
+		return nil, apierrors.NewBadRequest("the namespace does not fit the scope of " + t.GroupVersionResource.Resource)
 	case r.sent != nil && r.sent.GroupVersionKind() != t.Kind:
-		return apierrors.NewBadRequest("the object is no " + t.Kind.String())
+		return nil, apierrors.NewBadRequest("the object is no " + t.Kind.String())
 	}
-	return e.cluster.refused(t, r)
+	if e.record == nil {
+		return nil, nil
+	}
+	if err := e.cluster.interruption.refuse(); err != nil {
+		return nil, err
+	}
+	return e.cluster.refused(t, r), nil
 }
 
 // recordWrite calls the client's record function.

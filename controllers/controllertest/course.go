@@ -1,0 +1,149 @@
+package controllertest
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/objectkey"
+)
+
+// Course is a case under way whose steps are given one at a time, and which can go on in several ways. Nothing is compared.
+type Course struct{ runner *runner }
+
+// Begin returns the course of a case before its first step. It must be closed.
+func Begin(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (*Course, error) {
+	r := &runner{registry: registry, test: test, testCase: c, subject: subject}
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if r.refused != nil {
+		return nil, r.refused
+	}
+	return &Course{r}, nil
+}
+
+// Ending is how the passes of a step ended.
+type Ending struct {
+	// Unsettled is why they did not come to an end, or empty.
+	Unsettled string
+	// Err is the error of the last pass, or nil.
+	Err error
+}
+
+// Do does a step. observe is called after each pass over all parents, with its writes.
+func (c *Course) Do(ctx context.Context, step Step, observe func([]memcluster.Write)) (Ending, error) {
+	r := c.runner
+	r.result = Result{Outcome: Passed}
+	step.Want, step.Fails = nil, ""
+	s := &stepRun{runner: r, Step: &step, observe: observe}
+	unsettled, err := s.act(ctx)
+	ending := Ending{}
+	ending.Err, _ = s.passError()
+	if unsettled != nil {
+		ending.Unsettled = unsettled.Message
+	}
+	return ending, err
+}
+
+// Matches reports whether what is in the cluster is as a part says.
+func (c *Course) Matches(ctx context.Context, want *Want) (bool, error) {
+	r := c.runner
+	r.result = Result{Outcome: Passed}
+	s := &stepRun{runner: r, Step: &Step{Want: want}}
+	if err := s.selectParents(); err != nil {
+		return false, err
+	}
+	err := s.compare(ctx)
+	return r.result.Outcome == Passed, err
+}
+
+// ParentKinds returns the kinds of the parents.
+func (c *Course) ParentKinds() []string {
+	var kinds []string
+	for _, rule := range c.runner.stage.Plan.Config.Parents {
+		kinds = append(kinds, rule.Kind.Kind)
+	}
+	return kinds
+}
+
+// HideSecrets hides the values of the Secrets of the cluster and the case in a failure.
+func (c *Course) HideSecrets(f *Failure) {
+	c.runner.result = Result{Failures: []Failure{*f}}
+	c.runner.hideSecrets()
+	*f = c.runner.result.Failures[0]
+}
+
+// Close ends the course.
+func (c *Course) Close() {
+	if c.runner.session != nil {
+		c.runner.session.Close()
+	}
+}
+
+// Point is a course at a moment. It never changes, and holds nothing but the cluster.
+type Point struct {
+	runner *runner
+	state  *render.State
+	now    time.Time
+}
+
+// Point returns the present moment.
+func (c *Course) Point() *Point {
+	r := c.runner
+	return &Point{runner: r.copy(), state: r.session.State(), now: r.clock.Now()}
+}
+
+// copy returns a runner of the same case without a session.
+func (r *runner) copy() *runner {
+	next := &runner{registry: r.registry, test: r.test, testCase: r.testCase, subject: r.subject, base: r.base, stage: r.stage}
+	r.responses.mu.Lock()
+	defer r.responses.mu.Unlock()
+	next.responses.add(r.responses.byHook)
+	for _, p := range r.parents {
+		next.parents = append(next.parents, &parentState{object: p.object, uid: p.uid, gone: p.gone})
+	}
+	return next
+}
+
+// Resume returns a course that goes on from the moment, with a host that has just started. It must be closed.
+func (p *Point) Resume(ctx context.Context) (*Course, error) {
+	r := p.runner.copy()
+	r.clock = clocktesting.NewFakeClock(p.now)
+	onStage := *p.runner.stage
+	onStage.Clock, r.stage = r.clock, &onStage
+	var err error
+	if r.programs, err = r.newPrograms(ctx); err != nil {
+		return nil, err
+	}
+	r.session, err = p.state.Run(ctx, r.clock, r.programs)
+	return &Course{r}, err
+}
+
+// Objects returns copies of all objects.
+func (p *Point) Objects() []*unstructured.Unstructured { return p.state.Objects() }
+
+// Versions returns the resourceVersion of each object.
+func (p *Point) Versions() map[objectkey.Key]string { return p.state.Versions() }
+
+// Parents returns the UIDs of the parents.
+func (p *Point) Parents() map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for _, parent := range p.runner.parents {
+		uids[parent.uid] = true
+	}
+	return uids
+}
+
+// Resource returns the plural name of a kind, or empty if the cluster does not have it.
+func (p *Point) Resource(kind schema.GroupVersionKind) string { return p.state.Resource(kind) }

@@ -1,0 +1,48 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// Explorer explores cases one after another. What one of a test has shown is not tried in the next ones again.
+type Explorer struct {
+	Options
+	// Explored is told what came of each case. Nil means nobody.
+	Explored func(controllertest.Result, Report)
+
+	seen map[*controllertest.ControllerTest]map[uint64]bool
+}
+
+// RunCase runs a case as controllertest.RunCase does, and explores it if it passes.
+func (e *Explorer) RunCase(
+	ctx context.Context, registry *engines.Registry, test *controllertest.ControllerTest, c *controllertest.Case, subject *controllertest.Subject,
+) controllertest.Result {
+	start := time.Now()
+	result := controllertest.RunCase(ctx, registry, test, c, subject)
+	if result.Outcome != controllertest.Passed {
+		return result
+	}
+	if e.seen[test] == nil {
+		e.seen = map[*controllertest.ControllerTest]map[uint64]bool{test: {}} // The cases of other tests have other subjects.
+	}
+	report, err := run(ctx, Subject{Engines: registry, Test: test, Case: c, Subject: subject}, e.Options, e.seen[test])
+	if e.Explored != nil {
+		e.Explored(result, report)
+	}
+	result.Duration = time.Since(start)
+	result.Failures = append(result.Failures, report.Failures...)
+	if len(report.Failures) > 0 {
+		result.Outcome = controllertest.Failed
+	}
+	if err != nil {
+		result.Outcome = controllertest.Errored
+		message := fmt.Sprintf("it could not be explored: %v", err)
+		result.Failures = append(result.Failures, controllertest.Failure{Location: c.Location, Message: message})
+	}
+	return result
+}

@@ -1,0 +1,30 @@
+package memcluster
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+)
+
+// Copy returns a cluster with the same objects and versions, which goes on by itself. It has no history and no watchers.
+// Stored objects never change, so both clusters share them.
+func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	other := &Cluster{
+		clock: clock, version: c.version, watchStarted: make(chan struct{}),
+		tables: make(map[schema.GroupVersionResource]*table, len(c.tables)),
+	}
+	for _, refusal := range c.refusals {
+		left := *refusal
+		other.refusals = append(other.refusals, &left)
+	}
+	for gvr, t := range c.tables {
+		other.tables[gvr] = &table{
+			Resource: t.Resource, fields: t.fields, objects: maps.Clone(t.objects), creations: maps.Clone(t.creations),
+			watchers: map[*watcher]bool{},
+		}
+	}
+	return other
+}

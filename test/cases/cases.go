@@ -1,0 +1,72 @@
+// Package cases runs test files of controllers in tests of this project, as libretto test does.
+package cases
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/standard"
+)
+
+// NewRegistry returns the engines, which run scripts in this process.
+func NewRegistry(tb testing.TB) *engines.Registry {
+	tb.Helper()
+	registry, err := engines.NewRegistry(engines.Config{UserAgent: "test"}, standard.Definitions()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return registry
+}
+
+// Run runs the cases below some paths. Warnings are returned too: a test that has any may say something else than a cluster.
+func Run(ctx context.Context, registry *engines.Registry, paths ...string) (results []controllertest.Result, warnings []string, err error) {
+	found, err := suite.Find(paths...)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = suite.Run(ctx, suite.Options{
+		Cases: found.Cases, Functions: found.Functions, Engines: registry, Parallel: runtime.GOMAXPROCS(0), Timeout: time.Minute,
+		Warn:   func(text string) { warnings = append(warnings, text) },
+		Report: func(result controllertest.Result) { results = append(results, result) },
+	})
+	return results, append(found.Skipped, warnings...), err
+}
+
+// MustPass runs the cases below some paths, each as a test of its own, and returns the results. Warnings are failures.
+func MustPass(t *testing.T, registry *engines.Registry, paths ...string) []controllertest.Result {
+	t.Helper()
+	results, warnings, err := Run(t.Context(), registry, paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, warning := range warnings {
+		t.Error("warning: " + warning)
+	}
+	for _, result := range results {
+		t.Run(result.Name, func(t *testing.T) {
+			if result.Outcome != controllertest.Passed {
+				t.Errorf("%s: %s %s\n%s", result.Location, result.Outcome, result.Reason, Describe(result))
+			}
+		})
+	}
+	return results
+}
+
+// Describe returns the failures of a result.
+func Describe(result controllertest.Result) string {
+	var b strings.Builder
+	for _, f := range result.Failures {
+		fmt.Fprintf(&b, "%s: %s %s\n", f.Location, f.Check, f.Message)
+		for _, line := range f.Diff {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
+	}
+	return b.String()
+}
