@@ -8,18 +8,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
-	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -119,17 +116,20 @@ func (s *subjects) compile(
 	if err := errors.Join(relevant(set, object), err); err != nil {
 		return nil, err
 	}
-	staged, err := stage.New(stage.Input{
-		Definition: object.Unstructured, Resources: resources, HostNamespace: "libretto", Clock: clocktesting.NewFakeClock(time.Time{}), Warn: s.warn,
-	})
-	var refusal *render.RefusedError
-	if errors.As(err, &refusal) && refusal.Reason == definition.ReasonResourceNotFound {
-		err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
+	base, err := stage.NewBase(object.Unstructured, resources, "libretto", controllertest.DefaultNow)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := base.Refusal; refusal != nil {
+		err = refusal
+		if refusal.Reason == definition.ReasonResourceNotFound {
+			err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
+		}
 	}
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
-	spec, err := staged.Plan.Scripts()
+	spec, err := base.Plan.Scripts()
 	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}

@@ -99,7 +99,7 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 	if err != nil {
 		return nil, err
 	}
-	subject := *shared
+	subject := &controllertest.Subject{Definition: shared.Definition, Programs: shared.Programs, Resources: shared.Resources, Compile: shared.Compile}
 	subject.ReadFile = func(name string) ([]byte, error) {
 		f.uses(f.path(name))
 		return readFile(f.path(name))
@@ -107,7 +107,7 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 	if r.Update {
 		subject.WriteFile = f.write
 	}
-	return &subject, nil
+	return subject, nil
 }
 
 // sourceOf returns where the subject of a document comes from.
