@@ -17,7 +17,7 @@ import (
 )
 
 // times are the parts of a transcript that are never the same.
-var times = regexp.MustCompile(`\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
+var times = regexp.MustCompile(`(?m)^ {3,}\d+(\.\d+)? m?s\b|\b\d+(\.\d+)? m?s\b|( time=)"[\d.]+"|("durationSeconds": )[\d.e-]+`)
 
 // TestTest runs the commands of each case in a folder with its files, as TestRender does, each time in a new one.
 func TestTest(t *testing.T) {
@@ -60,9 +60,17 @@ func testTranscriptOf(t *testing.T, comment string) string {
 			fmt.Fprintf(&out, "$ cat %s\n%s", name, text)
 			continue
 		}
+		if command, file, redirected := strings.Cut(strings.TrimSpace(line), " > "); redirected {
+			code, stdout, stderr := run(t, "", shellWords(strings.TrimPrefix(command, "$ libretto "))...)
+			if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s > %s\n[exit %d]\n%s", command, file, code, stderr)
+			continue
+		}
 		out.WriteString(transcript(t, line, "no examples"))
 	}
-	return times.ReplaceAllString(out.String(), "${2}${3}TIME")
+	return times.ReplaceAllString(out.String(), "${3}${4}TIME")
 }
 
 // shellWords splits a command into words. Only single quotes are known.
@@ -184,5 +192,45 @@ func TestTestWatch(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it does not end")
+	}
+}
+
+// TestRenderedTests checks that the test files that render prints for the examples pass as they are.
+func TestRenderedTests(t *testing.T) {
+	for name, c := range map[string]struct{ args, folder string }{
+		"hello":           {"-f hello", "hello"},
+		"map":             {"-f map", "map"},
+		"decorator":       {"-f decorator", "decorator"},
+		"catset":          {"-f catset -f catset/catset.yaml", "catset"},
+		"none ready":      {"-f catset -f catset/catset.yaml --ready none", "catset"},
+		"some ready":      {"-f catset -f catset/catset.yaml --ready Pod/nginx-0,*/nginx-1", "catset"},
+		"a time":          {"-f catset -f catset/catset.yaml --now 2027-02-03T04:05:06Z", "catset"},
+		"CEL":             {"-f languages/cel.yaml -f hello/greeting.yaml", "languages"},
+		"Jsonnet":         {"-f languages/jsonnet.yaml -f hello/greeting.yaml", "languages"},
+		"TypeScript":      {"-f languages/typescript.yaml -f hello/greeting.yaml", "languages"},
+		"other namespace": {"-f hello/hello.yaml -f hello/greeting.yaml --namespace other", "hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if err := os.CopyFS(root, os.DirFS(examples)); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(root)
+			args := append([]string{"render", "--until-settled", "-o", "test"}, strings.Fields(c.args)...)
+			code, text, stderr := run(t, "", args...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if !strings.HasPrefix(text, "# A test that passes now: put it into "+c.folder+" with a name that ends in _test.yaml.\n") {
+				t.Errorf("the first line: %s", text)
+			}
+			if err := os.WriteFile(filepath.Join(c.folder, "rendered_test.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, out, stderr := run(t, "", "test", "-v")
+			if code != 0 || !strings.Contains(out, "1 case: 1 passed") {
+				t.Errorf("exit code %d:\n%s%s\n%s", code, out, stderr, text)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package controllertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -85,14 +89,22 @@ func (s *stepRun) checkSettled(ctx context.Context) error {
 
 // changeLines returns the lines in which two versions of an object differ.
 func changeLines(before, after *unstructured.Unstructured) []string {
+	versionless := func(object *unstructured.Unstructured) any {
+		object = object.DeepCopy()
+		object.SetResourceVersion("")
+		object.SetManagedFields(nil)
+		return object.Object
+	}
+	return valueChanges(versionless(before), versionless(after))
+}
+
+// valueChanges returns the lines in which two values differ.
+func valueChanges(before, after any) []string {
 	var lines []string
 	d := jsonvalue.Differ{
 		Match: func([]any, []any) ([]jsonvalue.Pair, bool) { return nil, false },
 		Found: func(path jsonvalue.Path, a, b any) {
 			name := pathText(path)
-			if strings.HasPrefix(name, "metadata.resourceVersion") || strings.HasPrefix(name, "metadata.managedFields") {
-				return
-			}
 			if a != nil {
 				lines = append(lines, "- "+name+": "+inline(a))
 			}
@@ -101,7 +113,7 @@ func changeLines(before, after *unstructured.Unstructured) []string {
 			}
 		},
 	}
-	d.Compare(before.Object, after.Object)
+	d.Compare(before, after)
 	return lines[:min(len(lines), maxDiffLines)]
 }
 
@@ -117,7 +129,80 @@ func pathText(path jsonvalue.Path) string {
 	return text
 }
 
+// checkAnswers checks the answers of the step: that they name only what the definition declares, and that scripts give them again.
+func (s *stepRun) checkAnswers(ctx context.Context) {
+	if s.Fails != "" {
+		return // The answer may be what fails.
+	}
+	last := map[string]render.HookCall{}
+	for _, pass := range s.passes {
+		for _, call := range pass.Calls {
+			if call.Err == nil {
+				s.checkDeclared(call)
+				last[string(pass.parent.name())+" "+call.Hook+" "+call.Subject] = call
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		s.checkDeterministic(ctx, last[name])
+	}
+}
+
+// lists are the fields of responses with objects.
+var lists = []string{"children", "attachments", "outputs"}
+
+// checkDeclared checks that the objects of an answer are of kinds that the definition declares.
+func (s *stepRun) checkDeclared(call render.HookCall) {
+	response, _ := call.Response.(map[string]any)
+	for _, list := range lists {
+		items, _ := response[list].([]any)
+		for i, item := range items {
+			object := unstructured.Unstructured{Object: jsonvalue.AsObject(item)}
+			declared := func(rule variant.ChildRule) bool { return rule.Kind == object.GroupVersionKind() }
+			if object.Object != nil && !slices.ContainsFunc(s.base.Plan.Config.Children, declared) {
+				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf("the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare",
+					call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
+			}
+		}
+	}
+}
+
+// checkDeterministic calls a script again with the same request, a second later. Webhooks with canned responses are exempt.
+func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) {
+	program := s.scripts[call.Hook]
+	if s.skips(CheckDeterministic) || program == nil || s.isWebhook(call.Hook) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeouts[call.Hook])
+	defer cancel()
+	again := call.Call
+	if s.Passes == nil {
+		again.Now = again.Now.Add(time.Second)
+	}
+	response, err := program.Run(ctx, again)
+	if err != nil {
+		s.failCheck(CheckDeterministic, Failure{
+			Message: fmt.Sprintf("the %s hook fails when it is called again with the same request: %v", call.Hook, err), Script: scriptPlace(err),
+		})
+		return
+	}
+	lines := valueChanges(call.Response, response.Body)
+	if len(lines) == 0 {
+		return
+	}
+	why := ""
+	if response.TimeDependent {
+		why = ", a second later: it depends on the time"
+	}
+	s.failCheck(CheckDeterministic, Failure{
+		Message: fmt.Sprintf("the %s hook answers otherwise to the same request%s", call.Hook, why), Diff: lines,
+	})
+}
+
+// isWebhook reports whether a webhook serves or can serve a hook.
+func (s *stepRun) isWebhook(hook string) bool {
+	return slices.ContainsFunc(s.base.Plan.Hooks, func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil })
+}
+
 // madeBy returns the place in a script that made an object, if it is known.
 func (c *comparison) madeBy(*unstructured.Unstructured) engines.Location { return engines.Location{} }
-
-func (r *runner) maskSecrets() {}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -33,14 +34,22 @@ func (s *stepRun) edit(ctx context.Context) error {
 	for _, refusal := range s.Refuse {
 		s.refuseWrites(refusal)
 	}
-	if s.session == nil {
+	if s.session == nil || s.refused != nil {
 		return nil // Without a definition there is no cluster.
 	}
+	if len(s.Create)+len(s.Apply)+len(s.Patch)+len(s.Delete)+len(s.NotReady) == 0 {
+		return nil
+	}
 	e := &editor{stepRun: s, ctx: ctx}
-	return s.session.Edit(ctx, func(client dynamic.Interface) error {
+	err := s.session.Edit(ctx, func(client dynamic.Interface) error {
 		e.client = client
 		return e.all()
 	})
+	s.enqueued = []any{}
+	for _, key := range s.session.Enqueued() {
+		s.enqueued = append(s.enqueued, strings.Replace(key, " ", "/", 1))
+	}
+	return err
 }
 
 func (s *stepRun) refuseWrites(r Refusal) {

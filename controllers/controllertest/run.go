@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/engines"
@@ -56,11 +57,19 @@ type runner struct {
 
 	clock *clocktesting.FakeClock
 	// base is the definition of the present step.
-	base      *stage.Base
-	stage     *stage.Stage
-	session   *render.Session
-	programs  map[string]engines.Program
+	base     *stage.Base
+	stage    *stage.Stage
+	session  *render.Session
+	programs map[string]engines.Program
+	// scripts are the programs of scripts alone.
+	scripts map[string]engines.Program
+	// timeouts are those of all hooks.
+	timeouts  map[string]time.Duration
 	responses cannedResponses
+	// written are the objects that hosts wrote, for the Secrets among them.
+	written []map[string]any
+	// outcomes are what happened in the steps, for the golden file.
+	outcomes []fields
 	// refused is why the definition is not accepted, or nil.
 	refused *render.RefusedError
 	// parents are all parents that there were, in the order in which they came.
@@ -140,7 +149,7 @@ func (r *runner) conclude() Result {
 	case r.result.Outcome == Passed:
 		r.fail(Failure{Location: r.testCase.Location, Message: "it passes now: take knownFailure out (" + known + ")"})
 	}
-	r.maskSecrets()
+	r.hideSecrets()
 	return r.result
 }
 
@@ -164,6 +173,14 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	if err := r.runSteps(ctx); err != nil {
+		return err
+	}
+	return r.compareGolden()
+}
+
+// runSteps does the steps of the case, or the one step that it is. It ends with the first that fails.
+func (r *runner) runSteps(ctx context.Context) error {
 	if len(r.testCase.Steps) == 0 {
 		return r.step(ctx, &r.testCase.Step)
 	}
@@ -172,7 +189,7 @@ func (r *runner) run(ctx context.Context) error {
 		if err := r.step(ctx, &r.testCase.Steps[i]); err != nil {
 			return err
 		}
-		if r.result.Outcome != Passed {
+		if r.result.Outcome != Passed && r.subject.WriteFile == nil {
 			return nil // What follows would fail for the same reason.
 		}
 	}
@@ -233,6 +250,10 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 		if scripts, err = r.subject.Compile(ctx, r.base.Definition); err != nil {
 			return nil, err
 		}
+	}
+	r.scripts, r.timeouts = scripts, map[string]time.Duration{}
+	for _, named := range r.base.Plan.Hooks {
+		r.timeouts[string(named.Name)] = definition.CallTimeout(named.Hook)
 	}
 	webhooks, err := r.newWebhooks(r.base.Plan)
 	if err != nil {

@@ -22,6 +22,8 @@ type stepRun struct {
 	*Step
 	parents []*parentState
 	passes  []passRun
+	// enqueued are the keys of the parents that the edits enqueued. Nil means that there were no edits.
+	enqueued []any
 }
 
 // passRun is a pass over one parent.
@@ -43,6 +45,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		r.clock.Step(step.After.Duration)
 	}
 	if r.refused != nil {
+		s.record()
 		s.compareError(r.refused, nil)
 		return nil
 	}
@@ -52,15 +55,22 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
+	s.record()
 	s.compareErrors()
 	s.checkPasses()
 	if err := s.compare(ctx); err != nil {
 		return err
 	}
-	if step.Passes == nil && step.Fails == "" && r.result.Outcome == Passed {
-		return s.checkSettled(ctx)
+	if r.result.Outcome != Passed {
+		return nil
 	}
-	return nil
+	if step.Passes == nil && step.Fails == "" {
+		if err := s.checkSettled(ctx); err != nil {
+			return err
+		}
+	}
+	s.checkAnswers(ctx)
+	return ctx.Err()
 }
 
 // selectParents finds the parents that the step is about: those that there were, and those that came.
@@ -134,6 +144,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
+		for _, w := range result.Writes {
+			s.written = append(s.written, w.Sent)
+		}
 		for _, call := range result.Calls {
 			s.result.Logs = append(s.result.Logs, call.Logs...)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -116,17 +117,32 @@ func (s *subjects) compile(
 	if err := errors.Join(relevant(set, object), err); err != nil {
 		return nil, err
 	}
-	base, err := stage.NewBase(object.Unstructured, resources, "libretto", controllertest.DefaultNow)
+	compile := func(ctx context.Context, definition *unstructured.Unstructured) (map[string]engines.Program, error) {
+		return s.programs(ctx, set, (&document.Object{Unstructured: definition}).WithPlaces(object), resources)
+	}
+	programs, err := compile(ctx, object.Unstructured)
+	if err != nil {
+		return nil, err
+	}
+	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources, Compile: compile}, nil
+}
+
+// hostNamespace is the namespace of the host.
+const hostNamespace = "libretto"
+
+// programs compiles the scripts of a definition.
+func (s *subjects) programs(
+	ctx context.Context, set *manifest.Set, object *document.Object, resources []memcluster.Resource,
+) (map[string]engines.Program, error) {
+	base, err := stage.NewBase(object.Unstructured, resources, hostNamespace, controllertest.DefaultNow)
 	if err != nil {
 		return nil, err
 	}
 	if refusal := base.Refusal; refusal != nil {
-		err = refusal
+		err := refusal.Err
 		if refusal.Reason == definition.ReasonResourceNotFound {
-			err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", refusal.Err)
+			err = fmt.Errorf("%w (put its CustomResourceDefinition beside the definition, or name its file in given)", err)
 		}
-	}
-	if err != nil {
 		return nil, &document.Error{Location: object.Location, Message: fmt.Sprintf("%s: %v", manifest.Name(object), err)}
 	}
 	spec, err := base.Plan.Scripts()
@@ -137,10 +153,7 @@ func (s *subjects) compile(
 	for _, warning := range warnings {
 		s.warn(warning.Error())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources}, nil
+	return programs, err
 }
 
 // choose returns the definition that is tested. It returns another one with an error, if there is any.

@@ -99,10 +99,12 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 	if err != nil {
 		return nil, err
 	}
-	subject := &controllertest.Subject{Definition: shared.Definition, Programs: shared.Programs, Resources: shared.Resources, Compile: shared.Compile}
-	subject.ReadFile = func(name string) ([]byte, error) {
-		f.uses(f.path(name))
-		return readFile(f.path(name))
+	subject := &controllertest.Subject{
+		Definition: shared.Definition, Programs: shared.Programs, Resources: shared.Resources, Compile: shared.Compile,
+		ReadFile: func(name string) ([]byte, error) {
+			f.uses(f.path(name))
+			return readFile(f.path(name))
+		},
 	}
 	if r.Update {
 		subject.WriteFile = f.write

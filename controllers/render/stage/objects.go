@@ -16,8 +16,8 @@ import (
 // complete adds the resources of objects of unknown kinds, and a Namespace for each namespace.
 func (s *Stage) complete() {
 	if unknown := s.unknownKinds(); len(unknown) > 0 {
-		all := &Base{Resources: slices.Concat(s.Resources, unknown), HostNamespace: s.HostNamespace}
-		s.Base = all.Redefine(s.Definition, s.Clock.Now())
+		now := s.Clock.Now()
+		s.Base = withResources(slices.Concat(s.Resources, unknown), s.HostNamespace, now).Redefine(s.Definition, now)
 	}
 	namespaced := map[schema.GroupVersionKind]bool{}
 	for _, resource := range s.Resources {

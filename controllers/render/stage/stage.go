@@ -36,6 +36,8 @@ type Base struct {
 	Refusal *render.RefusedError
 	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
 	HostNamespace string
+	// Schemas tell how lists are merged.
+	Schemas *openapi.Source
 }
 
 // NewBase plans a definition with defaults, on a cluster that serves resources in addition to the built-in ones.
@@ -44,8 +46,16 @@ func NewBase(definition *unstructured.Unstructured, resources []memcluster.Resou
 	if err != nil {
 		return nil, err
 	}
-	b := &Base{Resources: slices.Concat(builtIn, resources), HostNamespace: hostNamespace}
-	return b.Redefine(definition, now), nil
+	return withResources(slices.Concat(builtIn, resources), hostNamespace, now).Redefine(definition, now), nil
+}
+
+// withResources returns a base without a definition.
+func withResources(resources []memcluster.Resource, hostNamespace string, now time.Time) *Base {
+	schemas := openapi.New(openapi.Config{
+		// The schemas never change, so that its clock may stand still.
+		API: schema.Documents(resources), Interval: time.Hour, Timeout: time.Minute, Clock: clocktesting.NewFakeClock(now), Log: logr.Discard(),
+	})
+	return &Base{Resources: resources, HostNamespace: hostNamespace, Schemas: schemas}
 }
 
 // builtInResources returns the built-in resources, which are read once.
@@ -53,13 +63,14 @@ var builtInResources = sync.OnceValues(schema.BuiltIn)
 
 // Redefine returns the base of another definition.
 func (b *Base) Redefine(given *unstructured.Unstructured, now time.Time) *Base {
-	next := &Base{Definition: stored(given, now), Resources: b.Resources, HostNamespace: b.HostNamespace}
+	next := *b
+	next.Definition, next.Refusal = stored(given, now), nil
 	planner := definition.Planner{Find: next.find, RevisionNamespace: b.HostNamespace, FieldManager: render.FieldManager}
 	plan, refusal := planner.Plan(next.Definition)
 	if next.Plan = plan; refusal != nil {
 		next.Refusal = &render.RefusedError{Reason: refusal.Reason, Err: refusal.Err}
 	}
-	return next
+	return &next
 }
 
 // find returns a resource. Of several the last one counts, as in the cluster.
@@ -87,11 +98,7 @@ type Input struct {
 }
 
 // Stage is a definition and its cluster before the first pass.
-type Stage struct {
-	Input
-	// Schemas tell how lists are merged.
-	Schemas *openapi.Source
-}
+type Stage struct{ Input }
 
 // New completes the objects. It returns a *render.RefusedError for a definition that is not accepted.
 func New(in Input) (*Stage, error) {
@@ -99,9 +106,6 @@ func New(in Input) (*Stage, error) {
 	if s.complete(); s.Refusal != nil {
 		return nil, s.Refusal
 	}
-	s.Schemas = openapi.New(openapi.Config{
-		API: schema.Documents(s.Resources), Interval: time.Hour, Timeout: time.Minute, Clock: s.Clock, Log: logr.Discard(),
-	})
 	s.serveInVersions()
 	return s, nil
 }

@@ -1,0 +1,219 @@
+package controllertest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// record notes what happened in a step, for the golden file.
+func (s *stepRun) record() {
+	if s.testCase.Golden == "" {
+		return
+	}
+	outcome := fields{{"step", len(s.outcomes) + 1}}
+	if s.StepName != "" {
+		outcome = append(outcome, field{"name", s.StepName})
+	}
+	if s.enqueued != nil {
+		outcome = append(outcome, field{"enqueued", s.enqueued})
+	}
+	if s.refused != nil {
+		outcome = append(outcome, field{"refused", s.refused.Error()})
+	}
+	var passes []any
+	for _, pass := range s.passes {
+		passes = append(passes, s.passOutcome(pass))
+	}
+	if len(passes) > 0 {
+		outcome = append(outcome, field{"passes", passes})
+	}
+	s.outcomes = append(s.outcomes, outcome)
+}
+
+// passOutcome returns what came of a pass.
+func (r *runner) passOutcome(pass passRun) fields {
+	writes := []any{}
+	for _, w := range pass.Writes {
+		writes = append(writes, r.writeOutcome(w))
+	}
+	outcome := fields{{"pass", string(pass.parent.name())}, {"writes", writes}}
+	if pass.Parent == nil {
+		outcome = append(outcome, field{"gone", true})
+	} else if status, ok := pass.Parent.Object["status"]; ok {
+		outcome = append(outcome, field{"status", status})
+	}
+	if pass.RequeueAfter > 0 && !r.isRenewal(pass.RequeueAfter) {
+		outcome = append(outcome, field{"requeue", pass.RequeueAfter.String()})
+	}
+	if events := eventOutcomes(pass.Events); len(events) > 0 {
+		outcome = append(outcome, field{"events", events})
+	}
+	switch {
+	case errors.Is(pass.Err, controller.ErrLater):
+		outcome = append(outcome, field{"later", pass.Err.Error()})
+	case pass.Err != nil:
+		outcome = append(outcome, field{"error", pass.Err.Error()})
+	}
+	return outcome
+}
+
+// isRenewal reports whether a pass is due because the answer of a webhook expires. Scripts' answers do not.
+func (r *runner) isRenewal(after time.Duration) bool {
+	serves := func(named v1alpha1.NamedHook) bool { return named.Hook.Serving() == v1alpha1.WebhookBackend }
+	return after > 17*time.Minute && after <= 20*time.Minute && slices.ContainsFunc(r.base.Plan.Hooks, serves)
+}
+
+func eventOutcomes(events []render.Event) []any {
+	var lines []any
+	for _, e := range events {
+		lines = append(lines, fields{{"event", e.Type + " " + e.Reason}, {"message", e.Message}})
+	}
+	return lines
+}
+
+// writeOutcome returns the change that a write made, or the reason why it was refused.
+func (r *runner) writeOutcome(w memcluster.Write) fields {
+	lines := fields{{string(w.Verb), string(nameOf(w.Kind.Kind, w.Namespace, w.Name))}}
+	switch {
+	case w.Verb == memcluster.Create:
+		lines = append(lines, field{"with", r.simplified(w.Sent)})
+	case w.Verb == memcluster.Delete:
+		lines = append(lines, field{"propagation", string(w.Propagation)})
+	case w.Err == nil && w.Before == nil: // A creation by server-side apply.
+		lines = append(lines, field{"with", r.simplified(w.After.Object)})
+	case w.Err == nil && w.After == nil:
+		lines = append(lines, field{"gone", true})
+	case w.Err == nil && w.Verb != memcluster.UpdateStatus:
+		lines = append(lines, field{"with", mergePatchBetween(r.simplified(w.Before.Object), r.simplified(w.After.Object))})
+	}
+	if w.Err != nil {
+		lines = append(lines, field{"refused", string(apierrors.ReasonForError(w.Err))})
+	}
+	return lines
+}
+
+// serverFields are the metadata that the cluster sets or that the line above has.
+var serverFields = []string{"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"}
+
+// simplified returns an object without the fields that are the same in every case, and without secrets.
+func (r *runner) simplified(object map[string]any) map[string]any {
+	object, _ = stage.HideSecrets(object, r.schemaOf).(map[string]any)
+	o := (&unstructured.Unstructured{Object: object}).DeepCopy()
+	delete(o.Object, "apiVersion")
+	delete(o.Object, "kind")
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	for _, name := range serverFields {
+		delete(metadata, name)
+	}
+	unstructured.RemoveNestedField(metadata, "annotations", merge.LastApplied)
+	if references, ok := metadata["ownerReferences"].([]any); ok {
+		metadata["ownerReferences"] = ownerLines(references)
+	}
+	for _, name := range []string{"annotations", "ownerReferences"} {
+		if _, has := metadata[name]; has && !isCollection(metadata[name]) {
+			delete(metadata, name)
+		}
+	}
+	if len(metadata) == 0 {
+		delete(o.Object, "metadata")
+	}
+	return o.Object
+}
+
+// ownerLines returns a line for each owner. "controller" controls the object and has blockOwnerDeletion.
+func ownerLines(references []any) []any {
+	var lines []any
+	for _, r := range references {
+		reference := jsonvalue.AsObject(r)
+		role := "owner"
+		if reference["controller"] == true && reference["blockOwnerDeletion"] == true {
+			role = "controller"
+		}
+		lines = append(lines, fmt.Sprintf("%s %v %v %v", role, reference["kind"], reference["name"], reference["uid"]))
+	}
+	return lines
+}
+
+// mergePatchBetween returns the merge patch from one object to another.
+func mergePatchBetween(before, after map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name, value := range after {
+		old, had := before[name]
+		from, fromObject := old.(map[string]any)
+		to, toObject := value.(map[string]any)
+		switch {
+		case had && jsonvalue.Equal(old, value):
+		case fromObject && toObject:
+			patch[name] = mergePatchBetween(from, to)
+		default:
+			patch[name] = value
+		}
+	}
+	for name := range before {
+		if _, has := after[name]; !has {
+			patch[name] = nil
+		}
+	}
+	return patch
+}
+
+// compareGolden compares what happened with the golden file, or writes it.
+func (r *runner) compareGolden() error {
+	r.field = ""
+	name := r.testCase.Golden
+	if name == "" || r.result.Outcome == Errored {
+		return nil
+	}
+	if r.subject.ReadFile == nil {
+		return r.unusable(".golden", "golden: there are no files here")
+	}
+	before, err := r.subject.ReadFile(name)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		return r.unusable(".golden", "golden: %w", err)
+	}
+	var want []any
+	if err := yaml.Unmarshal(before, &want); err != nil {
+		return r.unusable(".golden", "golden: %s: %w", name, err)
+	}
+	text := r.masker().Mask(formatOutcomes(keepParts(r.outcomes, want)))
+	if r.subject.WriteFile != nil {
+		if string(before) == text {
+			return nil
+		}
+		return r.subject.WriteFile(name, []byte(text))
+	}
+	if missing {
+		r.fail(Failure{Location: r.place(".golden"), Message: name + " does not exist: write it with --update, and read it before you commit it"})
+		return nil
+	}
+	var got []any
+	if err := yaml.Unmarshal([]byte(text), &got); err != nil {
+		return fmt.Errorf("what happened is no YAML: %w", err)
+	}
+	changes := valueChanges(any(want), any(got))
+	if len(changes) > 0 {
+		first, _, _ := strings.Cut(strings.TrimLeft(changes[0], "-+ "), ":")
+		r.fail(Failure{
+			Location: r.place(".golden"), Message: fmt.Sprintf("what happens is not as in %s: %s differs, and %d lines in all", name, first, len(changes)),
+			Diff: textDiff(string(before), text),
+		})
+	}
+	return nil
+}

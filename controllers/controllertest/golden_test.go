@@ -1,0 +1,96 @@
+package controllertest
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+const goldenCase = `
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+given:
+- {apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop}, spec: {replicas: 1}}
+cases:
+- name: all
+  golden: all.yaml
+  steps:
+  - {step: begins, passes: 1}
+  - {}
+  - {apply: [{kind: WebApp, metadata: {name: shop}, spec: {replicas: -1}}], fails: negative}
+`
+
+const goldenText = `- step: 1
+  name: begins
+  passes:
+  - pass: WebApp/default/shop
+    writes:
+    - create: Pod/default/shop-0
+      with:
+        metadata:
+          labels:
+            controller-uid: webapp.default.shop
+          ownerReferences:
+          - controller WebApp shop webapp.default.shop
+        spec:
+          containers:
+          - image: web
+            name: web
+`
+
+// TestGolden checks that a golden file is written, that what happens is equal to it, and that a part of a text is kept.
+func TestGolden(t *testing.T) {
+	parsed, err := txtar.ParseFile("testdata/basics.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, registry := &archive{parsed, ""}, newRegistry(t)
+	golden := ""
+	run := func(write bool) Result {
+		t.Helper()
+		s := a.subject(t, registry)
+		s.ReadFile = func(name string) ([]byte, error) {
+			if name != "all.yaml" || golden == "" {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(golden), nil
+		}
+		if write {
+			s.WriteFile = func(_ string, text []byte) error { golden = string(text); return nil }
+		}
+		f, problems := Parse("x_test.yaml", []byte(goldenCase))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return RunCase(t.Context(), registry, f.Tests[0], &f.Tests[0].Cases[0], s)
+	}
+	if r := run(false); r.Outcome != Failed || !strings.Contains(r.Failures[0].Message, "--update") {
+		t.Errorf("without a file: %v %v", r.Outcome, r.Failures)
+	}
+	if r := run(true); r.Outcome != Passed || !strings.HasPrefix(golden, goldenText) {
+		t.Errorf("written (%v %v):\n%s", r.Outcome, r.Failures, cmp.Diff(goldenText, golden))
+	}
+	if r := run(false); r.Outcome != Passed {
+		t.Errorf("what was written: %v %v", r.Outcome, r.Failures)
+	}
+	short := `error: "must not be negative"`
+	for line := range strings.Lines(golden) {
+		if strings.HasPrefix(line, "    error:") {
+			golden = strings.Replace(golden, line, "    "+short+"\n", 1)
+		}
+	}
+	if r := run(false); r.Outcome != Passed || !strings.Contains(golden, short) {
+		t.Errorf("a part of the error: %v %v\n%s", r.Outcome, r.Failures, golden)
+	}
+	if r := run(true); r.Outcome != Passed || !strings.Contains(golden, strings.ReplaceAll(short, `"`, "")) {
+		t.Errorf("the part is not kept: %v %v\n%s", r.Outcome, r.Failures, golden)
+	}
+	golden = strings.Replace(golden, "image: web", "image: other", 1)
+	r := run(false)
+	if r.Outcome != Failed || !cmp.Equal(r.Failures[0].Diff[4:6], []string{"-           - image: other", "+           - image: web"}) {
+		t.Errorf("another image: %v %+v", r.Outcome, r.Failures)
+	}
+}

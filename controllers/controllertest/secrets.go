@@ -1,0 +1,83 @@
+package controllertest
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// hideSecrets hides the values of Secrets in all that is told of the case, and what the schemas of other objects call a password.
+func (r *runner) hideSecrets() {
+	if len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
+		return
+	}
+	masker := r.masker()
+	mask := func(lines []string) {
+		for i := range lines {
+			lines[i] = masker.Mask(lines[i])
+		}
+	}
+	for i := range r.result.Failures {
+		f := &r.result.Failures[i]
+		f.Message = masker.Mask(f.Message)
+		mask(f.Diff)
+	}
+	mask(r.result.Logs)
+}
+
+// masker returns what hides the secrets of the case.
+func (r *runner) masker() *jsonvalue.Masker { return jsonvalue.NewMasker(r.secrets()) }
+
+// schemaOf returns the schema of a kind, or nil.
+func (r *runner) schemaOf(kind schema.GroupVersionKind) *openapi.Kind {
+	return r.base.Schemas.For(context.Background(), kind)
+}
+
+// secrets returns the secrets in the cluster, in what was written, and in the case.
+func (r *runner) secrets() []string {
+	var all []string
+	add := func(fields map[string]any) {
+		object := unstructured.Unstructured{Object: fields}
+		kind := object.GroupVersionKind()
+		if kind.Kind == "Secret" && kind.Version == "" { // In a test file the apiVersion may be missing.
+			kind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+			fields = jsonvalue.With(fields, "apiVersion", "v1")
+		}
+		secret := func(jsonvalue.Path) bool { return false }
+		if r.base != nil && !jsonvalue.IsSecret(fields) {
+			secret = r.schemaOf(kind).Secret
+		}
+		all = append(all, jsonvalue.SecretTexts(nil, fields, secret)...)
+	}
+	if r.session != nil {
+		for _, object := range r.session.Cluster().Objects() {
+			add(object.Object)
+		}
+	}
+	for _, fields := range r.written {
+		add(fields)
+	}
+	for _, step := range append([]Step{r.testCase.Step}, r.testCase.Steps...) {
+		for _, list := range append([][]map[string]any{step.Create, step.Apply}, step.Want.objects()...) {
+			for _, fields := range list {
+				add(fields)
+			}
+		}
+	}
+	for _, value := range []any{r.testCase.Request, r.testCase.Response} {
+		all = append(all, jsonvalue.SecretTexts(nil, value, func(jsonvalue.Path) bool { return false })...)
+	}
+	return all
+}
+
+// objects returns the parts of objects.
+func (w *Want) objects() [][]map[string]any {
+	if w == nil {
+		return nil
+	}
+	return [][]map[string]any{w.Children, w.Attachments, w.Outputs, w.Objects, w.Absent}
+}
