@@ -15,7 +15,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -203,6 +202,3 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 func (s *stepRun) isWebhook(hook string) bool {
 	return slices.ContainsFunc(s.base.Plan.Hooks, func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil })
 }
-
-// madeBy returns the place in a script that made an object, if it is known.
-func (c *comparison) madeBy(*unstructured.Unstructured) engines.Location { return engines.Location{} }
