@@ -1,0 +1,253 @@
+package mutation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/test/cases"
+)
+
+func TestOf(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		line   string
+		want   []string
+	}{
+		"Comment":  {"what is no code has no faults", "// a === b", nil},
+		"Import":   {"nor have imports", `import { a, b } from "c";`, nil},
+		"Equality": {"an operator is turned", "return a === b;", []string{"return a !== b;"}},
+		"Bounds":   {"a bound is moved, or turned", "return a < b;", []string{"return a <= b;", "return a >= b;"}},
+		"Generic":  {"types and arrows are no comparisons", "f((a: B<C>) => a);", nil},
+		"Object":   {"each entry is dropped", "return { a, b: [c, d] };", []string{"return { b: [c, d] };", "return { a,};"}},
+		"Pattern":  {"what takes a value apart is left alone", "export function f({ a, b }) {", nil},
+		"Template": {"text changes, and what is between it does not", "return `a ${b}`;", []string{"return `a ${b}x`;"}},
+		"Number":   {"numbers are off by one, and versions are no numbers", `return v1 + 10;`, []string{`return v1 - 10;`, `return v1 + 11;`}},
+		"Filter":   {"a filter is forgotten", "const a = b.filter((c) => d(c)).length;", []string{"const a = b.length;"}},
+		"List":     {"a list of the answer is reversed", "x({ children: a.map(f) });", []string{"x({ children: a.map(f).toReversed() });", "x({});"}},
+		"Line":     {"a line that is an entry is dropped", "  status: a(b),", []string{""}},
+		"YAML":     {"and so is one of YAML", "  status: {text: hi}", []string{"  status: {}", ""}},
+		"Call":     {"a statement is forgotten", "  a.push(b);", []string{"  "}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, m := range Of("a\n"+tc.line+"\nb", 2, 2) {
+				got = append(got, strings.TrimSuffix(strings.TrimPrefix(m.Text, "a\n"), "\nb"))
+			}
+			if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tc.want) {
+				t.Errorf("%s: Of(%q): got %q, want %q", tc.reason, tc.line, got, tc.want)
+			}
+		})
+	}
+}
+
+// exampleScripts are the files with scripts, and the folders that are needed to run their tests.
+var exampleScripts = []struct {
+	file    string
+	folders []string
+}{
+	{"catset/sync.js", []string{"catset"}},
+	{"decorator/decorator.yaml", []string{"decorator"}},
+	{"hello/hello.yaml", []string{"hello"}},
+	{"map/map.yaml", []string{"map"}},
+	{"languages/cel.yaml", []string{"languages", "hello"}},
+	{"languages/jsonnet.yaml", []string{"languages", "hello"}},
+	{"languages/typescript.yaml", []string{"languages", "hello"}},
+}
+
+// mutated is a mutant of an example.
+type mutated struct {
+	Mutant
+	file    string
+	folders []string
+	outcome string
+}
+
+// The outcomes of mutants.
+const (
+	killed   = "killed"
+	survived = "survived"
+	unloaded = "does not load"
+)
+
+// none is the fault of an example as it is, whose tests pass.
+const none = "none"
+
+func (m *mutated) key() string { return fmt.Sprintf("%s: %s: %s", m.file, m.Fault, m.After) }
+
+func (m *mutated) String() string {
+	return fmt.Sprintf("examples/%s:%d: %s: %s", m.file, m.Line, m.Fault, m.After)
+}
+
+// equivalent is a mutant that no test can find.
+type equivalent struct{ Mutant, Reason string }
+
+// all is the environment variable by which all mutants are run. Otherwise it is a sample.
+const all = "LIBRETTO_ALL_MUTANTS"
+
+// sample is how many mutants are run, spread evenly over all.
+const sample = 40
+
+// TestMutants checks that the tests of the examples, with the checks that come for free, find nine of ten faults in the scripts.
+func TestMutants(t *testing.T) {
+	mutants := mutantsOfExamples(t)
+	full := os.Getenv(all) != ""
+	if !full {
+		var chosen []*mutated
+		for i := range sample {
+			chosen = append(chosen, mutants[i*len(mutants)/sample])
+		}
+		mutants = chosen
+	}
+	runAll(t, mutants)
+	reasons := equivalents(t)
+	counts := map[string]int{}
+	found := map[string]bool{}
+	for _, m := range mutants {
+		reason, isEquivalent := reasons[m.key()]
+		found[m.key()] = true
+		switch {
+		case m.Fault == none && m.outcome != survived:
+			t.Errorf("%s: the tests do not pass: %s", m, m.outcome)
+			continue
+		case m.Fault == none:
+			continue
+		case isEquivalent && m.outcome == killed:
+			t.Errorf("%s: the tests find it: take it out of testdata/equivalent.yaml", m)
+		case isEquivalent && m.outcome == survived:
+			t.Logf("equivalent: %s (%s)", m, reason)
+			continue
+		case m.outcome == survived:
+			t.Logf("survived: %s", m)
+		}
+		counts[m.outcome]++
+	}
+	for key := range reasons {
+		if full && !found[key] {
+			t.Errorf("testdata/equivalent.yaml: there is no such mutant: %s", key)
+		}
+	}
+	loaded := counts[killed] + counts[survived]
+	t.Logf("%d mutants: %d killed, %d survived; %d do not load", len(mutants), counts[killed], counts[survived], counts[unloaded])
+	if loaded < 30 {
+		t.Errorf("%d mutants load and are not equivalent, want 30 at least", loaded)
+	}
+	if counts[killed]*10 < loaded*9 {
+		t.Errorf("the tests of the examples find %d of %d faults, want nine of ten", counts[killed], loaded)
+	}
+}
+
+func equivalents(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "equivalent.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []equivalent
+	if err := yaml.UnmarshalStrict(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, e := range list {
+		if e.Reason == "" {
+			t.Errorf("testdata/equivalent.yaml: %s: reason is missing", e.Mutant)
+		}
+		reasons[e.Mutant] = e.Reason
+	}
+	return reasons
+}
+
+var scriptBlock = regexp.MustCompile(`(?m)^data:\n(?:  .*\n|\n)+`)
+
+// mutantsOfExamples returns the mutants of all examples.
+func mutantsOfExamples(t *testing.T) []*mutated {
+	t.Helper()
+	var mutants []*mutated
+	for _, script := range exampleScripts {
+		data, err := os.ReadFile(filepath.Join("..", "..", "examples", script.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		first, last := 1, strings.Count(text, "\n")
+		if filepath.Ext(script.file) == ".yaml" {
+			at := scriptBlock.FindStringIndex(text)
+			if at == nil {
+				t.Fatalf("examples/%s: there is no script", script.file)
+			}
+			first, last = strings.Count(text[:at[0]], "\n")+3, strings.Count(text[:at[1]], "\n")
+		}
+		before := len(mutants)
+		mutants = append(mutants, &mutated{Mutant: Mutant{Text: text, Fault: none}, file: script.file, folders: script.folders})
+		for _, m := range Of(text, first, last) {
+			mutants = append(mutants, &mutated{Mutant: m, file: script.file, folders: script.folders})
+		}
+		if len(mutants) < before+2 {
+			t.Errorf("examples/%s: there are no mutants", script.file)
+		}
+	}
+	return mutants
+}
+
+// runAll runs the tests on each mutant.
+func runAll(t *testing.T, mutants []*mutated) {
+	t.Helper()
+	registry := cases.NewRegistry(t)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		root := t.TempDir()
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(mutants); i = int(next.Add(1)) - 1 {
+				if err := mutants[i].run(t.Context(), registry, filepath.Join(root, fmt.Sprint(i))); err != nil {
+					t.Errorf("%s: %v", mutants[i], err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// run runs the tests on the mutant in a directory.
+func (m *mutated) run(ctx context.Context, registry *engines.Registry, root string) error {
+	for _, folder := range m.folders {
+		if err := os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join("..", "..", "examples", folder))); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, m.file), []byte(m.Text), 0o644); err != nil {
+		return err
+	}
+	test := strings.TrimSuffix(filepath.Base(m.file), filepath.Ext(m.file)) + controllertest.FileSuffix
+	if m.file == "catset/sync.js" {
+		test = "catset_test.yaml"
+	}
+	m.outcome = survived
+	_, err := suite.Run(ctx, suite.Options{
+		Cases: []string{filepath.Join(root, filepath.Dir(m.file), test)}, Engines: registry, Parallel: 1, Timeout: 20 * time.Second, FailFast: true,
+		Warn: func(string) {},
+		Report: func(result controllertest.Result) {
+			switch result.Outcome {
+			case controllertest.Errored:
+				m.outcome = unloaded
+			case controllertest.Failed:
+				m.outcome = killed
+			}
+		},
+	})
+	return err
+}
