@@ -1,9 +1,11 @@
 package javascript
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -90,6 +92,24 @@ func TestCoverageOfFailure(t *testing.T) {
 		t.Errorf("failure %v, want one at sync.js:2:7", failure)
 	}
 	if diff := cmp.Diff([][]string{{"2:3"}, {"3:3"}}, [][]string{reached, missed}); diff != "" {
+		t.Errorf("points that are reached, and missed (-want +got):\n%s", diff)
+	}
+}
+
+// TestCoverageOfTimeout checks that a call which was stopped tells what it reached.
+func TestCoverageOfTimeout(t *testing.T) {
+	program, err := caller.Compile(t, enginetest.WithCoverage(script("export function sync() {\n  let i = 0\n  for (;;) {\n    i++\n  }\n  return i\n}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	response, err := program.Run(ctx, engines.Call{})
+	if engines.KindOf(err) != engines.Timeout {
+		t.Fatalf("error %v, want a timeout", err)
+	}
+	reached, missed := enginetest.Points(program, response.Coverage, "sync.js")
+	if diff := cmp.Diff([][]string{{"2:3", "3:3", "4:5"}, {"6:3"}}, [][]string{reached, missed}); diff != "" {
 		t.Errorf("points that are reached, and missed (-want +got):\n%s", diff)
 	}
 }

@@ -101,7 +101,7 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	}
 	arguments := []goja.Value{module, exports, i.rt.ToValue(i.hash)}
 	if p.points != nil {
-		arguments = append(arguments, i.rt.NewDynamicArray(&i.reached))
+		arguments = append(arguments, i.rt.ToValue(i.takeReport))
 	}
 	if _, err := run(goja.Undefined(), arguments...); err != nil {
 		return nil, err
