@@ -157,3 +157,13 @@ func BenchmarkCoverage(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCoverageOfLoop is of a hook that does nothing but decide.
+func BenchmarkCoverageOfLoop(b *testing.B) {
+	src := script("export function sync() {\n  let s = 0\n  for (let i = 0; i < 2000; i++) {\n    if (i % 3 === 0 && s > 5) {\n      s += i\n    } else {\n" +
+		"      s = s - 1\n    }\n    s = s > 1000 ? 0 : s\n  }\n  return s\n}")
+	b.Run("coverage=off", func(b *testing.B) { enginetest.Benchmark(b, caller.Start(b), src, map[string]any{}) })
+	b.Run("coverage=on", func(b *testing.B) {
+		enginetest.Benchmark(b, caller.Start(b), enginetest.WithCoverage(src), map[string]any{})
+	})
+}
