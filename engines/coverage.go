@@ -27,7 +27,6 @@ func (c Coverage) Has(point int) bool { return point/8 < len(c) && c[point/8]&(1
 
 // TooManyPoints returns the error of a script that has more points than a program may have.
 func TooManyPoints(path string) *Error {
-	return InvalidError(Location{File: path},
-		"coverage: the files of this script have more than %d statements and outcomes of decisions: leave libraries in node_modules, or test without coverage",
-		MaxCoveragePoints)
+	return InvalidError(Location{File: path}, "coverage: the files of this script have more than %d statements and outcomes of decisions: "+
+		"put libraries into node_modules or vendor, or test without coverage", MaxCoveragePoints)
 }

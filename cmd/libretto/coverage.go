@@ -73,6 +73,7 @@ func (o *coverageOptions) enough(r *coverage.Report) error {
 	}
 	worst, _ := r.Worst()
 	lines := worst.LineRatio()
-	return &exitError{exitProblems, fmt.Errorf("%.1f%% of the lines of scripts are covered, less than --coverage-min %g: %s misses most, %d of %d lines",
+	return &exitError{exitProblems, fmt.Errorf(
+		"%.1f%% of the lines of scripts are covered, less than --coverage-min %g: %s misses most, %d of %d lines",
 		got, o.minimum, worst.Name, lines.Total-lines.Covered, lines.Total)}
 }

@@ -50,7 +50,9 @@ func Points(program engines.Program, covered engines.Coverage, entry string) (re
 }
 
 // sameWithCoverage checks that a script which counts coverage answers, or fails, as it does without.
-func (c Caller) sameWithCoverage(t testing.TB, src engines.Source, request map[string]any, patience time.Duration, plain engines.Response, failure *engines.Error) {
+func (c Caller) sameWithCoverage(
+	t testing.TB, src engines.Source, request map[string]any, patience time.Duration, plain engines.Response, failure *engines.Error,
+) {
 	t.Helper()
 	if src.Script == nil || src.Script.Coverage || failure != nil && failure.Kind == engines.Timeout {
 		return

@@ -1,9 +1,11 @@
 package javascript
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,6 +96,24 @@ func TestCoverageOfFailure(t *testing.T) {
 	}
 }
 
+// TestCoverageOfTimeout checks that a call which was stopped tells what it reached.
+func TestCoverageOfTimeout(t *testing.T) {
+	program, err := caller.Compile(t, enginetest.WithCoverage(script("export function sync() {\n  let i = 0\n  for (;;) {\n    i++\n  }\n  return i\n}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	response, err := program.Run(ctx, engines.Call{})
+	if engines.KindOf(err) != engines.Timeout {
+		t.Fatalf("error %v, want a timeout", err)
+	}
+	reached, missed := enginetest.Points(program, response.Coverage, "sync.js")
+	if diff := cmp.Diff([][]string{{"2:3", "3:3", "4:5"}, {"6:3"}}, [][]string{reached, missed}); diff != "" {
+		t.Errorf("points that are reached, and missed (-want +got):\n%s", diff)
+	}
+}
+
 // TestCoverageKeepsFunctions checks what a script can see of itself.
 func TestCoverageKeepsFunctions(t *testing.T) {
 	answer(t, script(`const f = function () { return 1 }, g = () => 2, { h = () => 3 } = {}
@@ -136,4 +156,14 @@ func BenchmarkCoverage(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkCoverageOfLoop is of a hook that does nothing but decide.
+func BenchmarkCoverageOfLoop(b *testing.B) {
+	src := script("export function sync() {\n  let s = 0\n  for (let i = 0; i < 2000; i++) {\n    if (i % 3 === 0 && s > 5) {\n      s += i\n    } else {\n" +
+		"      s = s - 1\n    }\n    s = s > 1000 ? 0 : s\n  }\n  return s\n}")
+	b.Run("coverage=off", func(b *testing.B) { enginetest.Benchmark(b, caller.Start(b), src, map[string]any{}) })
+	b.Run("coverage=on", func(b *testing.B) {
+		enginetest.Benchmark(b, caller.Start(b), enginetest.WithCoverage(src), map[string]any{})
+	})
 }

@@ -14,32 +14,33 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// reached is the array in which a bundle marks the points that it reaches. It can't be read.
-type reached struct{ points engines.Coverage }
-
-// Len returns zero.
-func (r *reached) Len() int { return 0 }
-
-// Get returns nil.
-func (r *reached) Get(int) goja.Value { return nil }
-
-// Set marks a point.
-func (r *reached) Set(point int, _ goja.Value) bool {
-	if r.points != nil {
-		r.points.Add(point)
-	}
-	return true
-}
-
-// SetLen does nothing.
-func (r *reached) SetLen(int) bool { return false }
-
-// newCoverage returns an empty set of the program's points, or nil if it has none.
-func (p *program) newCoverage() engines.Coverage {
+// reached returns the points that a call reached, also if it failed, or nil if none are counted.
+func (p *program) reached(i *isolate) engines.Coverage {
 	if p.points == nil {
 		return nil
 	}
-	return engines.NewCoverage(len(p.points))
+	set := engines.NewCoverage(len(p.points))
+	if i.report == nil {
+		return set // It failed before the modules ran.
+	}
+	i.rt.ClearInterrupt()
+	all, err := i.protect(func() (any, error) { return i.report(goja.Undefined()) })
+	if err != nil {
+		return set
+	}
+	variables, _ := all.(goja.Value).Export().([]any)
+	for point, v := range variables {
+		if v == true {
+			set.Add(point)
+		}
+	}
+	return set
+}
+
+// takeReport is what a bundle gives its function to.
+func (i *isolate) takeReport(call goja.FunctionCall) goja.Value {
+	i.report, _ = goja.AssertFunction(call.Argument(0))
+	return goja.Undefined()
 }
 
 // placer returns a function from a node of the bundle to its place in the author's files, and whether the author wrote it:

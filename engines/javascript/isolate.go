@@ -20,8 +20,8 @@ type isolate struct {
 	rt        *goja.Runtime
 	console   console
 	readClock bool
-	request   *object // made by requestView
-	reached   reached
+	request   *object       // made by requestView
+	report    goja.Callable // returns the variables of coverage
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

@@ -104,7 +104,7 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 		given[3] = i.rt.ToValue(i.stack)
 	}
 	if p.points != nil {
-		given = append(given, i.rt.NewDynamicArray(&i.reached))
+		given = append(given, i.rt.ToValue(i.takeReport))
 	}
 	if _, err := run(goja.Undefined(), given...); err != nil {
 		return nil, err

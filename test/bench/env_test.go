@@ -71,6 +71,9 @@ func (h hook) CircuitOpen() *engines.Error { return nil }
 // Warnings implements engines.Program.
 func (h hook) Warnings() []*engines.Error { return nil }
 
+// CoveragePoints implements engines.Program.
+func (h hook) CoveragePoints() []engines.CoveragePoint { return nil }
+
 // Run implements engines.Program.
 func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error) {
 	return engines.Response{Body: h(call.Request)}, nil
