@@ -1,6 +1,7 @@
 package controllertest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -45,7 +46,11 @@ func Parse(file string, text []byte) (*File, []*document.Error) {
 	if len(objects) == 0 && len(problems) == 0 {
 		problems = append(problems, &document.Error{Location: engines.Location{File: file}, Message: "is empty: it needs kind " + Kind + " and cases"})
 	}
-	return f, append(problems, p.problems...)
+	problems = append(problems, p.problems...)
+	slices.SortStableFunc(problems, func(a, b *document.Error) int {
+		return cmp.Or(cmp.Compare(a.Location.Line, b.Location.Line), cmp.Compare(a.Location.Column, b.Location.Column))
+	})
+	return f, problems
 }
 
 // parser reads the documents of one file.
@@ -211,10 +216,11 @@ func (d *decoder) checkStep(field string, s *Step) {
 
 func (d *decoder) checkWant(field string, w *Want) {
 	for i, write := range w.Writes {
-		for verb := range write {
-			if len(write) != 1 || !slices.Contains([]string{"create", "update", "delete"}, verb) {
-				d.fail(fmt.Sprintf("%s.writes[%d]", field, i), "a write is create, update or delete, and the name of an object, as in create: Pod/a")
-			}
+		_, creates := write["create"]
+		_, updates := write["update"]
+		_, deletes := write["delete"]
+		if len(write) != 1 || !creates && !updates && !deletes {
+			d.fail(fmt.Sprintf("%s.writes[%d]", field, i), "a write is create, update or delete, and the name of an object, as in create: Pod/a")
 		}
 	}
 	for i, event := range w.Events {
