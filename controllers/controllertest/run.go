@@ -276,7 +276,7 @@ func scriptsOf(definition *unstructured.Unstructured) map[string]any {
 
 // meetParents adds the parents that are new in the cluster.
 func (r *runner) meetParents() {
-	for _, object := range r.session.Cluster().Objects() {
+	for _, object := range r.session.Cluster().Snapshot() {
 		if !r.stage.IsParent(object) {
 			continue
 		}
