@@ -64,7 +64,9 @@ func (c *Cluster) Objects() []*unstructured.Unstructured {
 func (c *Cluster) Snapshot() []*unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	byName := func(a, b *table) int { return cmp.Compare(a.GroupVersionResource.String(), b.GroupVersionResource.String()) }
+	byName := func(a, b *table) int {
+		return cmp.Compare(a.GroupVersionResource.String(), b.GroupVersionResource.String())
+	}
 	var tables []*table
 	for _, t := range c.tables {
 		if len(t.objects) > 0 {
