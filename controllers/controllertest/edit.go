@@ -63,6 +63,7 @@ func (s *stepRun) refuseWrites(r Refusal) {
 // redefine restarts the host, with another definition if the step has one.
 func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
+		s.redefined = true
 		patched := &unstructured.Unstructured{Object: mergePatch(s.base.Definition.Object, s.Define)}
 		patched.SetGeneration(patched.GetGeneration() + 1)
 		s.base = s.base.Redefine(patched, s.clock.Now())
