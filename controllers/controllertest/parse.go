@@ -125,4 +125,3 @@ func (p *parser) addCases(test *ControllerTest, object *document.Object, index i
 		test.Cases = append(test.Cases, c)
 	}
 }
-
