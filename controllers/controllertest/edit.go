@@ -155,7 +155,8 @@ func (r *runner) kindOf(apiVersion, kind string) (schema.GroupVersionKind, error
 	case 1:
 		return found[0], nil
 	case 0:
-		return schema.GroupVersionKind{}, fmt.Errorf("no resource has the kind %s: give its CustomResourceDefinition beside the definition, or apiVersion", kind)
+		return schema.GroupVersionKind{}, fmt.Errorf(
+			"no resource has the kind %s: give its CustomResourceDefinition beside the definition, or apiVersion", kind)
 	default:
 		return schema.GroupVersionKind{}, fmt.Errorf("%d resources have the kind %s: add apiVersion", len(found), kind)
 	}
