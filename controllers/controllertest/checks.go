@@ -166,8 +166,8 @@ func (s *stepRun) checkDeclared(call render.HookCall) {
 			object := unstructured.Unstructured{Object: jsonvalue.AsObject(item)}
 			declared := func(rule variant.ChildRule) bool { return rule.Kind == object.GroupVersionKind() }
 			if object.Object != nil && !slices.ContainsFunc(s.base.Plan.Config.Children, declared) {
-				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf("the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare",
-					call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
+				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf(
+					"the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare", call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
 			}
 		}
 	}
@@ -207,5 +207,6 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 
 // isWebhook reports whether a webhook serves or can serve a hook.
 func (s *stepRun) isWebhook(hook string) bool {
-	return slices.ContainsFunc(s.base.Plan.Hooks, func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil })
+	is := func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil }
+	return slices.ContainsFunc(s.base.Plan.Hooks, is)
 }
