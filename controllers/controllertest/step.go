@@ -81,10 +81,34 @@ func (s *stepRun) selectParents() error {
 			s.parents = append(s.parents, p)
 		}
 	}
+	if s.Step.Parent != "" && len(s.parents) == 0 && s.Passes != nil {
+		return s.addParent() // A pass over what is not there, or not selected, is told to be made.
+	}
 	if s.Step.Parent != "" && len(s.parents) == 0 {
 		return s.unusable(".parent", "parent: there is no parent %s: there are %s", s.Step.Parent, s.parentNames())
 	}
 	return nil
+}
+
+// addParent adds the parent of the step, of a kind of parents.
+func (s *stepRun) addParent() error {
+	kind, namespace, name := s.Step.Parent.split()
+	for _, rule := range s.base.Plan.Config.Parents {
+		if rule.Kind.Kind != kind {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(rule.Kind)
+		object.SetName(name)
+		if rule.Namespaced && namespace == "" {
+			namespace = s.namespace()
+		}
+		object.SetNamespace(namespace)
+		p := &parentState{object: object}
+		s.runner.parents, s.parents = append(s.runner.parents, p), []*parentState{p}
+		return nil
+	}
+	return s.unusable(".parent", "parent: %s is no kind of parent of the definition", kind)
 }
 
 func (s *stepRun) parentNames() string {
