@@ -173,15 +173,20 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
-		for _, w := range result.Writes {
-			s.written = append(s.written, w.Sent)
-		}
-		for _, call := range result.Calls {
-			s.result.Logs = append(s.result.Logs, call.Logs...)
-		}
+		s.keepSecrets(result)
+		s.keepLogs(result)
 		moved = max(moved, stage.MovementOf(result))
 	}
 	return moved, nil
+}
+
+// maxLogs is how many lines that hooks logged are kept.
+const maxLogs = 10_000
+
+func (r *runner) keepLogs(result render.Result) {
+	for _, call := range result.Calls {
+		r.result.Logs = append(r.result.Logs, call.Logs[:min(len(call.Logs), maxLogs-len(r.result.Logs))]...)
+	}
 }
 
 // isReady reports whether other controllers make an object ready.
