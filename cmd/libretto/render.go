@@ -19,13 +19,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
 // renderFormats are the formats of -o.
-var renderFormats = []string{"yaml", "diff", "request", "json"}
+var renderFormats = []string{"yaml", "diff", "request", "json", "test"}
 
 // renderHooks are the hooks of --hook.
 var renderHooks = []string{
@@ -67,6 +68,7 @@ could not be run.`,
 		Example: `  libretto render -f app/ | kubectl apply --dry-run=server -f -
   libretto render -f app/ --parent WebApp/default/shop -o diff
   libretto render -f app/ --until-settled --ready 'Deployment/*' -o diff
+  libretto render -f app/ --until-settled -o test > app/app_test.yaml
   libretto render -f app/ -o request | curl -d @- http://localhost:8080/sync`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.untilSettled && c.Flags().Changed("steps") {
@@ -90,7 +92,7 @@ could not be run.`,
 
 func (o *renderOptions) addTo(f *pflag.FlagSet) {
 	o.manifests.addTo(f)
-	f.StringVarP(&o.output, "output", "o", o.output, "yaml (the children), diff (what the host does), request (the bodies that webhooks get), or json")
+	f.StringVarP(&o.output, "output", "o", o.output, "yaml (the children), diff (what the host does), request (the bodies that webhooks get), json, or test (a test file that passes, with --until-settled)")
 	f.StringVar(&o.parent, "parent", o.parent, "the parent to render, as KIND/NAMESPACE/NAME, KIND/NAME or NAME (default all among the files)")
 	f.StringVar(&o.hook, "hook", o.hook, "show requests and answers of one hook: "+strings.Join(renderHooks, ", ")+"; for finalize the parent is deleted, for tombstone the inputs are")
 	f.IntVar(&o.steps, "steps", o.steps, "how many passes to make over each parent")
@@ -140,7 +142,7 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 			options.Warn(fmt.Sprintf("--ready %s: no object has that name", name))
 		}
 	}
-	if err := o.write(w, renderings); err != nil {
+	if err := o.write(ctx, w, files, options, renderings, failed); err != nil {
 		return cannot(err)
 	}
 	var input *offline.InputError
@@ -172,8 +174,14 @@ func (o *renderOptions) options(w process) (offline.Options, error) {
 	case o.steps < 1:
 		return options, fmt.Errorf("--steps %d: must be at least 1", o.steps)
 	}
+	if err := o.checkTest(); err != nil {
+		return options, err
+	}
 	if o.untilSettled {
 		options.Steps = 0
+	}
+	if o.output == "test" {
+		options.WithoutSecrets, options.Now = !o.showSecrets, controllertest.DefaultNow
 	}
 	var err error
 	if o.now != "" {
@@ -248,7 +256,9 @@ func readAnswers(given []string) (map[string]any, error) {
 }
 
 // write writes the renderings and the report about them.
-func (o *renderOptions) write(w process, renderings []*offline.Rendering) error {
+func (o *renderOptions) write(
+	ctx context.Context, w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, failed error,
+) error {
 	report := offline.Output{Out: w.stderr, ShowSecrets: o.showSecrets}
 	if err := report.Report(renderings); err != nil {
 		return err
@@ -261,6 +271,11 @@ func (o *renderOptions) write(w process, renderings []*offline.Rendering) error 
 		return out.Requests(renderings)
 	case "json":
 		return out.JSON(renderings)
+	case "test":
+		if failed != nil {
+			return nil // It would be a test of a failure.
+		}
+		return o.writeTest(ctx, w, files, options, renderings)
 	default:
 		return out.YAML(renderings)
 	}

@@ -60,6 +60,14 @@ func testTranscriptOf(t *testing.T, comment string) string {
 			fmt.Fprintf(&out, "$ cat %s\n%s", name, text)
 			continue
 		}
+		if command, file, redirected := strings.Cut(strings.TrimSpace(line), " > "); redirected {
+			code, stdout, stderr := run(t, "", shellWords(strings.TrimPrefix(command, "$ libretto "))...)
+			if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s > %s\n[exit %d]\n%s", command, file, code, stderr)
+			continue
+		}
 		out.WriteString(transcript(t, line, "no examples"))
 	}
 	return times.ReplaceAllString(out.String(), "${3}${4}TIME")
@@ -184,5 +192,62 @@ func TestTestWatch(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it does not end")
+	}
+}
+
+// TestRenderedTests checks that the test files that render prints for the examples pass as they are.
+func TestRenderedTests(t *testing.T) {
+	for name, c := range map[string]struct{ args, folder string }{
+		"hello":           {"-f hello", "hello"},
+		"map":             {"-f map", "map"},
+		"decorator":       {"-f decorator", "decorator"},
+		"catset":          {"-f catset -f catset/catset.yaml", "catset"},
+		"none ready":      {"-f catset -f catset/catset.yaml --ready none", "catset"},
+		"some ready":      {"-f catset -f catset/catset.yaml --ready Pod/nginx-0,*/nginx-1", "catset"},
+		"a time":          {"-f catset -f catset/catset.yaml --now 2027-02-03T04:05:06Z", "catset"},
+		"CEL":             {"-f languages/cel.yaml -f hello/greeting.yaml", "languages"},
+		"Jsonnet":         {"-f languages/jsonnet.yaml -f hello/greeting.yaml", "languages"},
+		"TypeScript":      {"-f languages/typescript.yaml -f hello/greeting.yaml", "languages"},
+		"other namespace": {"-f hello/hello.yaml -f hello/greeting.yaml --namespace other", "hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			if err := os.CopyFS(root, os.DirFS(examples)); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(root)
+			args := append([]string{"render", "--until-settled", "-o", "test"}, strings.Fields(c.args)...)
+			code, text, stderr := run(t, "", args...)
+			if code != 0 {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			if !strings.HasPrefix(text, "# A test that passes now: put it into "+c.folder+" with a name that ends in _test.yaml.\n") {
+				t.Errorf("the first line: %s", text)
+			}
+			if err := os.WriteFile(filepath.Join(c.folder, "rendered_test.yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, out, stderr := run(t, "", "test", "-v")
+			if code != 0 || !strings.Contains(out, "1 case: 1 passed") {
+				t.Errorf("exit code %d:\n%s%s\n%s", code, out, stderr, text)
+			}
+		})
+	}
+}
+
+// TestTestStopped checks that tests that were stopped are no success: not all were run.
+func TestTestStopped(t *testing.T) {
+	path, err := filepath.Abs(filepath.Join("testdata", "watch.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	w := process{args: []string{"test"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	code := exitCode(w, command(w).ExecuteContext(ctx))
+	if code != exitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
+		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,14 @@ import (
 
 // kustomizationNames are the names of the file that makes a directory a kustomization.
 var kustomizationNames = konfig.RecognizedKustomizationFileNames()
+
+// IsKustomization reports whether a directory has a kustomization.
+func IsKustomization(directory string) bool {
+	return slices.ContainsFunc(kustomizationNames, func(name string) bool {
+		_, err := os.Stat(filepath.Join(directory, name))
+		return err == nil
+	})
+}
 
 // buildTimeout is far more than the largest kustomization takes.
 const buildTimeout = 30 * time.Second

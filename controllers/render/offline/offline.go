@@ -41,6 +41,8 @@ type Options struct {
 	Namespace string
 	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
 	HostNamespace string
+	// WithoutSecrets hides the values of Secrets, and what schemas call passwords, from the definition too.
+	WithoutSecrets bool
 	// Warn is told what may make a rendering differ from what a host does.
 	Warn func(string)
 }
@@ -128,7 +130,7 @@ func (r *renderer) render(ctx context.Context) ([]*Rendering, error) {
 	defer r.stage.session.Close()
 	for _, parent := range r.stage.parents {
 		r.renderings = append(r.renderings, &Rendering{
-			Definition: r.definition.Unstructured, Object: parent,
+			Definition: r.definition.Unstructured, Object: parent, Given: r.given(),
 			schema: func(kind schema.GroupVersionKind) *openapi.Kind { return r.stage.Schemas.For(ctx, kind) },
 		})
 	}

@@ -11,8 +11,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render"
@@ -46,6 +48,12 @@ func (r *renderer) prepare(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.WithoutSecrets {
+		for i, object := range built.Objects {
+			visible, _ := stage.HideSecrets(object.Object, func(kind schema.GroupVersionKind) *openapi.Kind { return built.Schemas.For(ctx, kind) }).(map[string]any)
+			built.Objects[i] = &unstructured.Unstructured{Object: visible}
+		}
 	}
 	s := &prepared{Stage: built}
 	r.stage, s.parents = s, r.parentsAmong(built)

@@ -22,6 +22,8 @@ type Rendering struct {
 	Definition *unstructured.Unstructured
 	// Object is the parent as it was given, and Parent as it is in the end, or nil if it is gone.
 	Object, Parent *unstructured.Unstructured
+	// Given are the objects of the files, the parent among them, without ConfigMaps that scripts are from.
+	Given []*unstructured.Unstructured
 	// Before are the passes until the hook was due that was asked for, and Steps those after.
 	Before, Steps []render.Result
 	// Children are the objects that the parent controls in the end, in the order of the definition's rules.

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/render/offline"
+)
+
+// checkTest returns an error for flags that a test file can't be made with.
+func (o *renderOptions) checkTest() error {
+	switch {
+	case o.output != "test":
+		return nil
+	case !o.untilSettled:
+		return errors.New("-o test: give --until-settled too: a case of a test goes on until nothing changes")
+	case o.hook != "":
+		return errors.New("-o test: leave out --hook: the file is about all that the definition does")
+	case o.manifests.scriptsDir != "":
+		return errors.New("-o test: leave out --scripts-dir: a test file can't name it")
+	default:
+		return nil
+	}
+}
+
+// writeTest writes a test file with what was rendered, and says where it belongs.
+func (o *renderOptions) writeTest(
+	ctx context.Context, w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering,
+) error {
+	set := options.Set
+	for _, r := range renderings {
+		if r.Definition != renderings[0].Definition {
+			return errors.New("-o test: there are parents of several definitions: give the files of one, or choose with --parent")
+		}
+	}
+	i := slices.IndexFunc(set.Definitions, func(d *document.Object) bool { return d.Unstructured == renderings[0].Definition })
+	folder, name, err := placeOfTest(set.Definitions[i].Location.File, files.Filenames)
+	if err != nil {
+		return err
+	}
+	f := offline.TestFile{Definition: name, Scripts: map[string]string{}, Answers: options.Answers}
+	if o.now != "" {
+		f.Now = o.now
+	}
+	if o.manifests.namespace != "default" {
+		f.Namespace = o.manifests.namespace
+	}
+	f.Ready = readyOfTest(o.ready, options, renderings)
+	for name, directory := range files.Scripts {
+		if f.Scripts[name.String()], err = relativeTo(folder, directory); err != nil {
+			return err
+		}
+	}
+	if err := completeTest(ctx, &f, folder, files, set, set.Definitions[i]); err != nil {
+		return err
+	}
+	text, err := f.Test(renderings)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "# A test that passes now: put it into %s with a name that ends in %s.\n%s",
+		filepath.ToSlash(folder), controllertest.FileSuffix, text)
+	return err
+}
+
+// placeOfTest returns the folder for the test of a definition, and the file with the definition if that has to be named.
+func placeOfTest(file string, given []string) (folder, definition string, err error) {
+	for _, name := range given {
+		info, err := os.Stat(name)
+		switch {
+		case err != nil:
+			continue // Standard input.
+		case !info.IsDir() && filepath.Clean(name) == filepath.Clean(file):
+			return filepath.Dir(name), filepath.Base(name), nil
+		case !info.IsDir() && strings.HasPrefix(filepath.Base(name), "kustomization"):
+			name = filepath.Dir(name)
+		case !info.IsDir():
+			continue
+		}
+		if inside, err := filepath.Rel(name, file); err == nil && filepath.IsLocal(inside) {
+			if manifest.IsKustomization(name) {
+				return filepath.Clean(name), "", nil
+			}
+			return filepath.Dir(file), "", nil
+		}
+	}
+	return "", "", fmt.Errorf("-o test: the definition is in %s, and a test needs it in a file: name that with -f", file)
+}
+
+// relativeTo returns a path as a test file in a folder has it.
+func relativeTo(folder, name string) (string, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if name, err = filepath.Abs(name); err != nil {
+		return "", err
+	}
+	relative, err := filepath.Rel(absolute, name)
+	return filepath.ToSlash(relative), err
+}
+
+// completeTest loads what a test in a folder finds there, and adds to it what else it needs.
+func completeTest(
+	ctx context.Context, f *offline.TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object,
+) error {
+	found, err := manifest.Load(ctx, manifest.Options{
+		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts,
+	})
+	if err != nil {
+		return err
+	}
+	if len(found.Definitions) > 1 {
+		f.Ref = definition.GetKind() + "/" + definition.GetName()
+	}
+	known := map[string]bool{}
+	for _, crd := range found.CRDs {
+		known[crd.GetName()] = true
+	}
+	named := map[string]bool{}
+	for _, crd := range set.CRDs {
+		if known[crd.GetName()] {
+			continue
+		}
+		if crd.Location.File == "stdin" {
+			return fmt.Errorf("-o test: CustomResourceDefinition %s is in standard input, and a test needs it in a file: name that with -f", crd.GetName())
+		}
+		name, err := relativeTo(folder, crd.Location.File)
+		if err != nil {
+			return err
+		}
+		named[name] = true
+	}
+	f.CRDs = slices.Sorted(maps.Keys(named))
+	return nil
+}
+
+// readyOfTest returns which objects become ready in a test, as --ready selected them.
+func readyOfTest(flag string, options offline.Options, renderings []*offline.Rendering) any {
+	switch flag {
+	case "all":
+		return nil
+	case "none":
+		return flag
+	}
+	names := []any{}
+	for _, r := range renderings {
+		for _, child := range r.Children {
+			if options.Ready(child) {
+				names = append(names, offline.SlashedName(child))
+			}
+		}
+	}
+	return names
+}
