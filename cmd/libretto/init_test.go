@@ -70,6 +70,44 @@ func checkTypes(t *testing.T) {
 	}
 }
 
+// TestInitFindsFaults checks that the tests of the templates fail if their scripts have a fault.
+func TestInitFindsFaults(t *testing.T) {
+	for variant, c := range map[string]struct {
+		script string
+		faults map[string]string
+	}{
+		"composite": {"sync.js", map[string]string{
+			"      replicas,\n": "", "?? 0": "?? 1", "{ readyReplicas:": "{ ready:", "targetPort: port": "targetPort: 1", "image, ports": "image: name, ports",
+		}},
+		"decorator": {"hooks.js", map[string]string{
+			"text : Number(text)": "1 : Number(text)", "finalized: true": "finalized: false", "selector: object.spec.selector": "selector: {}",
+		}},
+		"map": {"map.js", map[string]string{"parent.spec.pods": "1", "name: parent.metadata.name": "name: input.metadata.name"}},
+	} {
+		t.Run(variant, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if code, _, stderr := run(t, "", "init", variant, "--lang", "js", "--dir", "."); code != 0 {
+				t.Fatal(stderr)
+			}
+			good, err := os.ReadFile(c.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from, to := range c.faults {
+				if strings.Count(string(good), from) != 1 {
+					t.Fatalf("%s: there is no single %q in\n%s", c.script, from, good)
+				}
+				if err := os.WriteFile(c.script, []byte(strings.Replace(string(good), from, to, 1)), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if code, stdout, stderr := run(t, "", "test", "."); code != 1 {
+					t.Errorf("%s: %q in place of %q is not found: exit code %d\n%s%s", c.script, to, from, code, stdout, stderr)
+				}
+			}
+		})
+	}
+}
+
 // TestInitOptions checks names and files.
 func TestInitOptions(t *testing.T) {
 	for name, c := range map[string]struct {
