@@ -34,28 +34,78 @@ func testInit(t *testing.T, variant, language string) {
 		{"render", "my-app", "my-app/example.yaml", "-o", "diff", "--until-settled"},
 		{"test", "my-app"},
 	} {
-		if args[0] == "test" && !hasCommand(t, "test") {
-			t.Log("there is no command test in this program")
-			continue
-		}
 		if code, stdout, stderr := run(t, "", args...); code != 0 || stdout == "" {
 			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 		}
 	}
-	if tsc, err := exec.LookPath("tsc"); err == nil && language == "ts" {
-		if said, err := exec.Command(tsc, "--project", "my-app").CombinedOutput(); err != nil {
-			t.Errorf("tsc: %v\n%s", err, said)
-		}
+	if language == "ts" {
+		checkTypes(t)
 	}
 	if code, _, stderr := run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
 		t.Errorf("again: exit code %d: %s", code, stderr)
 	}
 }
 
-func hasCommand(t *testing.T, name string) bool {
+// checkTypes checks that the command that README.md names writes the same types, with which the script passes tsc, if there is one.
+func checkTypes(t *testing.T) {
 	t.Helper()
-	_, _, err := command(process{getenv: func(string) string { return "" }}).Find([]string{name})
-	return err == nil
+	before, err := os.ReadFile("my-app/resources.d.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(t, "", "types", "--crd", "my-app", "--directory", "my-app"); code != 0 {
+		t.Errorf("types: exit code %d: %s", code, stderr)
+	}
+	after, err := os.ReadFile("my-app/resources.d.ts")
+	if diff := cmp.Diff(string(before), string(after)); diff != "" || err != nil {
+		t.Errorf("types writes others: %v\n%s", err, diff)
+	}
+	tsc, err := exec.LookPath("tsc")
+	if err != nil {
+		t.Log("there is no tsc on this machine: npm install --global typescript")
+		return
+	}
+	if said, err := exec.Command(tsc, "--project", "my-app").CombinedOutput(); err != nil {
+		t.Errorf("tsc: %v\n%s", err, said)
+	}
+}
+
+// TestInitFindsFaults checks that the tests of the templates fail if their scripts have a fault.
+func TestInitFindsFaults(t *testing.T) {
+	for variant, c := range map[string]struct {
+		script string
+		faults map[string]string
+	}{
+		"composite": {"sync.js", map[string]string{
+			"      replicas,\n": "", "?? 0": "?? 1", "{ readyReplicas:": "{ ready:", "targetPort: port": "targetPort: 1", "image, ports": "image: name, ports",
+		}},
+		"decorator": {"hooks.js", map[string]string{
+			"text : Number(text)": "1 : Number(text)", "finalized: true": "finalized: false", "selector: object.spec.selector": "selector: {}",
+		}},
+		"map": {"map.js", map[string]string{"parent.spec.pods": "1", "name: parent.metadata.name": "name: input.metadata.name"}},
+	} {
+		t.Run(variant, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if code, _, stderr := run(t, "", "init", variant, "--lang", "js", "--dir", "."); code != 0 {
+				t.Fatal(stderr)
+			}
+			good, err := os.ReadFile(c.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from, to := range c.faults {
+				if strings.Count(string(good), from) != 1 {
+					t.Fatalf("%s: there is no single %q in\n%s", c.script, from, good)
+				}
+				if err := os.WriteFile(c.script, []byte(strings.Replace(string(good), from, to, 1)), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if code, stdout, stderr := run(t, "", "test", "."); code != 1 {
+					t.Errorf("%s: %q in place of %q is not found: exit code %d\n%s%s", c.script, to, from, code, stdout, stderr)
+				}
+			}
+		})
+	}
 }
 
 // TestInitOptions checks names and files.

@@ -40,6 +40,8 @@ func validator(t *testing.T, text []byte) func(t *testing.T, document string) st
 	}
 }
 
+const header = "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n"
+
 // TestTestFiles checks that all test files of the repository and of the templates fulfil the schema.
 func TestTestFiles(t *testing.T) {
 	problems := validator(t, Tests().Text)
@@ -47,10 +49,10 @@ func TestTestFiles(t *testing.T) {
 	check := func(t *testing.T, name, text string) {
 		t.Helper()
 		for _, document := range strings.Split(text, "\n---\n") {
-			checked++
 			if _, invalid := controllertest.Parse(name, []byte(document)); len(invalid) > 0 {
 				continue // It is there to be refused.
 			}
+			checked++
 			if found := problems(t, document); found != "" {
 				t.Errorf("%s: %s", name, found)
 			}
@@ -69,8 +71,12 @@ func TestTestFiles(t *testing.T) {
 			return err
 		}
 		for _, file := range txtar.Parse(text).Files {
-			if strings.HasSuffix(file.Name, controllertest.FileSuffix) {
+			switch {
+			case strings.HasSuffix(file.Name, controllertest.FileSuffix):
 				check(t, path+": "+file.Name, string(file.Data))
+			case file.Name == "steps.yaml": // of the conformance suite
+				steps := "  " + strings.ReplaceAll(strings.TrimSpace(string(file.Data)), "\n", "\n  ")
+				check(t, path+": "+file.Name, header+"cases:\n- name: a\n  steps:\n"+steps+"\n")
 			}
 		}
 		return err
@@ -85,6 +91,7 @@ func TestTestFiles(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d documents", checked)
 	if checked < len(scaffold.Variants)+1 {
 		t.Errorf("only %d documents were checked", checked)
 	}
@@ -105,7 +112,6 @@ func template(t *testing.T, variant string) map[string]string {
 
 // TestSameAsParser checks that the schema and the parser accept the same documents.
 func TestSameAsParser(t *testing.T) {
-	const header = "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\n"
 	problems := validator(t, Tests().Text)
 	for text, accepted := range map[string]bool{
 		"cases: [{name: a}]": true,

@@ -65,6 +65,22 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestKustomize builds what init writes with kubectl's own kustomize.
+func TestKustomize(t *testing.T) {
+	for variant, want := range map[string]string{
+		"composite": "kind: CompositeController", "decorator": "kind: DecoratorController", "map": "kind: MapController",
+	} {
+		directory := filepath.Join(t.TempDir(), "a")
+		if out, err := kubectl(t, "libretto", "init", variant, "my-app", "--dir", directory); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		out, err := kubectl(t, "kustomize", directory)
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(out, "  name: my-app-hooks\n") || strings.Contains(out, "kind: ControllerTest") {
+			t.Errorf("%s: %v\n%s", variant, err, out)
+		}
+	}
+}
+
 // TestCompletion asks kubectl to complete command lines, as shells do.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{

@@ -13,7 +13,7 @@ export function sync({ object }: SyncRequest): SyncResponse {
       metadata: { name: object.metadata.name },
       spec: {
         minAvailable: text.endsWith("%") ? text : Number(text),
-        selector: object.spec.selector,
+        selector: object.spec?.selector,
       },
     }],
   };
