@@ -26,9 +26,12 @@ const (
 	DefaultTimeout = 10 * time.Second
 	// maxTests bounds the tests of a file.
 	maxTests = 20_000
-	// batchSize is how many tests of Jsonnet, and of a JavaScript file with more than maxSingle tests, run in one call.
-	batchSize = 100
-	maxSingle = 500
+	// loadTimeout is how long a file may take to compile, and to list its tests.
+	loadTimeout = 30 * time.Second
+	// jsonnetBatch is how many tests of Jsonnet run in one call, and javaScriptBatch how many of a JavaScript file with more than maxSingle.
+	jsonnetBatch    = 1000
+	javaScriptBatch = 100
+	maxSingle       = 500
 )
 
 // fileName matches the names of files of tests.
@@ -116,8 +119,20 @@ func Run(ctx context.Context, registry *engines.Registry, root, file string, opt
 func (f *testFile) isJsonnet() bool { return strings.HasSuffix(f.entry, ".jsonnet") }
 
 func (f *testFile) batchSize(tests int) int {
-	if f.isJsonnet() || tests > maxSingle {
-		return batchSize
+	switch {
+	case f.isJsonnet():
+		return jsonnetBatch
+	case tests > maxSingle:
+		return javaScriptBatch
+	default:
+		return 1
+	}
+}
+
+// partSize returns how many tests of a batch that failed are run in one call. Calls of JavaScript are the same whatever they run.
+func (f *testFile) partSize(tests int) int {
+	if f.isJsonnet() {
+		return max(1, tests/10)
 	}
 	return 1
 }
@@ -150,7 +165,7 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*f.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
 		Hook: engines.HookTest, Owner: f.name,

@@ -154,9 +154,9 @@ func TestEndlessTest(t *testing.T) {
 		"a_test.jsonnet": `{ a: true, b: (local f(n) = if n < 0 then n else f(n + 1) tailstrict; f(1)) == 1, c: true }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := functiontest.Options{Timeout: time.Second}
+			options := functiontest.Options{Timeout: 5 * time.Second}
 			if name == "short.test.js" {
-				options.Timeout = time.Minute
+				options.Timeout = 10 * time.Minute
 			}
 			started := time.Now()
 			results := runText(t, registry, name, source, options)
@@ -167,7 +167,7 @@ func TestEndlessTest(t *testing.T) {
 			if !regexp.MustCompile(`did not end within|did not answer before|wait for each other`).MatchString(message) {
 				t.Errorf("message: %s", message)
 			}
-			if took := time.Since(started); took > 50*time.Second {
+			if took := time.Since(started); took > 2*time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})
