@@ -194,7 +194,10 @@ func TestManyTests(t *testing.T) {
 	for name, source := range map[string]string{
 		"a.test.js": `import { expect, test } from "libretto/test";
 for (let i = 0; i < COUNT; i++) test("test " + i, () => { if (i % 5000 === 1) { console.log(i); } expect(i % 5000).not.toBe(7); });`,
-		"a_test.jsonnet": `{ ["test " + n]: if n % 5000 == 1 then std.trace(std.toString(n), true) else n % 5000 != 7 for n in std.range(0, COUNT - 1) }`,
+		"a_test.jsonnet": `{
+  ["test " + n]: if n % 5000 == 1 then std.trace(std.toString(n), true) else n % 5000 != 7
+  for n in std.range(0, COUNT - 1)
+}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			results := runText(t, registry, name, strings.ReplaceAll(source, "COUNT", "10000"), functiontest.Options{})
@@ -218,10 +221,12 @@ for (let i = 0; i < COUNT; i++) test("test " + i, () => { if (i % 5000 === 1) { 
 func TestSelect(t *testing.T) {
 	registry := workers(t)
 	for name, source := range map[string]string{
-		"a.test.js":      `import { test, describe } from "libretto/test"; describe("a", () => test("x", () => {})); test("b", () => { throw 1 });`,
+		"a.test.js": `import { test, describe } from "libretto/test";
+describe("a", () => test("x", () => {})); test("b", () => { throw 1 });`,
 		"a_test.jsonnet": `{ a: { x: true }, b: error "b" }`,
 	} {
-		results := runText(t, registry, name, source, functiontest.Options{Select: func(name string) bool { return strings.HasPrefix(name, "a >") }})
+		selected := func(name string) bool { return strings.HasPrefix(name, "a >") }
+		results := runText(t, registry, name, source, functiontest.Options{Select: selected})
 		if len(results) != 1 || results[0].Name != "a > x" || results[0].Outcome != controllertest.Passed {
 			t.Errorf("%s: %s", name, text(results))
 		}
