@@ -105,6 +105,8 @@ type testRun struct {
 	selects  *regexp.Regexp
 	seed     uint64
 	registry *engines.Registry
+	// slots bounds the calls of tests of functions by the number of workers.
+	slots chan struct{}
 }
 
 // runTest runs tests, and returns an *exitError unless all is well.
@@ -123,7 +125,7 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 		return cannot(err)
 	}
 	defer stop()
-	t.registry = registry
+	t.registry, t.slots = registry, make(chan struct{}, min(t.parallel, max(2, runtime.GOMAXPROCS(0))))
 	if t.watch {
 		return cannot(t.watchFiles(ctx))
 	}
@@ -253,7 +255,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 
 // runFunctions runs the selected tests of a file of functions. Its module tree is its folder.
 func (t *testRun) runFunctions(ctx context.Context, file string) ([]controllertest.Result, error) {
-	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel}
+	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel, Slots: t.slots}
 	if t.selects != nil {
 		options.Select = func(name string) bool {
 			return t.selects.MatchString(controllertest.Result{File: file, Name: name}.ID())

@@ -46,6 +46,9 @@ type Options struct {
 	Timeout time.Duration
 	// Parallel is how many calls are made at once. It defaults to the number of processors.
 	Parallel int
+	// Slots bounds the calls of several files together. It should not hold more than there are workers: a call that waits for one
+	// uses up its time. Nil means that Parallel is the only bound.
+	Slots chan struct{}
 	// Select reports whether a test of that name is run. Others have no result. Nil selects all.
 	Select func(name string) bool
 	// MemoryBytes is what one test may use. Zero means the default of hooks.
@@ -87,6 +90,9 @@ func Run(ctx context.Context, registry *engines.Registry, root, file string, opt
 	}
 	if options.Parallel <= 0 {
 		options.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if options.Slots == nil {
+		options.Slots = make(chan struct{}, options.Parallel)
 	}
 	within, err := filepath.Rel(root, file)
 	if err != nil {
@@ -186,8 +192,14 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	return tests, err
 }
 
-// call calls the program within a limit of time.
+// call calls the program within a limit of time, which begins when it is its turn.
 func (f *testFile) call(ctx context.Context, subject string, limit time.Duration, request map[string]any) (engines.Response, error) {
+	select {
+	case f.options.Slots <- struct{}{}:
+		defer func() { <-f.options.Slots }()
+	case <-ctx.Done():
+		return engines.Response{}, engines.Ended(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return f.program.Run(ctx, engines.Call{

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,6 +173,22 @@ func TestEndlessTest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSlots checks that tests which do not end take no time from those that wait for their turn.
+func TestSlots(t *testing.T) {
+	registry, slots := workers(t), make(chan struct{}, 1)
+	var files sync.WaitGroup
+	for _, text := range []string{"test('endless', () => { for (;;); }); test('ends', () => {});", "test('ends', () => {});"} {
+		files.Go(func() {
+			results := runText(t, registry, "a.test.js", `import { test } from "libretto/test"; `+text,
+				functiontest.Options{Timeout: 5 * time.Second, Parallel: 2, Slots: slots})
+			if got := outcomes(results); got[controllertest.Passed] != 1 {
+				t.Errorf("results: %s", text)
+			}
+		})
+	}
+	files.Wait()
 }
 
 // TestLargeTest checks that a test that takes too much memory fails alone.
