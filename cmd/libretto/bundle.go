@@ -51,7 +51,8 @@ bundled. The same files make the same bytes.`,
 	conduct{
 		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
 		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
-		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`", stderr: "errors of check; a line for each bundle",
+		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`",
+		stderr: "errors of check; a line for each bundle",
 	}.addTo(c)
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
 	return c
@@ -68,7 +69,8 @@ func runBundle(ctx context.Context, w process, o *bundleOptions, args []string) 
 	}
 	defer collectSeldom()()
 	scriptsIn := defaultIsolation()
-	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
+	// First, as workers take time to start.
+	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
 	if err != nil {
 		return cannot(err)
 	}

@@ -44,6 +44,9 @@ func TestBundleAnswers(t *testing.T) {
 			if strings.Count(bundled, "immutable: true") != strings.Count(bundled, "kind: ConfigMap\n") || !strings.Contains(bundled, "immutable: true") {
 				t.Errorf("ConfigMaps that are not immutable, or none:\n%s", bundled)
 			}
+			if _, again, stderr := run(t, bundled, "bundle", "-f", "-"); again != bundled {
+				t.Errorf("a bundle of the bundle is another one: %s\n%s", stderr, cmp.Diff(bundled, again))
+			}
 			others := t.TempDir()
 			copyWithoutDefinitions(t, folder, others)
 			if err := os.WriteFile(filepath.Join(others, "bundle.yaml"), []byte(bundled), 0o600); err != nil {

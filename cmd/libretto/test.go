@@ -113,6 +113,8 @@ type testRun struct {
 	registry *engines.Registry
 	// covered is the coverage of the run, or nil if it is not counted.
 	covered *coverage.Report
+	// slots bounds the calls of tests of functions by the number of workers.
+	slots chan struct{}
 }
 
 // runTest runs tests, and returns an *exitError unless all is well.
@@ -131,7 +133,7 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 		return cannot(err)
 	}
 	defer stop()
-	t.registry = registry
+	t.registry, t.slots = registry, make(chan struct{}, min(t.parallel, max(2, runtime.GOMAXPROCS(0))))
 	if t.watch {
 		return cannot(t.watchFiles(ctx))
 	}
@@ -278,7 +280,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 
 // runFunctions runs the selected tests of a file of functions. Its module tree is its folder.
 func (t *testRun) runFunctions(ctx context.Context, file string) ([]controllertest.Result, error) {
-	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel}
+	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel, Slots: t.slots}
 	if t.selects != nil {
 		options.Select = func(name string) bool {
 			return t.selects.MatchString(controllertest.Result{File: file, Name: name}.ID())

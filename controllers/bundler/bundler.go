@@ -50,7 +50,7 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
 	}
-	b := &Bundle{Definition: asGiven(definition)}
+	b := &Bundle{Definition: asGiven(set.Given(definition))}
 	if len(spec.Sources) == 0 {
 		return b, nil
 	}
@@ -83,6 +83,7 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 // asGiven returns a copy of the definition without what only a cluster has.
 func asGiven(definition *document.Object) *unstructured.Unstructured {
 	given := definition.DeepCopy()
+	given.SetNamespace("") // As the API server does.
 	delete(given.Object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
 		unstructured.RemoveNestedField(given.Object, "metadata", field)

@@ -68,7 +68,9 @@ type Set struct {
 	Inputs []string
 
 	configMaps map[types.NamespacedName]*configMap
-	options    Options
+	// given are the definitions without defaults.
+	given   map[*document.Object]*document.Object
+	options Options
 }
 
 // CRD is a CustomResourceDefinition.

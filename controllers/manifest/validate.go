@@ -17,8 +17,10 @@ import (
 // validate sets the defaults of definitions, and records what an API server would refuse of definitions and of objects whose
 // schema is known.
 func (s *Set) validate() error {
+	s.given = map[*document.Object]*document.Object{}
 	for i, o := range s.Definitions {
 		s.Definitions[i] = s.validateDefinition(o)
+		s.given[s.Definitions[i]] = o
 	}
 	resources, err := s.schemas()
 	if err != nil {
@@ -30,6 +32,14 @@ func (s *Set) validate() error {
 		}
 	}
 	return nil
+}
+
+// Given returns a definition of the set without defaults, as it is in the files.
+func (s *Set) Given(definition *document.Object) *document.Object {
+	if given := s.given[definition]; given != nil {
+		return given
+	}
+	return definition
 }
 
 // Resources returns the resources of all CustomResourceDefinitions.

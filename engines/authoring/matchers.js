@@ -36,7 +36,7 @@ export function equals(a, b, strict = false, pairs = []) {
     case "Error":
       return a.name === b.name && a.message === b.message;
     case "Map":
-      return a.size === b.size && [...a].every(([k, v]) => [...b].some(([l, w]) => equals(k, l, strict, inner) && equals(v, w, strict, inner)));
+      return a.size === b.size && [...a].every((entry) => [...b].some((other) => equals(entry, other, strict, inner)));
     case "Set":
       return a.size === b.size && [...a].every((v) => [...b].some((w) => equals(v, w, strict, inner)));
     case "Array":
@@ -152,9 +152,21 @@ function scalar(v) {
     case "symbol":
       return String(v);
     case "object":
-      return v === null ? "null" : kindOf(v) === "Error" ? `[${v.name}: ${v.message}]` : kindOf(v) === "Date" ? `Date ${JSON.stringify(v)}` : `${kindOf(v)} ${String(v)}`;
+      return v === null ? "null" : closed(v, kindOf(v));
     default:
       return String(v);
+  }
+}
+
+// closed returns an object whose contents are not shown in lines.
+function closed(v, kind) {
+  switch (kind) {
+    case "Error":
+      return `[${v.name}: ${v.message}]`;
+    case "Date":
+      return `Date ${JSON.stringify(v)}`;
+    default:
+      return `${kind} ${String(v)}`;
   }
 }
 
@@ -284,7 +296,8 @@ const table = {
   toBeGreaterThanOrEqual: ordered("at least", (a, b) => a >= b),
   toBeLessThan: ordered("less than", (a, b) => a < b),
   toBeLessThanOrEqual: ordered("at most", (a, b) => a <= b),
-  toBeCloseTo: (actual, [expected, digits = 2]) => told(isClose(actual, expected, digits), actual, `${inline(expected)} within ${digits} digits`),
+  toBeCloseTo: (actual, [expected, digits = 2]) =>
+    told(isClose(actual, expected, digits), actual, `${inline(expected)} within ${digits} digits`),
   toBeInstanceOf: (actual, [expected]) => told(actual instanceof expected, actual, `an instance of ${expected.name}`),
 };
 

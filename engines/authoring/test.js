@@ -141,7 +141,8 @@ for (const [name, matches] of Object.entries(matchers.table)) {
     if (this.unwrap === undefined) {
       return check(name, matches, this.actual, expected, this.negated, false);
     }
-    return settle(this.actual, this.unwrap).then((actual) => check(name, matches, actual, expected, this.negated, this.unwrap === "rejects"));
+    const rejected = this.unwrap === "rejects";
+    return settle(this.actual, this.unwrap).then((actual) => check(name, matches, actual, expected, this.negated, rejected));
   };
 }
 
@@ -155,7 +156,10 @@ async function settle(promise, how) {
   if ((thrown !== undefined) === (how === "rejects")) {
     return thrown === undefined ? value : thrown.value;
   }
-  throw new Failure(thrown === undefined ? `rejects: the promise resolved to ${matchers.inline(value)}` : `resolves: the promise was rejected: ${thrown.value}`);
+  if (thrown === undefined) {
+    throw new Failure(`rejects: the promise resolved to ${matchers.inline(value)}`);
+  }
+  throw new Failure(`resolves: the promise was rejected: ${matchers.inline(thrown.value)}`);
 }
 
 function check(name, matches, actual, expected, negated, thrown) {

@@ -26,9 +26,12 @@ const (
 	DefaultTimeout = 10 * time.Second
 	// maxTests bounds the tests of a file.
 	maxTests = 20_000
-	// batchSize is how many tests of Jsonnet, and of a JavaScript file with more than maxSingle tests, run in one call.
-	batchSize = 100
-	maxSingle = 500
+	// loadTimeout is how long a file may take to compile, and to list its tests.
+	loadTimeout = 30 * time.Second
+	// jsonnetBatch is how many tests of Jsonnet run in one call, and javaScriptBatch how many of a JavaScript file with more than maxSingle.
+	jsonnetBatch    = 1000
+	javaScriptBatch = 100
+	maxSingle       = 500
 )
 
 // fileName matches the names of files of tests.
@@ -43,6 +46,9 @@ type Options struct {
 	Timeout time.Duration
 	// Parallel is how many calls are made at once. It defaults to the number of processors.
 	Parallel int
+	// Slots bounds the calls of several files together. It should not hold more than there are workers: a call that waits for one
+	// uses up its time. Nil means that Parallel is the only bound.
+	Slots chan struct{}
 	// Select reports whether a test of that name is run. Others have no result. Nil selects all.
 	Select func(name string) bool
 	// MemoryBytes is what one test may use. Zero means the default of hooks.
@@ -72,8 +78,9 @@ type test struct {
 	timeout  time.Duration
 	// skip is why it is not run, or empty.
 	skip string
-	// failure is why it can't be run, or nil.
+	// failure is why it failed while it was listed, or can't be run, with outcome. It may be nil.
 	failure *controllertest.Failure
+	outcome controllertest.Outcome
 }
 
 var loads atomic.Uint64
@@ -109,6 +116,9 @@ func (f *testFile) run(ctx context.Context, registry *engines.Registry, files en
 	if options.Parallel <= 0 {
 		options.Parallel = runtime.GOMAXPROCS(0)
 	}
+	if options.Slots == nil {
+		options.Slots = make(chan struct{}, options.Parallel)
+	}
 	if options.Owner == "" {
 		options.Owner = f.name
 	}
@@ -135,8 +145,20 @@ func (f *testFile) run(ctx context.Context, registry *engines.Registry, files en
 func (f *testFile) isJsonnet() bool { return strings.HasSuffix(f.entry, ".jsonnet") }
 
 func (f *testFile) batchSize(tests int) int {
-	if f.isJsonnet() || tests > maxSingle {
-		return batchSize
+	switch {
+	case f.isJsonnet():
+		return jsonnetBatch
+	case tests > maxSingle:
+		return javaScriptBatch
+	default:
+		return 1
+	}
+}
+
+// partSize returns how many tests of a batch that failed are run in one call. Calls of JavaScript are the same whatever they run.
+func (f *testFile) partSize(tests int) int {
+	if f.isJsonnet() {
+		return max(1, tests/10)
 	}
 	return 1
 }
@@ -169,7 +191,7 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*f.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
 		Hook: engines.HookTest, Owner: f.options.Owner, TrustDomain: f.options.TrustDomain,
@@ -190,8 +212,14 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	return tests, err
 }
 
-// call calls the program within a limit of time.
+// call calls the program within a limit of time, which begins when it is its turn.
 func (f *testFile) call(ctx context.Context, subject string, limit time.Duration, request map[string]any) (engines.Response, error) {
+	select {
+	case f.options.Slots <- struct{}{}:
+		defer func() { <-f.options.Slots }()
+	case <-ctx.Done():
+		return engines.Response{}, engines.Ended(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return f.program.Run(ctx, engines.Call{

@@ -3,6 +3,7 @@ package functiontest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ const separator = " > "
 
 // listJavaScript returns the tests that the file registers.
 func (f *testFile) listJavaScript(ctx context.Context) ([]test, error) {
-	response, err := f.call(ctx, "", f.options.Timeout, map[string]any{})
+	response, err := f.call(ctx, "", loadTimeout, map[string]any{})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (f *testFile) tooMany(found int) error {
 
 // listJsonnet returns the fields of the object that are tests. Groups are looked into.
 func (f *testFile) listJsonnet(ctx context.Context) ([]test, error) {
-	found, err := f.inspect(ctx, [][]any{{}})
+	found, err := f.inspect(ctx, loadTimeout, [][]any{{}})
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +95,12 @@ func (f *testFile) listJsonnet(ctx context.Context) ([]test, error) {
 }
 
 // inspect returns what is at paths of the object.
-func (f *testFile) inspect(ctx context.Context, paths [][]any) ([]map[string]any, error) {
+func (f *testFile) inspect(ctx context.Context, limit time.Duration, paths [][]any) ([]map[string]any, error) {
 	asked := make([]any, len(paths))
 	for n, at := range paths {
 		asked[n] = at
 	}
-	response, err := f.call(ctx, "", f.options.Timeout, map[string]any{"paths": asked})
+	response, err := f.call(ctx, "", limit, map[string]any{"paths": asked})
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +120,9 @@ func (f *testFile) fieldsOf(ctx context.Context, group []any, of map[string]any,
 	if len(tests)+len(names) > maxTests {
 		return nil, f.tooMany(len(tests) + len(names))
 	}
-	for from := 0; from < len(names); from += batchSize {
+	for from := 0; from < len(names); from += jsonnetBatch {
 		var paths [][]any
-		for _, name := range names[from:min(from+batchSize, len(names))] {
+		for _, name := range names[from:min(from+jsonnetBatch, len(names))] {
 			paths = append(paths, append(group[:len(group):len(group)], name))
 		}
 		var err error
@@ -132,15 +133,15 @@ func (f *testFile) fieldsOf(ctx context.Context, group []any, of map[string]any,
 	return tests, nil
 }
 
-// addPaths adds the tests at paths. If one can't be looked at, each is looked at alone.
+// addPaths adds the tests at paths. If one can't be looked at, it is looked for.
 func (f *testFile) addPaths(ctx context.Context, paths [][]any, tests []test) ([]test, error) {
-	found, err := f.inspect(ctx, paths)
+	found, err := f.inspect(ctx, f.options.Timeout, paths)
 	if ctx.Err() != nil {
 		return nil, engines.Ended(ctx)
 	}
 	if err != nil && len(paths) > 1 {
-		for n := range paths {
-			if tests, err = f.addPaths(ctx, paths[n:n+1], tests); err != nil {
+		for part := range slices.Chunk(paths, f.partSize(len(paths))) {
+			if tests, err = f.addPaths(ctx, part, tests); err != nil {
 				return nil, err
 			}
 		}
@@ -149,7 +150,7 @@ func (f *testFile) addPaths(ctx context.Context, paths [][]any, tests []test) ([
 	if err != nil {
 		t := f.pathTest(paths[0], nil)
 		failure := f.failure(t.location, err)
-		t.location, t.failure = failure.Location, &failure
+		t.location, t.failure, t.outcome = failure.Location, &failure, controllertest.Failed
 		return append(tests, t), nil
 	}
 	for n, at := range paths {
@@ -184,7 +185,7 @@ func (f *testFile) addPath(ctx context.Context, at []any, found map[string]any, 
 		return f.fieldsOf(ctx, at, found, tests)
 	}
 	if problem != "" {
-		t.failure = &controllertest.Failure{Location: t.location, Message: problem}
+		t.failure, t.outcome = &controllertest.Failure{Location: t.location, Message: problem}, controllertest.Errored
 	}
 	return append(tests, t), nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// runBatch runs tests in one call. If that fails, each is run alone, so that a test which does not end costs no other one.
+// runBatch runs tests in one call. If that fails, its parts are, down to single tests, so that a test which does not end costs no other one.
 func (f *testFile) runBatch(ctx context.Context, tests []test, results []controllertest.Result) error {
 	var asked []any
 	var limit time.Duration
@@ -28,7 +28,7 @@ func (f *testFile) runBatch(ctx context.Context, tests []test, results []control
 		case t.skip != "":
 			results[n].Outcome = controllertest.Skipped
 		case t.failure != nil:
-			results[n].Outcome, results[n].Failures = controllertest.Errored, []controllertest.Failure{*t.failure}
+			results[n].Outcome, results[n].Failures = t.outcome, []controllertest.Failure{*t.failure}
 		default:
 			asked, limit = append(asked, t.at), max(limit, t.timeout)
 		}
@@ -42,8 +42,10 @@ func (f *testFile) runBatch(ctx context.Context, tests []test, results []control
 		return ctx.Err()
 	}
 	if len(tests) > 1 && (err != nil || f.isJsonnet() && len(response.Logs) > 0) {
-		for n := range tests {
-			if err := f.runBatch(ctx, tests[n:n+1], results[n:n+1]); err != nil {
+		size := f.partSize(len(tests))
+		for from := 0; from < len(tests); from += size {
+			to := min(from+size, len(tests))
+			if err := f.runBatch(ctx, tests[from:to], results[from:to]); err != nil {
 				return err
 			}
 		}
