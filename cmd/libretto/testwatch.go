@@ -61,6 +61,9 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 	if err != nil {
 		return err
 	}
+	if summary.Total() == 0 {
+		fmt.Fprintln(w.stderr, "libretto:", w.noCases(found))
+	}
 	for _, file := range found.Functions {
 		summary.Inputs[file] = treeOf(file, found.Directories)
 	}
