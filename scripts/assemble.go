@@ -72,7 +72,7 @@ func (d *moduleTree) addSource(source Source, r reading) {
 	default:
 		files, err := bundle.Expand(r.files)
 		if err != nil {
-			d.fail(origin, engines.InvalidError(engines.Location{File: bundle.Key}, "%s: %v: write it with libretto bundle", bundle.Key, err))
+			d.fail(origin, engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err))
 			return
 		}
 		d.addItems(origin, source.ConfigMap, files)

@@ -72,8 +72,9 @@ type test struct {
 	timeout  time.Duration
 	// skip is why it is not run, or empty.
 	skip string
-	// failure is why it can't be run, or nil.
+	// failure is why it failed while it was listed, or can't be run, with outcome. It may be nil.
 	failure *controllertest.Failure
+	outcome controllertest.Outcome
 }
 
 var loads atomic.Uint64

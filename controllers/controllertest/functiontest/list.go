@@ -149,7 +149,7 @@ func (f *testFile) addPaths(ctx context.Context, paths [][]any, tests []test) ([
 	if err != nil {
 		t := f.pathTest(paths[0], nil)
 		failure := f.failure(t.location, err)
-		t.location, t.failure = failure.Location, &failure
+		t.location, t.failure, t.outcome = failure.Location, &failure, controllertest.Failed
 		return append(tests, t), nil
 	}
 	for n, at := range paths {
@@ -184,7 +184,7 @@ func (f *testFile) addPath(ctx context.Context, at []any, found map[string]any, 
 		return f.fieldsOf(ctx, at, found, tests)
 	}
 	if problem != "" {
-		t.failure = &controllertest.Failure{Location: t.location, Message: problem}
+		t.failure, t.outcome = &controllertest.Failure{Location: t.location, Message: problem}, controllertest.Errored
 	}
 	return append(tests, t), nil
 }

@@ -28,7 +28,7 @@ func (f *testFile) runBatch(ctx context.Context, tests []test, results []control
 		case t.skip != "":
 			results[n].Outcome = controllertest.Skipped
 		case t.failure != nil:
-			results[n].Outcome, results[n].Failures = controllertest.Errored, []controllertest.Failure{*t.failure}
+			results[n].Outcome, results[n].Failures = t.outcome, []controllertest.Failure{*t.failure}
 		default:
 			asked, limit = append(asked, t.at), max(limit, t.timeout)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -266,16 +265,32 @@ func TestFunctions(t *testing.T) {
 	if len(warned) != 2 {
 		t.Errorf("without a runner: %v", warned)
 	}
-	functions := func(_ context.Context, files ...string) ([]controllertest.Result, error) {
-		var results []controllertest.Result
-		for _, file := range files {
-			results = append(results, controllertest.Result{File: file, Name: "adds", Outcome: controllertest.Passed})
+	second := make(chan struct{})
+	functions := func(ctx context.Context, file string) ([]controllertest.Result, error) {
+		if file == "a.test.js" {
+			<-second // The files run at the same time.
+		} else {
+			close(second)
 		}
-		return results, nil
+		return []controllertest.Result{{File: file, Name: "adds", Outcome: controllertest.Failed}}, nil
 	}
-	got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: functions, Run: regexp.MustCompile("jsonnet: adds")})
-	if want := []string{"passed b_test.jsonnet: adds"}; !cmp.Equal(want, got) {
+	got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: functions, Parallel: 2})
+	if want := []string{"failed a.test.js: adds", "failed b_test.jsonnet: adds"}; !cmp.Equal(want, got) {
 		t.Errorf("%v", got)
+	}
+	stopped := func(ctx context.Context, file string) ([]controllertest.Result, error) {
+		if file == "a.test.js" {
+			return []controllertest.Result{{File: file, Name: "adds", Outcome: controllertest.Failed}}, nil
+		}
+		<-ctx.Done() // A file that never ends does not hold up --fail-fast.
+		return nil, ctx.Err()
+	}
+	if got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: stopped, Parallel: 2, FailFast: true}); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+	broken := func(_ context.Context, file string) ([]controllertest.Result, error) { return nil, errors.New("unreadable") }
+	if _, err := Run(t.Context(), Options{Functions: []string{"a.test.js", "b_test.jsonnet"}, RunFunctions: broken, Parallel: 1}); err == nil {
+		t.Error("an unreadable file is no error")
 	}
 }
 
