@@ -151,7 +151,7 @@ func testRecovering(ctx context.Context, tester Tester, text TestedText) (o outc
 		if cause := recover(); cause != nil {
 			o = outcome{report: TestReport{Failures: []TestFailure{{Message: fmt.Sprintf("the tests panicked: %v", cause)}}}}
 		}
-		if len(o.report.Failures) == 0 && errors.Is(context.Cause(ctx), errTestsLate) {
+		if errors.Is(context.Cause(ctx), errTestsLate) {
 			o.err = errTestsLate
 		}
 	}()

@@ -59,7 +59,7 @@ func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.Tes
 		if err := run.file(ctx, file); err != nil {
 			return run.report, err
 		}
-		if ctx.Err() != nil || run.failed >= maxFailed {
+		if run.isOver() {
 			break
 		}
 	}
@@ -79,6 +79,7 @@ type run struct {
 	answers   answers
 	report    scripts.TestReport
 	failed    int
+	late      bool
 }
 
 func (r *run) fail(at engines.Location, format string, args ...any) {
@@ -112,7 +113,7 @@ func (r *run) file(ctx context.Context, file string) error {
 	subject := r.subject(file)
 	for _, test := range parsed.Tests {
 		for i := range test.Cases {
-			if ctx.Err() != nil || r.failed >= maxFailed {
+			if r.isOver() {
 				return nil
 			}
 			r.runCase(ctx, test, &test.Cases[i], subject)
@@ -131,8 +132,7 @@ func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, 
 	result := controllertest.RunCase(ctx, r.Webhooks, test, c, subject)
 	switch {
 	case ctx.Err() != nil:
-		r.failed++
-		r.fail(c.Location, "case %q: %s", c.Name, late(ctx))
+		r.end(ctx, c.Location, fmt.Sprintf("case %q: ", c.Name))
 	case r.answers.tooLarge.Load():
 		r.failed++
 		r.fail(c.Location, "case %q: the answers of its hooks take more than %d MiB of memory together", c.Name, maxAnswerBytes>>20)
@@ -141,10 +141,14 @@ func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, 
 	}
 }
 
-// late returns why a case did not end.
-func late(ctx context.Context) string {
-	return context.Cause(ctx).Error() + ", which all tests have together"
+// end notes that the time of all tests is over.
+func (r *run) end(ctx context.Context, at engines.Location, name string) {
+	r.late = true
+	r.fail(at, "%s%v, which all tests have together", name, context.Cause(ctx))
 }
+
+// isOver reports whether no more tests are run.
+func (r *run) isOver() bool { return r.late || r.failed >= maxFailed }
 
 // functions runs the tests of functions in a file.
 func (r *run) functions(ctx context.Context, file, text string) error {
@@ -157,8 +161,7 @@ func (r *run) functions(ctx context.Context, file, text string) error {
 		Parallel: 1, Owner: r.text.Spec.Definition, TrustDomain: r.text.TrustDomain, Background: true,
 	})
 	if ctx.Err() != nil {
-		r.failed++
-		r.fail(engines.Location{File: file}, "%s", late(ctx))
+		r.end(ctx, engines.Location{File: file}, "")
 		return nil
 	}
 	for _, result := range results {

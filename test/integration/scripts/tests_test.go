@@ -2,11 +2,14 @@ package scripts_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -130,4 +133,68 @@ cases: [{name: has a default, want: {parent: {spec: {colour: red}}}}]
 	if failed, passed := testRuns(e, name, "failed"), testRuns(e, name, "passed"); failed != 1 || passed != 1 {
 		t.Errorf("since the restart %v runs of tests failed and %v passed, want one before the schema has a default and one after", failed, passed)
 	}
+}
+
+// Tests that compute without end stop neither calls nor other definitions, and end in time. A newer text ends them.
+func TestHostileTestsOfAHost(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t, "--script-workers=2")
+	applyTested(e, "one", "one")
+	name := define(e, "", source(e, "hooks"))
+	applyFiles(e, "others", "sync.js", scriptSaying("one"))
+	other := define(e, "-other", source(e, "others"))
+	e.ApplyThing("a", "not-other: \"\"", "")
+	waitForSaid(e, "a", "one")
+	endless := func(says string) {
+		t.Helper()
+		applyFiles(e, "hooks", "sync.js", fmt.Sprintf(`
+export function sync({parent}) {
+  while (parent.metadata.name.startsWith("spin-")) {}
+  return {status: {said: %q}, children: []};
+}
+`, says), "sync_test.yaml", fmt.Sprintf(`
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+cases:
+- {name: "spins ${i}", each: [%s], given: [{apiVersion: %s/v1, kind: Thing, metadata: {name: "spin-${i}"}}], fails: HookTimedOut}
+`, numbers(100), e.Group))
+	}
+	endless("two")
+	e.WaitForCondition(name, "ScriptsReady", "Unknown", "Testing", "are being run", "goes on serving")
+	e.ApplyThing("late", "not-other: \"\"", "")
+	waitForSaid(e, "late", "one")
+	e.ApplyThing("b", "not: \"\"", "")
+	waitForSaid(e, "b", "one")
+	applyFiles(e, "others", "sync.js", scriptSaying("two"))
+	waitForSaid(e, "b", "two")
+	e.WaitForCondition(other, "ScriptsReady", "True", "Loaded")
+	applyTested(e, "three", "three")
+	waitForSaid(e, "late", "three")
+
+	endless("four")
+	cluster.Eventually(t, 2*time.Minute, func() error {
+		object, err := e.Cluster.Dynamic().Resource(env.CompositeControllers).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		c := e.ConditionOf(object, "ScriptsReady")
+		if c.Reason != "TestsFailed" || !strings.Contains(c.Message, "did not end within 30s") || !strings.Contains(c.Message, "goes on serving") {
+			return fmt.Errorf("condition %s: %s, want tests that did not end within 30s", c.Reason, c.Message)
+		}
+		return nil
+	})
+	for result, want := range map[string]float64{"canceled": 1, "timedOut": 1, "passed": 2} {
+		if got := testRuns(e, name, result); got != want {
+			t.Errorf("%v runs of tests are %s, want %v", got, result, want)
+		}
+	}
+}
+
+// numbers returns entries of each.
+func numbers(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("{i: %d}", i))
+	}
+	return strings.Join(all, ", ")
 }
