@@ -22,7 +22,7 @@ const exploreFactor = 10
 
 func (o *exploreOptions) addTo(f *pflag.FlagSet) {
 	o.paths = explore.DefaultPaths
-	f.BoolVar(&o.explore, "explore", false, "from all states of each case, let writes fail, the host restart, children vanish, watches lag: all paths must end the same")
+	f.BoolVar(&o.explore, "explore", false, "let things go wrong in all states of each case: all paths must come to the same end")
 	f.IntVar(&o.paths, "explore-paths", o.paths, "how many paths --explore makes for each case")
 	f.Uint64Var(&o.seed, "explore-seed", 0, "selects the paths if there are more")
 }

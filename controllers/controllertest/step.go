@@ -47,12 +47,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		return nil
 	}
 	if unsettled != nil {
-		f := Failure{Message: unsettled.Message}
-		if w := s.lastWrite(); w != nil {
-			f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
-		}
-		s.failCheck(CheckSettles, f)
-		s.checkAnswers(ctx) // They may tell why.
+		s.failUnsettled(ctx, unsettled)
 	}
 	s.record()
 	s.compareErrors()
@@ -165,6 +160,16 @@ func (s *stepRun) run(ctx context.Context) error {
 	return loop.Run(ctx, passes)
 }
 
+// failUnsettled notes why the passes do not come to an end.
+func (s *stepRun) failUnsettled(ctx context.Context, unsettled *stage.UnsettledError) {
+	f := Failure{Message: unsettled.Message}
+	if w := s.lastWrite(); w != nil {
+		f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
+	}
+	s.failCheck(CheckSettles, f)
+	s.checkAnswers(ctx) // They may tell why.
+}
+
 // lastWrite returns the last write, or nil.
 func (s *stepRun) lastWrite() *memcluster.Write {
 	for _, pass := range slices.Backward(s.passes) {
@@ -190,13 +195,17 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		if err != nil {
 			return moved, err
 		}
+		interrupted := s.session.Interrupted()
+		if interrupted {
+			result.Err = nil // Nobody is left to tell.
+		}
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
 		s.keepSecrets(result)
 		s.keepLogs(result)
 		moved = max(moved, stage.MovementOf(result))
-		if s.session.Interrupted() {
+		if interrupted {
 			if err := s.session.Restart(ctx); err != nil {
 				return moved, err
 			}

@@ -50,7 +50,8 @@ func differ(want, got endState) difference {
 func (d *difference) object(key apply.Key, want, got map[string]any) {
 	part, differs := identity(key), false
 	secret := jsonvalue.IsSecret(want)
-	compare := jsonvalue.Differ{Match: func([]any, []any) ([]jsonvalue.Pair, bool) { return nil, false }, Found: func(path jsonvalue.Path, a, b any) {
+	byPosition := func([]any, []any) ([]jsonvalue.Pair, bool) { return nil, false }
+	compare := jsonvalue.Differ{Match: byPosition, Found: func(path jsonvalue.Path, a, b any) {
 		differs = true
 		place := nameOf(key) + " " + path.String()
 		if secret {

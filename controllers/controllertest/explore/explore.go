@@ -19,7 +19,7 @@ import (
 )
 
 // DefaultPaths is how many paths are made for a case by default.
-const DefaultPaths = 1000
+const DefaultPaths = 500
 
 // Options bound an exploration.
 type Options struct {

@@ -111,7 +111,8 @@ func (f *faults) child(object *unstructured.Unstructured) {
 	if status, _ := object.Object["status"].(map[string]any); len(status) > 0 {
 		f.loseStatus(object)
 		if readiness.Of(object).State == readiness.Ready {
-			f.add(controllertest.Step{NotReady: []controllertest.ObjectName{controllertest.ObjectName(name)}}, "%s is no longer ready for a while", name)
+			names := []controllertest.ObjectName{controllertest.ObjectName(name)}
+			f.add(controllertest.Step{NotReady: names}, "%s is no longer ready for a while", name)
 		}
 	}
 }
@@ -147,7 +148,8 @@ func (f *faults) readiness() {
 		return
 	}
 	for _, name := range names {
-		f.add(controllertest.Step{Ready: &controllertest.Selection{Names: []controllertest.ObjectName{name}}}, "%s becomes ready before the others", name)
+		first := &controllertest.Selection{Names: []controllertest.ObjectName{name}}
+		f.add(controllertest.Step{Ready: first}, "%s becomes ready before the others", name)
 	}
 }
 

@@ -20,7 +20,8 @@ type Explorer struct {
 
 // RunCase runs a case as controllertest.RunCase does, and explores it if it passes.
 func (e *Explorer) RunCase(
-	ctx context.Context, registry *engines.Registry, test *controllertest.ControllerTest, c *controllertest.Case, subject *controllertest.Subject,
+	ctx context.Context, registry *engines.Registry, test *controllertest.ControllerTest, c *controllertest.Case,
+	subject *controllertest.Subject,
 ) controllertest.Result {
 	start := time.Now()
 	result := controllertest.RunCase(ctx, registry, test, c, subject)

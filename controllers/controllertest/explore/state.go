@@ -70,14 +70,9 @@ func normalize(object map[string]any, uids map[string]string) {
 	for name, value := range object {
 		object[name] = withoutUIDs(value, uids)
 	}
-	status := jsonvalue.ObjectIn(object, "status")
-	delete(status, "observedGeneration")
-	for name, value := range status {
-		if value = withoutTimes(value); value == nil {
-			delete(status, name)
-		}
-	}
-	sortConditions(status)
+	withoutTimes(metadata["annotations"])
+	withoutTimes(object["status"])
+	sortConditions(jsonvalue.ObjectIn(object, "status"))
 }
 
 // withoutUIDs replaces the UIDs of objects by their names.

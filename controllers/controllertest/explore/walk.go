@@ -42,7 +42,9 @@ func (e *explorer) reference(ctx context.Context) error {
 
 // referenceStep does a step of the case, and returns its states. From its end it goes on until nothing changes any more and everything is
 // ready: while something is not, a controller may wait instead of repairing what went wrong.
-func (e *explorer) referenceStep(ctx context.Context, course *controllertest.Course, index int, step *controllertest.Step) ([]*node, error) {
+func (e *explorer) referenceStep(
+	ctx context.Context, course *controllertest.Course, index int, step *controllertest.Step,
+) ([]*node, error) {
 	t := &track{base: step, step: index}
 	edits, none := *step, 0
 	edits.Passes = &none

@@ -14,17 +14,18 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 	defer c.mu.Unlock()
 	other := &Cluster{
 		clock: clock, version: c.version, watchStarted: make(chan struct{}),
-		tables: make(map[schema.GroupVersionResource]*table, len(c.tables)),
+		tables: make(map[schema.GroupVersionResource]*table, len(c.tables)), byKind: make(map[schema.GroupVersionKind]*table, len(c.byKind)),
 	}
 	for _, refusal := range c.refusals {
 		left := *refusal
 		other.refusals = append(other.refusals, &left)
 	}
 	for gvr, t := range c.tables {
-		other.tables[gvr] = &table{
+		next := &table{
 			Resource: t.Resource, fields: t.fields, objects: maps.Clone(t.objects), creations: maps.Clone(t.creations),
 			watchers: map[*watcher]bool{},
 		}
+		other.tables[gvr], other.byKind[t.Kind] = next, next
 	}
 	return other
 }
