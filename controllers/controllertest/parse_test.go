@@ -35,7 +35,9 @@ func TestParse(t *testing.T) {
 		"Deletion": {
 			"A name stands in the place of a deletion.",
 			"delete: [Pod/a, {kind: Pod, metadata: {name: b}}, {object: Pod/c, propagationPolicy: Orphan}]",
-			func(c *Case) { c.Delete = []Deletion{{Object: "Pod/a"}, {Object: "Pod/b"}, {Object: "Pod/c", PropagationPolicy: "Orphan"}} },
+			func(c *Case) {
+				c.Delete = []Deletion{{Object: "Pod/a"}, {Object: "Pod/b"}, {Object: "Pod/c", PropagationPolicy: "Orphan"}}
+			},
 		},
 		"All":      {"All is a word.", "ready: all", func(c *Case) { c.Ready = &Selection{All: true} }},
 		"None":     {"None is a word.", "ready: none", func(c *Case) { c.Ready = &Selection{} }},

@@ -54,7 +54,7 @@ func (r *runner) secrets() []string {
 		all = append(all, jsonvalue.SecretTexts(nil, fields, secret)...)
 	}
 	if r.session != nil {
-		for _, object := range r.session.Cluster().Objects() {
+		for _, object := range r.session.Cluster().Snapshot() {
 			add(object.Object)
 		}
 	}

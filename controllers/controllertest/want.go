@@ -29,7 +29,7 @@ func (s *stepRun) compare(ctx context.Context) error {
 	if s.Want == nil {
 		return nil
 	}
-	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Objects()}
+	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Snapshot()}
 	for _, object := range c.all {
 		if owner := metav1.GetControllerOf(object); owner != nil {
 			if slices.ContainsFunc(s.parents, func(p *parentState) bool { return p.uid == owner.UID }) {
