@@ -12,7 +12,7 @@ import (
 
 // hideSecrets hides the values of Secrets in all that is told of the case, and what the schemas of other objects call a password.
 func (r *runner) hideSecrets() {
-	if len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
+	if r.subject.ShowSecrets || len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
 		return
 	}
 	masker := r.masker()
