@@ -68,8 +68,8 @@ type runner struct {
 	// timeouts are those of all hooks.
 	timeouts  map[string]time.Duration
 	responses cannedResponses
-	// written are the objects that hosts wrote, for the Secrets among them.
-	written []map[string]any
+	// written are the secrets in what the host wrote.
+	written map[string]bool
 	// outcomes are what happened in the steps, for the golden file.
 	outcomes []fields
 	// refused is why the definition is not accepted, or nil.

@@ -2,11 +2,14 @@ package controllertest
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -37,34 +40,44 @@ func (r *runner) schemaOf(kind schema.GroupVersionKind) *openapi.Kind {
 	return r.base.Schemas.For(context.Background(), kind)
 }
 
+// secretsIn returns the secrets in an object, or a part of one.
+func (r *runner) secretsIn(fields map[string]any) []string {
+	object := unstructured.Unstructured{Object: fields}
+	kind := object.GroupVersionKind()
+	if kind.Kind == "Secret" && kind.Version == "" { // In a test file the apiVersion may be missing.
+		fields = jsonvalue.With(fields, "apiVersion", "v1")
+	}
+	secret := func(jsonvalue.Path) bool { return false }
+	if r.base != nil && !jsonvalue.IsSecret(fields) {
+		secret = r.schemaOf(kind).Secret
+	}
+	return jsonvalue.SecretTexts(nil, fields, secret)
+}
+
+// keepSecrets notes the secrets in what a pass wrote: they may be gone in the end.
+func (r *runner) keepSecrets(result render.Result) {
+	for _, w := range result.Writes {
+		if r.written == nil {
+			r.written = map[string]bool{}
+		}
+		for _, text := range r.secretsIn(w.Sent) {
+			r.written[text] = true
+		}
+	}
+}
+
 // secrets returns the secrets in the cluster, in what was written, and in the case.
 func (r *runner) secrets() []string {
-	var all []string
-	add := func(fields map[string]any) {
-		object := unstructured.Unstructured{Object: fields}
-		kind := object.GroupVersionKind()
-		if kind.Kind == "Secret" && kind.Version == "" { // In a test file the apiVersion may be missing.
-			kind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-			fields = jsonvalue.With(fields, "apiVersion", "v1")
-		}
-		secret := func(jsonvalue.Path) bool { return false }
-		if r.base != nil && !jsonvalue.IsSecret(fields) {
-			secret = r.schemaOf(kind).Secret
-		}
-		all = append(all, jsonvalue.SecretTexts(nil, fields, secret)...)
-	}
+	all := slices.Collect(maps.Keys(r.written))
 	if r.session != nil {
 		for _, object := range r.session.Cluster().Snapshot() {
-			add(object.Object)
+			all = append(all, r.secretsIn(object.Object)...)
 		}
-	}
-	for _, fields := range r.written {
-		add(fields)
 	}
 	for _, step := range append([]Step{r.testCase.Step}, r.testCase.Steps...) {
 		for _, list := range append([][]map[string]any{step.Create, step.Apply}, step.Want.objects()...) {
 			for _, fields := range list {
-				add(fields)
+				all = append(all, r.secretsIn(fields)...)
 			}
 		}
 	}

@@ -81,10 +81,34 @@ func (s *stepRun) selectParents() error {
 			s.parents = append(s.parents, p)
 		}
 	}
+	if s.Step.Parent != "" && len(s.parents) == 0 && s.Passes != nil {
+		return s.addParent() // A pass over what is not there, or not selected, is told to be made.
+	}
 	if s.Step.Parent != "" && len(s.parents) == 0 {
 		return s.unusable(".parent", "parent: there is no parent %s: there are %s", s.Step.Parent, s.parentNames())
 	}
 	return nil
+}
+
+// addParent adds the parent of the step, of a kind of parents.
+func (s *stepRun) addParent() error {
+	kind, namespace, name := s.Step.Parent.split()
+	for _, rule := range s.base.Plan.Config.Parents {
+		if rule.Kind.Kind != kind {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(rule.Kind)
+		object.SetName(name)
+		if rule.Namespaced && namespace == "" {
+			namespace = s.namespace()
+		}
+		object.SetNamespace(namespace)
+		p := &parentState{object: object}
+		s.runner.parents, s.parents = append(s.runner.parents, p), []*parentState{p}
+		return nil
+	}
+	return s.unusable(".parent", "parent: %s is no kind of parent of the definition", kind)
 }
 
 func (s *stepRun) parentNames() string {
@@ -149,15 +173,20 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})
-		for _, w := range result.Writes {
-			s.written = append(s.written, w.Sent)
-		}
-		for _, call := range result.Calls {
-			s.result.Logs = append(s.result.Logs, call.Logs...)
-		}
+		s.keepSecrets(result)
+		s.keepLogs(result)
 		moved = max(moved, stage.MovementOf(result))
 	}
 	return moved, nil
+}
+
+// maxLogs is how many lines that hooks logged are kept.
+const maxLogs = 10_000
+
+func (r *runner) keepLogs(result render.Result) {
+	for _, call := range result.Calls {
+		r.result.Logs = append(r.result.Logs, call.Logs[:min(len(call.Logs), maxLogs-len(r.result.Logs))]...)
+	}
 }
 
 // isReady reports whether other controllers make an object ready.

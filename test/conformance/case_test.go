@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 )
 
 // testCase is a case, read from its file.
@@ -24,13 +26,15 @@ type testCase struct {
 	comment      string
 	knownFailure string // The reason of a known failure.
 	rewritten    bool   // By the first engine.
-	annotated    bool   // Outcomes show the last-applied annotation.
 	definition   *unstructured.Unstructured
 	objects      []*unstructured.Unstructured
 	resources    *resources
 	hooks        map[string]map[string]string // By hook, then extension.
-	steps        []step
+	test         *controllertest.ControllerTest
 }
+
+// expectedName is the part with the outcome of each step.
+const expectedName = "expected.yaml"
 
 // hookNames are the hooks that a case may have files for.
 var hookNames = []string{"sync", "finalize", "customize", "map", "tombstone"}
@@ -50,10 +54,37 @@ func readCase(file string) (*testCase, error) {
 	if c.definition == nil {
 		return nil, errors.New("definition.yaml is missing")
 	}
-	if len(c.steps) == 0 && len(c.objects) > 0 {
-		c.steps = []step{{"pass": refOf(c.objects[0])}}
+	return c, c.readTest()
+}
+
+// testHeader is what the test files of all cases have in common. The hooks of cases do what a hook should not.
+const testHeader = `apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+given: [objects.yaml]
+skipChecks: {Settles: passes are counted, Deterministic: all engines, Valid: there are no schemas, Declared: the pass has to refuse it}
+cases:
+- name: conformance
+  golden: expected.yaml
+  steps:
+`
+
+// readTest makes a test file of the steps. By default there is one pass over the first object.
+func (c *testCase) readTest() error {
+	steps := c.part("steps.yaml")
+	if steps == "" && len(c.objects) > 0 {
+		steps = fmt.Sprintf("- {parent: %s, passes: 1}\n", refOf(c.objects[0]))
 	}
-	return c, nil
+	var text strings.Builder
+	text.WriteString(testHeader)
+	for line := range strings.Lines(steps) {
+		text.WriteString("  " + line)
+	}
+	file, problems := controllertest.Parse(c.file, []byte(text.String()))
+	if len(problems) > 0 {
+		return problems[0]
+	}
+	c.test = file.Tests[0]
+	return nil
 }
 
 // readComment parses the lines of the comment that are directives.
@@ -62,8 +93,6 @@ func (c *testCase) readComment() {
 	for line := range strings.Lines(string(c.archive.Comment)) {
 		if reason, ok := strings.CutPrefix(line, "known-failure:"); ok {
 			c.knownFailure = strings.TrimSpace(reason)
-		} else if strings.TrimSpace(line) == "shows: last-applied" {
-			c.annotated = true
 		} else {
 			rest = append(rest, line)
 		}
@@ -79,9 +108,7 @@ func (c *testCase) read(f txtar.File) (err error) {
 		c.objects, err = readObjects(f.Data)
 	case f.Name == "resources.yaml":
 		err = c.resources.read(f.Data)
-	case f.Name == "steps.yaml":
-		err = yaml.UnmarshalStrict(f.Data, &c.steps)
-	case f.Name == "expected.yaml":
+	case f.Name == "steps.yaml", f.Name == expectedName:
 	case slices.Contains(hookNames, hook):
 		if c.hooks[hook] == nil {
 			c.hooks[hook] = map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -86,7 +87,7 @@ type renewalEnv struct {
 
 func newRenewalEnv(t *testing.T, definition string, objects string, programs map[string]engines.Program) *renewalEnv {
 	t.Helper()
-	r := &renewalEnv{t: t, clock: testclock.NewFakeClock(epoch)}
+	r := &renewalEnv{t: t, clock: testclock.NewFakeClock(controllertest.DefaultNow)}
 	object, err := readObject([]byte(definition))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,40 +68,10 @@ func (r *resources) read(data []byte) error {
 	return nil
 }
 
-// objectFor returns an object with the kind, namespace and name of a reference like "Thing default/a".
-func (r *resources) objectFor(ref string) (*unstructured.Unstructured, error) {
-	kind, name, found := strings.Cut(ref, " ")
-	if !found {
-		return nil, fmt.Errorf("%q must be a kind and a name, as in Thing default/a", ref)
-	}
-	o := &unstructured.Unstructured{}
-	if namespace, local, in := strings.Cut(name, "/"); in {
-		o.SetNamespace(namespace)
-		name = local
-	}
-	o.SetName(name)
-	for _, all := range [][]memcluster.Resource{r.list, memcluster.BuiltIn()} {
-		for _, resource := range all {
-			if resource.Kind.Kind == kind {
-				o.SetGroupVersionKind(resource.Kind)
-				return o, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("%q: no resource has the kind %s", ref, kind)
-}
-
-// refOf returns an object's reference, like "Thing default/a".
+// refOf returns an object's name as steps have it, like Thing/default/a.
 func refOf(o *unstructured.Unstructured) string {
-	if o.GetNamespace() == "" && !strings.HasPrefix(o.GetKind(), "Cluster") && o.GetKind() != "Namespace" {
-		return o.GetKind() + " default/" + o.GetName()
+	if o.GetNamespace() == "" {
+		return o.GetKind() + "/" + o.GetName()
 	}
-	return ref(o.GetKind(), o.GetNamespace(), o.GetName())
-}
-
-func ref(kind, namespace, name string) string {
-	if namespace == "" {
-		return kind + " " + name
-	}
-	return kind + " " + namespace + "/" + name
+	return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
 }

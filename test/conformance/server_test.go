@@ -14,6 +14,7 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -95,7 +96,7 @@ func runOn(request *http.Request, program engines.Program) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := engines.Call{Now: epoch}
+	call := engines.Call{Now: controllertest.DefaultNow}
 	if err := utiljson.Unmarshal(body, &call.Request); err != nil {
 		return nil, err
 	}
