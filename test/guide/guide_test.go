@@ -30,10 +30,15 @@ func (s snippet) isScript() bool {
 	case "js", "ts", "jsonnet", "cel":
 		return true
 	case "yaml":
-		return strings.Contains(s.text, "response:\n") || strings.Contains(s.text, "kind: ControllerTest") || strings.HasPrefix(s.text, "- name:")
+		return strings.Contains(s.text, "response:\n") || strings.Contains(s.text, "kind: ControllerTest") || isCases(s.text)
 	default:
 		return false
 	}
+}
+
+// isCases reports whether a block has cases that compare something.
+func isCases(text string) bool {
+	return strings.HasPrefix(text, "- name:") && (strings.Contains(text, " want: ") || strings.Contains(text, " response: "))
 }
 
 // document returns the path of a document.

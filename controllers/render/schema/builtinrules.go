@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // immutable are the fields of a kind that cannot be changed.
@@ -43,6 +45,7 @@ func (b builtIn) Validate(object, old *unstructured.Unstructured) field.ErrorLis
 	errs := apivalidation.ValidateObjectMetaAccessor(object, b.namespaced, b.nameRule(), at)
 	if b.kind.Kind == "Pod" {
 		errs = append(errs, validatePodSpec(object.Object["spec"], field.NewPath("spec"))...)
+		errs = append(errs, validateMounts(object.Object["spec"], field.NewPath("spec"))...)
 	}
 	return append(errs, b.validateTemplate(object)...)
 }
@@ -136,6 +139,8 @@ func (b builtIn) validateTemplate(object *unstructured.Unstructured) field.Error
 	value, _ := nested(object, name)
 	template, _ := value.(map[string]any)
 	errs := validatePodSpec(template["spec"], at.Child("spec"))
+	claims, _ := nested(object, "spec.volumeClaimTemplates")
+	errs = append(errs, validateMounts(template["spec"], at.Child("spec"), listOf(claims)...)...)
 	if strings.HasSuffix(b.kind.Kind, "Job") {
 		policy, _, _ := unstructured.NestedString(template, "spec", "restartPolicy")
 		if policy != "OnFailure" && policy != "Never" {
@@ -192,6 +197,41 @@ func validatePodSpec(value any, at *field.Path) field.ErrorList {
 		seen[name] = true
 	}
 	return errs
+}
+
+// validateMounts returns the mounts of containers whose volume is neither in the Pod nor a claim.
+func validateMounts(value any, at *field.Path, claims ...any) field.ErrorList {
+	spec, _ := value.(map[string]any)
+	volumes := map[string]bool{}
+	for _, volume := range listOf(spec["volumes"]) {
+		name, _ := jsonvalue.AsObject(volume)["name"].(string)
+		volumes[name] = true
+	}
+	for _, claim := range claims {
+		name, _ := jsonvalue.ObjectIn(jsonvalue.AsObject(claim), "metadata")["name"].(string)
+		volumes[name] = true
+	}
+	var errs field.ErrorList
+	for _, list := range []string{"containers", "initContainers"} {
+		for i, container := range listOf(spec[list]) {
+			mounts := at.Child(list).Index(i).Child("volumeMounts")
+			for j, mount := range listOf(jsonvalue.AsObject(container)["volumeMounts"]) {
+				here := mounts.Index(j).Child("name")
+				switch name, _ := jsonvalue.AsObject(mount)["name"].(string); {
+				case name == "":
+					errs = append(errs, field.Required(here, ""))
+				case !volumes[name]:
+					errs = append(errs, field.NotFound(here, name))
+				}
+			}
+		}
+	}
+	return errs
+}
+
+func listOf(value any) []any {
+	list, _ := value.([]any)
+	return list
 }
 
 // nested returns the value at a dotted path.

@@ -1,0 +1,82 @@
+// Package offline checks that `libretto test` writes what a host writes on a real API server: the same cases are run on both, and
+// compared object by object.
+package offline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
+
+// examples are cases of the examples, by test file.
+var examples = map[string][]string{
+	"catset/catset_test.yaml": {
+		"Pods come one by one, each with its claim", "a set needs no claims", "from the highest down to none, one at a time, and claims stay",
+		"a Pod that is lost comes back, and those above it stay",
+	},
+	"decorator/decorator_test.yaml": {
+		"the annotation lists ports, with blanks or without", "the Services follow the number of Pods", "the Services go with the annotation",
+		"the Services go with the StatefulSet",
+	},
+	"hello/hello_test.yaml": {
+		"an edit changes the ConfigMap", "what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back",
+	},
+	"languages/cel_test.yaml":        {"a greeting gets a ConfigMap with its text"},
+	"languages/jsonnet_test.yaml":    {"a greeting gets a ConfigMap with its text"},
+	"languages/typescript_test.yaml": {"a greeting gets a ConfigMap with its text"},
+	"map/map_test.yaml":              {"an entry follows its ConfigMap, and goes with it"},
+}
+
+// TestSameAnswer runs cases of the examples, and those in testdata, with libretto test and on a real API server. After each step all objects
+// that either has are equal, and in the end each object was written by the same verbs in the same order.
+func TestSameAnswer(t *testing.T) {
+	e := env.New(t)
+	e.Start()
+	root, err := cluster.Root()
+	env.NoError(t, err)
+	folder := t.TempDir()
+	env.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Join(root, "examples"))))
+	for file, names := range examples {
+		for _, name := range names {
+			t.Run(strings.TrimSuffix(filepath.Base(file), "_test.yaml")+"/"+name, func(t *testing.T) {
+				newTrial(e.WithT(t), filepath.Join(folder, file), name).run()
+			})
+		}
+	}
+	folder = t.TempDir()
+	cases := unpack(t, "testdata/cases.txtar", folder)
+	if len(cases) < 10 {
+		t.Fatalf("there are %d cases in testdata, want ten at least", len(cases))
+	}
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			newTrial(e.WithT(t), filepath.Join(folder, name, name+"_test.yaml"), name).run()
+		})
+	}
+}
+
+// unpack writes the files of an archive, and returns the names of the folders with tests.
+func unpack(t *testing.T, archive, folder string) []string {
+	t.Helper()
+	parsed, err := txtar.ParseFile(archive)
+	env.NoError(t, err)
+	var names []string
+	for _, file := range parsed.Files {
+		path := filepath.Join(folder, filepath.FromSlash(file.Name))
+		env.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		env.NoError(t, os.WriteFile(path, file.Data, 0o644))
+		if name := filepath.Dir(file.Name); file.Name == fmt.Sprintf("%s/%s_test.yaml", name, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
