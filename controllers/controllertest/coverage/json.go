@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The report in JSON: its fields are described in the guide.
+// The report in JSON: its fields are described in docs/reference/reports.md.
 type (
 	jsonReport struct {
 		Lines    jsonRatio  `json:"lines"`

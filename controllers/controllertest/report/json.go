@@ -15,7 +15,7 @@ type jsonReporter struct {
 	results []jsonResult
 }
 
-// jsonReport is the document: its fields are described in the guide.
+// jsonReport is the document: its fields are described in docs/reference/reports.md.
 type jsonReport struct {
 	Passed          int          `json:"passed"`
 	Failed          int          `json:"failed"`

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
 )
 
@@ -182,5 +187,39 @@ func TestGitHub(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	if _, err := New("xml", io.Discard, Options{}); err == nil {
 		t.Error("there is a format xml")
+	}
+}
+
+// TestReference checks that docs/reference/reports.md has each field of the document in JSON.
+func TestReference(t *testing.T) {
+	reference, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "reports.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered := &coverage.Report{Files: []coverage.File{{
+		Name: "a.js", Lines: []coverage.Line{{Number: 1}}, Decisions: []coverage.Decision{{Line: 1, Column: 2, Kind: "if", Outcomes: []int{0, 1}}},
+	}}}
+	var out bytes.Buffer
+	r, err := New("json", &out, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	explored := controllertest.Result{Outcome: controllertest.Failed, Failures: []controllertest.Failure{{Case: "- name: a"}}}
+	for _, result := range append(slices.Clone(results), explored) {
+		if err := r.Report(result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(Summary{Seed: 7, Coverage: covered}); err != nil {
+		t.Fatal(err)
+	}
+	fields := regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(out.String(), -1)
+	if len(fields) == 0 {
+		t.Fatalf("no fields in\n%s", &out)
+	}
+	for _, field := range fields {
+		if !regexp.MustCompile("[`.]" + field[1] + "`").Match(reference) {
+			t.Errorf("docs/reference/reports.md does not have the field %s", field[1])
+		}
 	}
 }
