@@ -227,7 +227,7 @@ func TestRenderedTests(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(c.folder, "rendered_test.yaml"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, out, stderr := run(t, "", "test", "-v")
+			code, out, stderr := run(t, "", "test", "-v", filepath.Join(c.folder, "rendered_test.yaml"))
 			if code != 0 || !strings.Contains(out, "1 case: 1 passed") {
 				t.Errorf("exit code %d:\n%s%s\n%s", code, out, stderr, text)
 			}

@@ -135,6 +135,9 @@ func (d *decoder) checkWant(field string, w *Want) {
 	for name, parts := range map[string][]map[string]any{
 		"children": w.Children, "attachments": w.Attachments, "outputs": w.Outputs, "objects": w.Objects, "absent": w.Absent,
 	} {
+		if parts != nil && len(parts) == 0 {
+			d.fail(join(field, name), "%s is empty, and compares nothing: that there are none is counts: {KIND: 0} or absent", name)
+		}
 		for i, part := range parts {
 			if kind, _ := part["kind"].(string); kind == "" {
 				d.fail(fmt.Sprintf("%s.%s[%d]", field, name, i), "%s[%d] has no kind", name, i)
