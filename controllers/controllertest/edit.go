@@ -142,6 +142,9 @@ func (e *editor) all() error {
 
 // complete returns a copy of an object with the apiVersion and namespace that it lacks.
 func (e *editor) complete(given *unstructured.Unstructured) (*unstructured.Unstructured, memcluster.Resource, error) {
+	if err := e.ctx.Err(); err != nil {
+		return nil, memcluster.Resource{}, err
+	}
 	object := given.DeepCopy()
 	kind, err := e.kindOf(object.GetAPIVersion(), object.GetKind())
 	if err != nil {
@@ -293,9 +296,17 @@ func (e *editor) patch(p Patch) error {
 	if err != nil {
 		return err
 	}
+	if err := e.spend(after.Object); err != nil {
+		return err
+	}
 	_, err = at.Update(e.ctx, after, metav1.UpdateOptions{}, subresources...)
 	return err
 }
+
+// maxCopied is how many bytes the copy operations of a JSON patch may add: as many as an API server lets them.
+const maxCopied = 3 << 20
+
+func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
 // patched returns an object with a JSON patch (RFC 6902) applied.
 func patched(object *unstructured.Unstructured, operations []map[string]any) (*unstructured.Unstructured, error) {
