@@ -57,15 +57,16 @@ func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.Tes
 		if !scripts.IsTest(file) {
 			continue
 		}
-		if err := run.file(ctx, file); err != nil {
+		err := run.file(ctx, file)
+		switch {
+		case errors.Is(err, engines.ErrNoWorker), run.starved.Load() && len(run.report.Failures) > 0:
+			return scripts.TestReport{}, errNoWorker
+		case err != nil:
 			return run.report, err
 		}
 		if run.isOver() {
 			break
 		}
-	}
-	if len(run.report.Failures) > 0 && run.starved.Load() {
-		return scripts.TestReport{}, errNoWorker
 	}
 	return run.report, nil
 }
@@ -158,7 +159,10 @@ func (r *run) functions(ctx context.Context, file, text string) error {
 	results, err := functiontest.RunFiles(ctx, r.Scripts, r.text.Files, file, functiontest.Options{
 		Parallel: 1, Owner: r.text.Spec.Definition, TrustDomain: r.text.TrustDomain, Background: true,
 	})
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(err, engines.ErrNoWorker):
+		return err
+	case ctx.Err() != nil:
 		r.end(ctx, engines.Location{File: file}, "")
 		return nil
 	}

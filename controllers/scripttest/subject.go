@@ -50,6 +50,9 @@ func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (m
 	}
 	spec.Definition += " (tests)" // Its loads take turns with those of the definition itself.
 	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
+	if engines.KindOf(err) == engines.Timeout { // As for the hooks of a definition, which are loaded again then.
+		r.starved.Store(true)
+	}
 	return r.inBackground(programs), err
 }
 
