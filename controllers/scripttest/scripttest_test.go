@@ -358,14 +358,14 @@ func TestHostileTests(t *testing.T) {
 			tests: header + "- {name: one, passes: 1000, fails: memory}", want: tooLarge,
 		},
 		"Copies": {
-			reason: "patches add no more than an API server lets them", want: "exceeding the limit",
+			reason: "patches add no more than an API server lets them", want: "the object has more than 3 MiB then, which no API server takes",
 			tests: header + "- {name: one, create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: x}}], " +
 				"patch: [{object: ConfigMap/m, json: [" + copies("/data", 40) + "]}]}",
 		},
 		"ManyCopies": {
 			reason: "and many of them share the budget", want: tooLarge,
 			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " + strings.Repeat("x", 100_000) + "}}]\n" +
-				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 20)+"]},", 150) + "]\n",
+				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 500) + "]\n",
 		},
 		"GivenOften": {
 			reason: "a file that is named often is read often", want: tooLarge, tests: header + "- {name: one, given: [" + strings.Repeat("large.yaml,", 1000) + "]}",

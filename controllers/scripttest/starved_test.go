@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/javascript"
+	"github.com/libretto-k8s/libretto/engines/standard"
 )
 
 // busyEngine has no worker for some of its work.
@@ -49,7 +49,7 @@ func TestStarved(t *testing.T) {
 	}
 	for _, when := range []string{"compiled", "listed", "run", "called", "never"} {
 		r, _ := newRunner(t, crd)
-		script := javascript.Definition()
+		script := standard.Scripts()[0]
 		begin := script.New
 		script.New = func(c engines.Config) (engines.Engine, error) {
 			engine, err := begin(c)

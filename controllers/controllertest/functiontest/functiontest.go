@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
@@ -58,6 +60,8 @@ type Options struct {
 	Owner, TrustDomain string
 	// Background makes calls give way to others.
 	Background bool
+	// Coverage collects what tests reach in the scripts beside them. Nil means that it is not counted.
+	Coverage *coverage.Collector
 }
 
 // testFile is a file of tests that compiled.
@@ -211,10 +215,13 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
 		Hook: engines.HookTest, Owner: f.options.Owner, TrustDomain: f.options.TrustDomain,
-		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes},
+		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes, Coverage: f.options.Coverage != nil},
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.options.Coverage != nil {
+		f.program = f.options.Coverage.Watch(map[string]engines.Program{engines.HookTest: f.onDisk(f.program)})[engines.HookTest]
 	}
 	var tests []test
 	if f.isJsonnet() {
@@ -247,6 +254,23 @@ func (f *testFile) call(ctx context.Context, subject string, limit time.Duration
 	}
 	return response, err
 }
+
+// onDisk returns a program whose points are at places on the disk.
+func (f *testFile) onDisk(p engines.Program) engines.Program {
+	points := slices.Clone(p.CoveragePoints())
+	for i := range points {
+		points[i].Location = f.located(points[i].Location)
+	}
+	return coveredProgram{p, points}
+}
+
+type coveredProgram struct {
+	engines.Program
+	points []engines.CoveragePoint
+}
+
+// CoveragePoints returns what calls report.
+func (p coveredProgram) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // located returns a place of the tree as one on the disk.
 func (f *testFile) located(at engines.Location) engines.Location {
