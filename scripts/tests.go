@@ -145,13 +145,13 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 	}
 }
 
-// testRecovering turns a panic into a failure: a test must not stop the host. What did not end in time has failed.
+// testRecovering turns a panic into a failure: a test must not stop the host. What did not end in time has failed, unless it could not be run.
 func testRecovering(ctx context.Context, tester Tester, text TestedText) (o outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			o = outcome{report: TestReport{Failures: []TestFailure{{Message: fmt.Sprintf("the tests panicked: %v", cause)}}}}
 		}
-		if errors.Is(context.Cause(ctx), errTestsLate) {
+		if o.err == nil && errors.Is(context.Cause(ctx), errTestsLate) {
 			o.err = errTestsLate
 		}
 	}()

@@ -41,6 +41,9 @@ func (f *fakeTester) Test(ctx context.Context, text scripts.TestedText) (scripts
 		panic("boom")
 	case words == "busy" && f.runs.Load() == 1:
 		return scripts.TestReport{}, errors.New("the API server is away")
+	case words == "starved" && f.runs.Load() == 1:
+		<-ctx.Done()
+		return scripts.TestReport{}, errors.New("the workers were busy")
 	case words == "endless":
 		<-ctx.Done()
 		return scripts.TestReport{}, context.Cause(ctx)
@@ -161,6 +164,11 @@ func TestTestsOfScripts(t *testing.T) {
 			reason: "what could not be tested does not serve",
 			spec:   kept("", "one"), steps: []step{both("1", "busy")},
 			want: want{Message: "ConfigMap a/one: the tests could not be run: the API server is away: it is tried again every 1m0s", Runs: 1},
+		},
+		"Starved": {
+			reason: "so are those that could not be run until their time was over",
+			spec:   kept("", "one"), steps: []step{both("1", "starved"), wait(2 * time.Minute)},
+			want: want{Text: "1", Tested: passed, Runs: 2},
 		},
 		"Slow": {
 			reason: "that tests run is told after a second, while the last good text serves",

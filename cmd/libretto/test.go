@@ -111,8 +111,9 @@ type testRun struct {
 	selects  *regexp.Regexp
 	seed     uint64
 	registry *engines.Registry
-	// covered is the coverage of the run, or nil if it is not counted.
-	covered *coverage.Report
+	// collector collects the coverage of the run, and covered is what came of it. They are nil if it is not counted.
+	collector *coverage.Collector
+	covered   *coverage.Report
 	// slots bounds the calls of tests of functions by the number of workers.
 	slots chan struct{}
 }
@@ -237,10 +238,10 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	var all []controllertest.Result
 	var failed error
-	collector := t.coverage.collector()
+	t.collector = t.coverage.collector()
 	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
-		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: collector,
+		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
 		RunFunctions: t.runFunctions,
 		Warn:         func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
 		Report: func(result controllertest.Result) {
@@ -258,8 +259,8 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	total := report.Summary{
 		Counts: summary.Counts, NotRun: summary.NotRun, Seed: t.seed, Duration: time.Since(start), Slowest: slowest(all, t.slowest),
 	}
-	if collector != nil {
-		t.covered = collector.Report()
+	if t.collector != nil {
+		t.covered = t.collector.Report()
 		total.Coverage = t.covered
 	}
 	if total.Total() > 0 || t.output != "text" {
@@ -280,7 +281,9 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 
 // runFunctions runs the selected tests of a file of functions. Its module tree is its folder.
 func (t *testRun) runFunctions(ctx context.Context, file string) ([]controllertest.Result, error) {
-	options := functiontest.Options{Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel, Slots: t.slots}
+	options := functiontest.Options{
+		Timeout: min(t.timeout, functiontest.DefaultTimeout), Parallel: t.parallel, Slots: t.slots, Coverage: t.collector,
+	}
 	if t.selects != nil {
 		options.Select = func(name string) bool {
 			return t.selects.MatchString(controllertest.Result{File: file, Name: name}.ID())

@@ -105,6 +105,16 @@ func (s *stepRun) redefine(ctx context.Context) error {
 	return s.session.Start(ctx, s.base.Plan, s.programs)
 }
 
+// mayGrow reports whether operations may make more than maxPatched of a text: each copy may double it.
+func mayGrow(size int, operations []map[string]any) bool {
+	for _, operation := range operations {
+		if operation["op"] == "copy" && size <= maxPatched {
+			size *= 2
+		}
+	}
+	return size > maxPatched
+}
+
 // editor changes objects as another client does.
 type editor struct {
 	*stepRun
@@ -143,6 +153,9 @@ func (e *editor) all() error {
 
 // complete returns a copy of an object with the apiVersion and namespace that it lacks.
 func (e *editor) complete(given *unstructured.Unstructured) (*unstructured.Unstructured, memcluster.Resource, error) {
+	if err := e.ctx.Err(); err != nil {
+		return nil, memcluster.Resource{}, err
+	}
 	object := given.DeepCopy()
 	kind, err := e.kindOf(object.GetAPIVersion(), object.GetKind())
 	if err != nil {
@@ -290,16 +303,22 @@ func (e *editor) patch(p Patch) error {
 	if err != nil {
 		return err
 	}
-	after, err := patched(before, p.JSON)
+	after, err := patched(e.ctx, before, p.JSON)
 	if err != nil {
+		return err
+	}
+	if err := e.spend(after.Object); err != nil {
 		return err
 	}
 	_, err = at.Update(e.ctx, after, metav1.UpdateOptions{}, subresources...)
 	return err
 }
 
+// maxPatched is how large a patched object may be, in bytes: as large as a request to an API server.
+const maxPatched = 3 << 20
+
 // patched returns an object with a JSON patch (RFC 6902) applied.
-func patched(object *unstructured.Unstructured, operations []map[string]any) (*unstructured.Unstructured, error) {
+func patched(ctx context.Context, object *unstructured.Unstructured, operations []map[string]any) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(operations)
 	if err != nil {
 		return nil, err
@@ -308,16 +327,27 @@ func patched(object *unstructured.Unstructured, operations []map[string]any) (*u
 	if err != nil {
 		return nil, err
 	}
-	before, err := json.Marshal(object.Object)
+	state, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, err
 	}
-	after, err := patch.Apply(before)
-	if err != nil {
-		return nil, err
+	parts := []jsonpatch.Patch{patch}
+	if mayGrow(len(state)+len(text), operations) {
+		parts = slices.Collect(slices.Chunk(patch, 1))
+	}
+	for _, part := range parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if state, err = part.Apply(state); err != nil {
+			return nil, err
+		}
+		if len(state) > maxPatched {
+			return nil, fmt.Errorf("the object has more than %d MiB then, which no API server takes", maxPatched>>20)
+		}
 	}
 	next := &unstructured.Unstructured{}
-	return next, kubejson.Unmarshal(after, &next.Object)
+	return next, kubejson.Unmarshal(state, &next.Object)
 }
 
 func (e *editor) delete(d Deletion) error {

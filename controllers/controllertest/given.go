@@ -1,6 +1,7 @@
 package controllertest
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,13 +11,21 @@ import (
 )
 
 // given returns the objects with which the case begins.
-func (r *runner) given() ([]*unstructured.Unstructured, error) {
+func (r *runner) given(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, list := range [][]Given{r.test.Given, r.testCase.Given} {
 		for i, given := range list {
 			objects, err := r.objectsOf(given)
+			if err == nil {
+				err = ctx.Err()
+			}
 			if err != nil {
 				return nil, r.unusable(fmt.Sprintf(".given[%d]", i), "given[%d]: %w", i, err)
+			}
+			for _, object := range objects {
+				if err := r.spend(object.Object); err != nil {
+					return nil, err
+				}
 			}
 			all = append(all, objects...)
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,7 +42,11 @@ func RunCase(ctx context.Context, registry *engines.Registry, test *ControllerTe
 		r.result.Outcome, r.result.Reason = Skipped, c.Skip
 		return
 	}
-	if err := r.run(ctx); err != nil {
+	err := r.run(ctx)
+	if tooLarge := r.spend(); tooLarge != nil { // Whatever the case says of its error.
+		r.result.Failures, err = nil, tooLarge
+	}
+	if err != nil {
 		r.cannot(err)
 	}
 	return
@@ -76,6 +81,8 @@ type runner struct {
 	refused *render.RefusedError
 	// parents are all parents that there were, in the order in which they came.
 	parents []*parentState
+	// spent is about how many bytes the case keeps, if they are bounded.
+	spent atomic.Int64
 	// field is the path of the step in its case, or empty for a case with one.
 	field string
 }
@@ -209,7 +216,7 @@ func (r *runner) runSteps(ctx context.Context) error {
 
 // prepare makes the cluster of the case.
 func (r *runner) prepare(ctx context.Context) error {
-	objects, err := r.given()
+	objects, err := r.given(ctx)
 	if err != nil {
 		return err
 	}
@@ -270,7 +277,7 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 	if err != nil {
 		return nil, err
 	}
-	return r.base.Plan.Combine(scripts, webhooks), nil
+	return r.bounded(r.base.Plan.Combine(scripts, webhooks)), nil
 }
 
 // scriptsOf returns what scripts are compiled from.

@@ -204,6 +204,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		s.passes = append(s.passes, passRun{p, result})
 		s.keepSecrets(result)
 		s.keepLogs(result)
+		if err := s.spendPass(result); err != nil {
+			return moved, err
+		}
 		moved = max(moved, stage.MovementOf(result))
 		if interrupted {
 			if err := s.session.Restart(ctx); err != nil {

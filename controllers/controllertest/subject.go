@@ -26,6 +26,8 @@ type Subject struct {
 	ReadFile func(name string) ([]byte, error)
 	// WriteFile replaces a golden file. Nil means that golden files are compared.
 	WriteFile func(name string, text []byte) error
+	// MaxBytes bounds the memory that a case may keep, about. Zero means that nothing does.
+	MaxBytes int64
 	// ShowSecrets leaves the values of Secrets in results.
 	ShowSecrets bool
 

@@ -19,6 +19,7 @@ import (
 // comparison compares what came of a step with what is wanted.
 type comparison struct {
 	*stepRun
+	ctx  context.Context
 	want *Want
 	// all are the objects of the cluster, and controlled those that the parents of the step control.
 	all, controlled []*unstructured.Unstructured
@@ -29,7 +30,7 @@ func (s *stepRun) compare(ctx context.Context) error {
 	if s.Want == nil {
 		return nil
 	}
-	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Snapshot()}
+	c := &comparison{stepRun: s, ctx: ctx, want: s.Want, all: s.session.Cluster().Snapshot()}
 	for _, object := range c.all {
 		if owner := metav1.GetControllerOf(object); owner != nil {
 			if slices.ContainsFunc(s.parents, func(p *parentState) bool { return p.uid == owner.UID }) {
@@ -38,6 +39,9 @@ func (s *stepRun) compare(ctx context.Context) error {
 		}
 	}
 	for _, p := range s.parents {
+		if ctx.Err() != nil {
+			break
+		}
 		c.compareParent(p)
 	}
 	if len(s.parents) == 0 && (c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil) {
@@ -48,6 +52,9 @@ func (s *stepRun) compare(ctx context.Context) error {
 	c.compareWrites()
 	c.compareEvents()
 	c.compareLogs()
+	if err := ctx.Err(); err != nil {
+		return err // What was compared by then says nothing about the rest.
+	}
 	return c.compareWaiting(ctx)
 }
 
@@ -208,6 +215,9 @@ func (c *comparison) compareObjects() {
 	}
 	for i, part := range c.want.Absent {
 		for _, object := range c.all {
+			if c.ctx.Err() != nil {
+				return
+			}
 			if matches(part, object.Object) {
 				c.mismatch(fmt.Sprintf(".want.absent[%d]", i), "%s is there, want no such object", nameOfObject(object))
 				break
@@ -241,6 +251,9 @@ func (c *comparison) compareObject(field, what string, part map[string]any, amon
 	var least []difference
 	var names []string
 	for _, object := range among {
+		if c.ctx.Err() != nil {
+			return
+		}
 		if object.GetKind() != kind {
 			continue
 		}
@@ -289,6 +302,9 @@ func partName(part map[string]any) string {
 
 func (c *comparison) compareCounts() {
 	for _, kind := range slices.Sorted(maps.Keys(c.want.Counts)) {
+		if c.ctx.Err() != nil {
+			return
+		}
 		want, _ := jsonvalue.Integer(c.want.Counts[kind])
 		var names []string
 		for _, object := range c.controlled {
@@ -398,6 +414,9 @@ func withoutFinalizers(object *unstructured.Unstructured) map[string]any {
 
 func (c *comparison) compareEvents() {
 	for i, want := range c.want.Events {
+		if c.ctx.Err() != nil {
+			return
+		}
 		message := regexp.MustCompile(want.Message)
 		found := false
 		var seen []string
@@ -415,6 +434,9 @@ func (c *comparison) compareEvents() {
 
 func (c *comparison) compareLogs() {
 	for i, want := range c.want.Logs {
+		if c.ctx.Err() != nil {
+			return
+		}
 		pattern := regexp.MustCompile(want)
 		var lines []string
 		for _, pass := range c.passes {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -110,17 +112,30 @@ func (p *pass) candidates(child *childSource, claim variant.Claim, created []*un
 	for i := range found {
 		found[i] = p.pendingWrites.newest(found[i])
 	}
-	for _, object := range created {
-		known := slices.ContainsFunc(found, func(o *unstructured.Unstructured) bool { return o.GetUID() == object.GetUID() })
-		if object.GroupVersionKind() == child.Kind && !known {
-			found = append(found, object)
-		}
-	}
+	found = append(found, unknown(created, found, child.Kind)...)
 	if p.source.Namespaced {
 		// The garbage collector does not find an owner in another namespace.
 		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != p.parent.GetNamespace() })
 	}
 	return found
+}
+
+// unknown returns the objects of a kind that are not among others.
+func unknown(objects, others []*unstructured.Unstructured, kind schema.GroupVersionKind) []*unstructured.Unstructured {
+	if len(objects) == 0 {
+		return nil
+	}
+	known := make(map[types.UID]bool, len(others))
+	for _, o := range others {
+		known[o.GetUID()] = true
+	}
+	var all []*unstructured.Unstructured
+	for _, o := range objects {
+		if !known[o.GetUID()] && o.GroupVersionKind() == kind {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 func sortByName(objects []*unstructured.Unstructured) {

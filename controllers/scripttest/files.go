@@ -1,7 +1,6 @@
 package scripttest
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -14,7 +13,7 @@ import (
 func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertest.Case) []string {
 	var missing []string
 	need := func(file string) {
-		if _, err := r.readFile(test.File, file); file != "" && errors.Is(err, fs.ErrNotExist) {
+		if _, there := r.text.Files[path.Join(path.Dir(test.File), file)]; file != "" && !there && len(missing) < maxMissing {
 			missing = append(missing, file)
 		}
 	}
@@ -27,6 +26,9 @@ func (r *run) missingFiles(test *controllertest.ControllerTest, c *controllertes
 	need(c.Golden)
 	return missing
 }
+
+// maxMissing is how many files that are missing are told.
+const maxMissing = 5
 
 // readFile returns a file of the scripts, by its path relative to a file of tests.
 func (r *run) readFile(test, file string) ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/client-go/dynamic"
 
@@ -26,8 +27,8 @@ import (
 
 // Limits of cases. Those of files are in controllertest.ParseHosted.
 const (
-	// maxAnswerBytes is the memory that all answers of hooks in one case may take together.
-	maxAnswerBytes = 64 << 20
+	// maxCaseBytes is the memory that one case may keep, about.
+	maxCaseBytes = 64 << 20
 	// maxFailed is how many cases may fail before the rest is left out.
 	maxFailed = 20
 )
@@ -56,15 +57,16 @@ func (r *Runner) Test(ctx context.Context, text scripts.TestedText) (scripts.Tes
 		if !scripts.IsTest(file) {
 			continue
 		}
-		if err := run.file(ctx, file); err != nil {
+		err := run.file(ctx, file)
+		switch {
+		case errors.Is(err, engines.ErrNoWorker), run.starved.Load() && len(run.report.Failures) > 0:
+			return scripts.TestReport{}, errNoWorker
+		case err != nil:
 			return run.report, err
 		}
 		if run.isOver() {
 			break
 		}
-	}
-	if len(run.report.Failures) > 0 && run.answers.starved.Load() {
-		return scripts.TestReport{}, errNoWorker
 	}
 	return run.report, nil
 }
@@ -76,10 +78,11 @@ type run struct {
 	// resources are those that are not built in, once they are read.
 	resources []memcluster.Resource
 	prepared  bool
-	answers   answers
-	report    scripts.TestReport
-	failed    int
-	late      bool
+	// starved reports whether a call was not made because no worker was free.
+	starved atomic.Bool
+	report  scripts.TestReport
+	failed  int
+	late    bool
 }
 
 func (r *run) fail(at engines.Location, format string, args ...any) {
@@ -128,14 +131,10 @@ func (r *run) runCase(ctx context.Context, test *controllertest.ControllerTest, 
 		r.skip(fmt.Sprintf("%s: case %q", test.File, c.Name), "it needs %s, which is not among the scripts", strings.Join(missing, " and "))
 		return
 	}
-	r.answers.reset()
 	result := controllertest.RunCase(ctx, r.Webhooks, test, c, subject)
 	switch {
 	case ctx.Err() != nil:
 		r.end(ctx, c.Location, fmt.Sprintf("case %q: ", c.Name))
-	case r.answers.tooLarge.Load():
-		r.failed++
-		r.fail(c.Location, "case %q: the answers of its hooks take more than %d MiB of memory together", c.Name, maxAnswerBytes>>20)
 	default:
 		r.add(fmt.Sprintf("case %q", c.Name), result)
 	}
@@ -160,7 +159,10 @@ func (r *run) functions(ctx context.Context, file, text string) error {
 	results, err := functiontest.RunFiles(ctx, r.Scripts, r.text.Files, file, functiontest.Options{
 		Parallel: 1, Owner: r.text.Spec.Definition, TrustDomain: r.text.TrustDomain, Background: true,
 	})
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(err, engines.ErrNoWorker):
+		return err
+	case ctx.Err() != nil:
 		r.end(ctx, engines.Location{File: file}, "")
 		return nil
 	}

@@ -296,11 +296,24 @@ func TestCRDOfTheCluster(t *testing.T) {
 	}
 }
 
+// largeObject is an object with as many values as a host reads.
+var largeObject = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\nx: [" + strings.Repeat("{},", 80_000) + "]\n"
+
+// copies returns operations of a JSON patch that copy a value.
+func copies(from string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "{op: copy, from: %s, path: /data/a%d},", from, i)
+	}
+	return b.String()
+}
+
 // TestHostileTests gives a host tests that take time and memory.
 func TestHostileTests(t *testing.T) {
 	bomb := "kind: ControllerTest\na: &a [0,0,0,0,0,0,0,0,0,0]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 		"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n"
 	large := "export const sync = ({parent}) => ({children: [], status: {replicas: 1}, x: Array.from({length: 1000}, (_, i) => 'x'.repeat(1000) + i)})"
+	const tooLarge = `case "one": it keeps more than 64 MiB of memory: `
 	cases := map[string]struct {
 		reason, script, tests, want string
 		timeout                     time.Duration
@@ -331,7 +344,36 @@ func TestHostileTests(t *testing.T) {
 		},
 		"Answers": {
 			reason: "answers share a budget", script: strings.Replace(large, "replicas: 1", "replicas: (parent.status?.replicas ?? 0) + 1", 1),
-			tests: header + "- {name: one, passes: 1000}", want: `case "one": the answers of its hooks take more than 64 MiB of memory together`,
+			tests: header + "- {name: one, passes: 1000}", want: tooLarge,
+		},
+		"Webhooks": {
+			reason: "so do canned ones", want: tooLarge,
+			tests: header + `- name: one
+  passes: 1000
+  definitionPatch: {spec: {hooks: {sync: {script: null, webhook: {url: "http://127.0.0.1:1/"}}}}}
+  webhooks: {sync: {body: {status: {replicas: 9}, x: [` + strings.Repeat("0,", 50_000) + "], children: []}}}",
+		},
+		"Expected": {
+			reason: "a case that wants such an error fails nevertheless", script: strings.Replace(large, "replicas: 1", "replicas: (parent.status?.replicas ?? 0) + 1", 1),
+			tests: header + "- {name: one, passes: 1000, fails: memory}", want: tooLarge,
+		},
+		"Copies": {
+			reason: "patches add no more than an API server lets them", want: "the object has more than 3 MiB then, which no API server takes",
+			tests: header + "- {name: one, create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: x}}], " +
+				"patch: [{object: ConfigMap/m, json: [" + copies("/data", 40) + "]}]}",
+		},
+		"ManyCopies": {
+			reason: "and many of them share the budget", want: tooLarge,
+			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " + strings.Repeat("x", 100_000) + "}}]\n" +
+				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 500) + "]\n",
+		},
+		"GivenOften": {
+			reason: "a file that is named often is read often", want: tooLarge, tests: header + "- {name: one, given: [" + strings.Repeat("large.yaml,", 1000) + "]}",
+		},
+		"Compared": {
+			reason: "comparisons end with the time too", timeout: 2 * time.Second, want: `case "one": context deadline exceeded`,
+			tests: header + "- {name: one, apply: [{kind: WebApp, metadata: {name: shop}, spec: {replicas: 1000}}], " +
+				"want: {absent: [" + strings.Repeat("{kind: ConfigMap, data: {a: b}},", 7000) + "], objects: [" + strings.Repeat("{kind: ConfigMap},", 100) + "]}}",
 		},
 	}
 	for name, tc := range cases {
@@ -340,7 +382,7 @@ func TestHostileTests(t *testing.T) {
 			if tc.script == "" {
 				tc.script = syncScript
 			}
-			text := textOf(t, r, map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests, "bomb.yaml": bomb})
+			text := textOf(t, r, map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests, "bomb.yaml": bomb, "large.yaml": largeObject})
 			ctx := t.Context()
 			if tc.timeout > 0 {
 				var cancel context.CancelFunc

@@ -33,7 +33,7 @@ func (r *run) prepare(ctx context.Context) error {
 // subject returns what the cases of a file run on.
 func (r *run) subject(file string) *controllertest.Subject {
 	return &controllertest.Subject{
-		Definition: r.text.Definition, Programs: r.answers.limit(r.text.Programs), Resources: r.resources, Compile: r.compile,
+		Definition: r.text.Definition, Programs: r.inBackground(r.text.Programs), Resources: r.resources, Compile: r.compile, MaxBytes: maxCaseBytes,
 		ReadFile: func(name string) ([]byte, error) { return r.readFile(file, name) },
 	}
 }
@@ -50,7 +50,10 @@ func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (m
 	}
 	spec.Definition += " (tests)" // Its loads take turns with those of the definition itself.
 	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
-	return r.answers.limit(programs), err
+	if engines.KindOf(err) == engines.Timeout { // As for the hooks of a definition, which are loaded again then.
+		r.starved.Store(true)
+	}
+	return r.inBackground(programs), err
 }
 
 // plan resolves a definition.

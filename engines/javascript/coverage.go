@@ -179,7 +179,7 @@ func isDirective(s ast.Statement) bool {
 
 // isAuthored reports whether a statement at a place is counted: esbuild adds some, and libraries are not the author's.
 func (i *instrumenter) isAuthored(at engines.Location, written bool) bool {
-	return written && isAuthored(at) && !isLibrary(at.File)
+	return written && isAuthored(at) && !isLibrary(at.File) && !testName.MatchString(at.File)
 }
 
 // isLibrary reports whether a file is of a package.

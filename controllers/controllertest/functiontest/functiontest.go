@@ -4,11 +4,13 @@ package functiontest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/coverage"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
@@ -57,6 +60,8 @@ type Options struct {
 	Owner, TrustDomain string
 	// Background makes calls give way to others.
 	Background bool
+	// Coverage collects what tests reach in the scripts beside them. Nil means that it is not counted.
+	Coverage *coverage.Collector
 }
 
 // testFile is a file of tests that compiled.
@@ -67,6 +72,8 @@ type testFile struct {
 	name, root, entry string
 	// number is part of the origin of calls: a test that ended a worker is not held back when its file is loaded again.
 	number uint64
+	// starved reports whether a call was not made because no worker was free.
+	starved atomic.Bool
 }
 
 // test is one test of a file.
@@ -87,7 +94,7 @@ var loads atomic.Uint64
 
 // Run runs the tests of a file and returns their results in the order of the file. root is the folder whose files are the module
 // tree, and file is the path of the file, in root. A file that does not load has one result, of the outcome Errored.
-// An error means that a file could not be read, or that ctx is over.
+// An error means that a file could not be read, that ctx is over or, in the background, that no worker was free: engines.ErrNoWorker.
 func Run(ctx context.Context, registry *engines.Registry, root, file string, options Options) ([]controllertest.Result, error) {
 	within, err := filepath.Rel(root, file)
 	if err != nil {
@@ -125,10 +132,12 @@ func (f *testFile) run(ctx context.Context, registry *engines.Registry, files en
 	f.number = loads.Add(1)
 	started := time.Now()
 	tests, err := f.load(ctx, registry, files)
-	if ctx.Err() != nil {
+	switch {
+	case f.hadNoWorker(err):
+		return nil, engines.ErrNoWorker
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	}
-	if err != nil {
+	case err != nil:
 		return []controllertest.Result{f.errored(err, started)}, nil
 	}
 	results := make([]controllertest.Result, len(tests))
@@ -139,7 +148,18 @@ func (f *testFile) run(ctx context.Context, registry *engines.Registry, files en
 		to := min(from+size, len(tests))
 		group.Go(func() error { return f.runBatch(ctx, tests[from:to], results[from:to]) })
 	}
-	return results, group.Wait()
+	if err := group.Wait(); err != nil && !f.hadNoWorker(nil) {
+		return nil, err
+	}
+	if f.hadNoWorker(nil) {
+		return nil, engines.ErrNoWorker
+	}
+	return results, nil
+}
+
+// hadNoWorker reports whether calls in the background, or the one with that error, were not made because no worker was free.
+func (f *testFile) hadNoWorker(err error) bool {
+	return f.options.Background && (errors.Is(err, engines.ErrNoWorker) || f.starved.Load())
 }
 
 func (f *testFile) isJsonnet() bool { return strings.HasSuffix(f.entry, ".jsonnet") }
@@ -195,10 +215,13 @@ func (f *testFile) load(ctx context.Context, registry *engines.Registry, files e
 	defer cancel()
 	f.program, err = engine.Compile(ctx, engines.Source{
 		Hook: engines.HookTest, Owner: f.options.Owner, TrustDomain: f.options.TrustDomain,
-		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes},
+		Script: &engines.Script{Files: files, Path: f.entry, MemoryBytes: f.options.MemoryBytes, Coverage: f.options.Coverage != nil},
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.options.Coverage != nil {
+		f.program = f.options.Coverage.Watch(map[string]engines.Program{engines.HookTest: f.onDisk(f.program)})[engines.HookTest]
 	}
 	var tests []test
 	if f.isJsonnet() {
@@ -222,11 +245,32 @@ func (f *testFile) call(ctx context.Context, subject string, limit time.Duration
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return f.program.Run(ctx, engines.Call{
+	response, err := f.program.Run(ctx, engines.Call{
 		Request: request, Now: controllertest.DefaultNow, Seed: f.entry, Owner: f.options.Owner, Background: f.options.Background,
 		Origin: engines.Origin{ID: fmt.Sprintf("%d %s %s", f.number, f.name, subject)},
 	})
+	if errors.Is(err, engines.ErrNoWorker) {
+		f.starved.Store(true)
+	}
+	return response, err
 }
+
+// onDisk returns a program whose points are at places on the disk.
+func (f *testFile) onDisk(p engines.Program) engines.Program {
+	points := slices.Clone(p.CoveragePoints())
+	for i := range points {
+		points[i].Location = f.located(points[i].Location)
+	}
+	return coveredProgram{p, points}
+}
+
+type coveredProgram struct {
+	engines.Program
+	points []engines.CoveragePoint
+}
+
+// CoveragePoints returns what calls report.
+func (p coveredProgram) CoveragePoints() []engines.CoveragePoint { return p.points }
 
 // located returns a place of the tree as one on the disk.
 func (f *testFile) located(at engines.Location) engines.Location {

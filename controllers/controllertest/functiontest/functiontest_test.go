@@ -155,21 +155,23 @@ func TestEndlessTest(t *testing.T) {
 		"a_test.jsonnet": `{ a: true, b: (local f(n) = if n < 0 then n else f(n + 1) tailstrict; f(1)) == 1, c: true }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := functiontest.Options{Timeout: 5 * time.Second}
+			limits := []time.Duration{2 * time.Second, 10 * time.Second, time.Minute} // On a busy machine a new worker takes time.
 			if name == "short.test.js" {
-				options.Timeout = 10 * time.Minute
+				limits = []time.Duration{time.Hour}
 			}
-			started := time.Now()
-			results := runText(t, registry, name, source, options)
+			var results []controllertest.Result
+			for _, limit := range limits {
+				results = runText(t, registry, name, source, functiontest.Options{Timeout: limit})
+				if outcomes(results)[controllertest.Passed] == 2 {
+					break
+				}
+			}
 			if got := outcomes(results); got[controllertest.Passed] != 2 || got[controllertest.Failed]+got[controllertest.Errored] != 1 {
 				t.Fatalf("results: %s", text(results))
 			}
 			message := results[1].Failures[0].Message
 			if !regexp.MustCompile(`did not end within|did not answer before|wait for each other`).MatchString(message) {
 				t.Errorf("message: %s", message)
-			}
-			if took := time.Since(started); took > 2*time.Minute {
-				t.Errorf("it took %s", took)
 			}
 		})
 	}
@@ -181,8 +183,14 @@ func TestSlots(t *testing.T) {
 	var files sync.WaitGroup
 	for _, text := range []string{"test('endless', () => { for (;;); }); test('ends', () => {});", "test('ends', () => {});"} {
 		files.Go(func() {
-			results := runText(t, registry, "a.test.js", `import { test } from "libretto/test"; `+text,
-				functiontest.Options{Timeout: 5 * time.Second, Parallel: 2, Slots: slots})
+			var results []controllertest.Result
+			for _, limit := range []time.Duration{3 * time.Second, 15 * time.Second, time.Minute} { // On a busy machine a new worker takes time.
+				results = runText(t, registry, "a.test.js", `import { test } from "libretto/test"; `+text,
+					functiontest.Options{Timeout: limit, Parallel: 2, Slots: slots})
+				if outcomes(results)[controllertest.Passed] == 1 {
+					break
+				}
+			}
 			if got := outcomes(results); got[controllertest.Passed] != 1 {
 				t.Errorf("results: %s", text)
 			}

@@ -30,7 +30,7 @@ spec:
 `, name, e.Namespace, e.Group, source(e, "hooks")),
 		"src/sync.js":      "import { text } from './text.js';\n" + strings.Replace(scriptSaying("TEXT"), `"TEXT"`, "text", 1),
 		"src/text.js":      fmt.Sprintf("export const text = %q;\n", text),
-		"src/sync.test.js": "a syntax error",
+		"src/sync.test.js": "import { test } from 'libretto/test';\ntest('is no part of the bundle', () => {});\n",
 	} {
 		env.NoError(e.T, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755))
 		env.NoError(e.T, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644))
