@@ -2,6 +2,7 @@ package controllertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
 // skips reports whether the file or the case turns a check off.
@@ -82,6 +84,12 @@ func (s *stepRun) checkSettled(ctx context.Context) error {
 		return err
 	}
 	for _, pass := range s.passes[before:] {
+		if pass.Err != nil && !errors.Is(pass.Err, controller.ErrLater) && s.testCase.Golden == "" {
+			s.failCheck(CheckSettles, Failure{
+				Message: "it does not settle: one more pass fails: " + pass.Err.Error(), Script: scriptPlace(pass.Err),
+			})
+			return nil
+		}
 		for _, w := range pass.Writes {
 			s.failCheck(CheckSettles, Failure{
 				Message: "it does not settle: one more pass makes the write " + describeWrite(w), Diff: changeLines(w.Before, w.After),

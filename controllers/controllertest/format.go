@@ -89,8 +89,8 @@ type Case struct {
 	Skip string `json:"skip,omitempty"`
 	// KnownFailure is the reason why the case fails today. It fails once it passes.
 	KnownFailure string `json:"knownFailure,omitempty"`
-	// Each makes a case for each entry: ${NAME} in the strings of the case is replaced by the entry's value. A string that is one
-	// ${NAME} and nothing else becomes the value, whatever its type.
+	// Each makes a case for each entry: ${NAME} in the strings of the case and in the names of its fields is replaced by the entry's
+	// value. A string that is one ${NAME} and nothing else becomes the value, whatever its type.
 	Each []map[string]any `json:"each,omitempty"`
 	// Given are objects beyond the file's.
 	Given []Given `json:"given,omitempty"`
