@@ -148,6 +148,9 @@ func TestCheckExamples(t *testing.T) {
 	}
 	checked := map[string]bool{}
 	for _, file := range folders {
+		if strings.HasSuffix(file, "_test.yaml") {
+			continue
+		}
 		args := []string{"check", "--strict", "-f", filepath.Dir(file)}
 		if filepath.Base(filepath.Dir(file)) == "languages" {
 			args[3] = file

@@ -49,7 +49,7 @@ func (c *Course) Do(ctx context.Context, step Step, observe func([]memcluster.Wr
 	s := &stepRun{runner: r, Step: &step, observe: observe}
 	unsettled, err := s.act(ctx)
 	ending := Ending{}
-	ending.Err, _ = s.passError()
+	_, ending.Err = s.passError()
 	if unsettled != nil {
 		ending.Unsettled = unsettled.Message
 	}

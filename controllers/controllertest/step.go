@@ -271,17 +271,17 @@ func (n ObjectName) split() (kind, namespace, name string) {
 
 // compareErrors compares the error of the last pass over each parent.
 func (s *stepRun) compareErrors() {
-	err, events := s.passError()
+	events, err := s.passError()
 	s.compareError(err, events)
 }
 
-// passError returns the error of the last passes over the parents, and their events.
-func (s *stepRun) passError() (error, []render.Event) {
+// passError returns the events of the last passes over the parents, and their errors as one.
+func (s *stepRun) passError() ([]render.Event, error) {
 	errs, later, events := s.passErrors()
 	if s.Fails != "" {
 		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
 	}
-	return errors.Join(errs...), events
+	return events, errors.Join(errs...)
 }
 
 // passErrors returns the errors of the last passes over the parents, those of passes that ask for another one, and the events.
