@@ -168,7 +168,7 @@ type Step struct {
 	Restart bool `json:"restart,omitempty"`
 	// RestartAfterWrites restarts the host in the middle of a pass, after so many writes of the step. Zero means not at all.
 	RestartAfterWrites int `json:"restartAfterWrites,omitempty"`
-	// Refuse makes the API server refuse writes of the host.
+	// Refuse makes the API server refuse writes of the host. A refusal that no write comes to fails the case.
 	Refuse []Refusal `json:"refuse,omitempty"`
 	// Delay are resources, by plural name, whose changes the host sees only at the end of the step, like a watch that lags behind.
 	Delay []string `json:"delay,omitempty"`
