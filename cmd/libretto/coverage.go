@@ -68,7 +68,7 @@ func (o *coverageOptions) write(out io.Writer, r *coverage.Report) error {
 // enough returns an error of exit code 1 if fewer lines are covered than --coverage-min says.
 func (o *coverageOptions) enough(r *coverage.Report) error {
 	if len(r.Files) == 0 && o.minimum > 0 {
-		return &exitError{exitProblems, fmt.Errorf("--coverage-min %g: no case ran a script (tests of functions are not counted)", o.minimum)}
+		return &exitError{exitProblems, fmt.Errorf("--coverage-min %g: no test ran a script", o.minimum)}
 	}
 	got := r.LineRatio().Percent()
 	if got >= o.minimum {

@@ -65,7 +65,11 @@ func (d difference) String() string {
 	want, got := inline(d.want), inline(d.got)
 	if wanted, isList := d.want.([]any); isList {
 		if items, ok := d.got.([]any); ok {
-			return fmt.Sprintf("%s has %d items, want %d", path, len(items), len(wanted))
+			hint := ""
+			if len(items) > len(wanted) {
+				hint = ": name all items of a list"
+			}
+			return fmt.Sprintf("%s has %d items, want %d%s", path, len(items), len(wanted), hint)
 		}
 	}
 	switch {
@@ -139,16 +143,26 @@ func (w *diffWriter) value(indent, lead string, want, got any) {
 	}
 }
 
+// maxSearched is how many items of a list are searched for one that is wanted.
+const maxSearched = 100
+
+// items writes the items of a list. A wanted item stands beside the next one that matches it, or else beside the next one.
 func (w *diffWriter) items(indent string, want, got []any) {
-	for i := range max(len(want), len(got)) {
-		switch {
-		case i >= len(want):
-			w.whole("+ ", indent, "-", got[i])
-		case i >= len(got):
-			w.whole("- ", indent, "-", want[i])
-		default:
-			w.value(indent, "-", want[i], got[i])
+	for _, item := range want {
+		found := slices.IndexFunc(got[:min(len(got), maxSearched)], func(other any) bool { return matches(item, other) })
+		if len(got) == 0 {
+			w.whole("- ", indent, "-", item)
+			continue
 		}
+		for _, other := range got[:max(found, 0)] {
+			w.whole("+ ", indent, "-", other)
+		}
+		got = got[max(found, 0):]
+		w.value(indent, "-", item, got[0])
+		got = got[1:]
+	}
+	for _, other := range got {
+		w.whole("+ ", indent, "-", other)
 	}
 }
 

@@ -44,13 +44,20 @@ func (p *parser) expand(object *document.Object, field string, fields map[string
 		if s.err != "" {
 			return fail(s.at, "%s", s.err)
 		}
-		name, _ := template["name"].(string)
-		if !variable.MatchString(name) {
-			expanded = jsonvalue.With(expanded, "name", fmt.Sprintf("%s (%s)", name, entryName(values)))
+		if name, ok := template["name"].(string); ok {
+			expanded["name"] = expandedName(name, expanded["name"], values)
 		}
 		all = append(all, expanded)
 	}
 	return all, nil
+}
+
+// expandedName returns the name of the case that an entry of each makes. expanded is the name with variables replaced.
+func expandedName(name string, expanded any, entry map[string]any) string {
+	if variable.MatchString(name) {
+		return text(expanded)
+	}
+	return fmt.Sprintf("%s (%s)", name, entryName(entry))
 }
 
 // countValues returns how many values a value holds, itself included.
@@ -115,7 +122,12 @@ func (s *substitution) replace(field string, value any) any {
 	case map[string]any:
 		next := make(map[string]any, len(value))
 		for name, inner := range value {
-			next[name] = s.replace(join(field, name), inner)
+			at := join(field, name)
+			key := s.embedded(at, name)
+			if _, twice := next[key]; twice {
+				s.at, s.err = at, fmt.Sprintf("with each there are two fields %s", key)
+			}
+			next[key] = s.replace(at, inner)
 		}
 		return next
 	case []any:
@@ -143,6 +155,15 @@ func (s *substitution) text(field, value string) any {
 		p.values += countValues(replaced) - 1
 		return replaced
 	}
+	return s.embedded(field, value)
+}
+
+// embedded returns a text with its variables replaced.
+func (s *substitution) embedded(field, value string) string {
+	if !strings.Contains(value, "${") {
+		return value
+	}
+	p := s.parser
 	return variable.ReplaceAllStringFunc(value, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]

@@ -22,6 +22,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -32,8 +33,10 @@ func (s *stepRun) edit(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, refusal := range s.Refuse {
-		s.refuseWrites(refusal)
+	for i, refusal := range s.Refuse {
+		if err := s.refuseWrites(fmt.Sprintf(".refuse[%d]", i), refusal); err != nil {
+			return err
+		}
 	}
 	if s.session == nil || s.refused != nil {
 		return nil // Without a definition there is no cluster.
@@ -58,26 +61,62 @@ func (s *stepRun) edit(ctx context.Context) error {
 
 // delay makes watches lag behind until the end of the step.
 func (s *stepRun) delay() error {
+	if s.session == nil {
+		return nil // Without a definition nothing is watched.
+	}
 	for i, plural := range s.Delay {
-		found := false
-		for _, resource := range s.stage.Resources {
-			if s.session != nil && resource.GroupVersionResource.Resource == plural {
-				s.session.Hold(resource.GroupVersionResource)
-				found = true
-			}
-		}
-		if !found {
+		resources := s.resourcesOf(plural)
+		if len(resources) == 0 {
 			return s.unusable(fmt.Sprintf(".delay[%d]", i), "delay: there is no resource %s: write its plural name", plural)
+		}
+		for _, resource := range resources {
+			s.session.Hold(resource.GroupVersionResource)
 		}
 	}
 	return nil
 }
 
-func (s *stepRun) refuseWrites(r Refusal) {
-	if s.session != nil {
-		s.session.Refuse(memcluster.Refusal{
-			Verb: memcluster.Verb(r.Verb), Resource: r.Resource, Name: r.Name, Reason: r.Reason, Times: max(r.Times, 1), Stored: r.Stored,
-		})
+// resourcesOf returns the resources with a plural name, of all groups and versions.
+func (r *runner) resourcesOf(plural string) []memcluster.Resource {
+	var all []memcluster.Resource
+	for _, resource := range r.stage.Resources {
+		if resource.GroupVersionResource.Resource == plural {
+			all = append(all, resource)
+		}
+	}
+	return all
+}
+
+// refuseWrites makes the API server refuse writes.
+func (s *stepRun) refuseWrites(field string, r Refusal) error {
+	if s.session == nil {
+		return nil
+	}
+	if len(s.resourcesOf(r.Resource)) == 0 {
+		return s.unusable(field, "refuse: there is no resource %s: write its plural name", r.Resource)
+	}
+	met := s.session.Refuse(memcluster.Refusal{
+		Verb: memcluster.Verb(r.Verb), Resource: r.Resource, Name: r.Name, Reason: r.Reason, Times: max(r.Times, 1), Stored: r.Stored,
+	})
+	s.refusals = append(s.refusals, pendingRefusal{at: s.place(field), refusal: r, met: met})
+	return nil
+}
+
+// pendingRefusal is a refusal that a step has asked for.
+type pendingRefusal struct {
+	at      engines.Location
+	refusal Refusal
+	met     func() bool
+}
+
+// checkRefusals notes the refusals that no write came to: a case about them has tried nothing.
+func (r *runner) checkRefusals() {
+	for _, pending := range r.refusals {
+		if r.result.Outcome == Passed && !pending.met() {
+			r.fail(Failure{Location: pending.at, Message: fmt.Sprintf(
+				"nothing was refused: after this the host makes no write %s %s", pending.refusal.Verb,
+				strings.TrimSuffix(pending.refusal.Resource+"/"+pending.refusal.Name, "/"))})
+		}
 	}
 }
 

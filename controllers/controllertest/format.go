@@ -89,8 +89,8 @@ type Case struct {
 	Skip string `json:"skip,omitempty"`
 	// KnownFailure is the reason why the case fails today. It fails once it passes.
 	KnownFailure string `json:"knownFailure,omitempty"`
-	// Each makes a case for each entry: ${NAME} in the strings of the case is replaced by the entry's value. A string that is one
-	// ${NAME} and nothing else becomes the value, whatever its type.
+	// Each makes a case for each entry: ${NAME} in the strings of the case and in the names of its fields is replaced by the entry's
+	// value. A string that is one ${NAME} and nothing else becomes the value, whatever its type.
 	Each []map[string]any `json:"each,omitempty"`
 	// Given are objects beyond the file's.
 	Given []Given `json:"given,omitempty"`
@@ -168,7 +168,7 @@ type Step struct {
 	Restart bool `json:"restart,omitempty"`
 	// RestartAfterWrites restarts the host in the middle of a pass, after so many writes of the step. Zero means not at all.
 	RestartAfterWrites int `json:"restartAfterWrites,omitempty"`
-	// Refuse makes the API server refuse writes of the host.
+	// Refuse makes the API server refuse writes of the host. A refusal that no write comes to fails the case.
 	Refuse []Refusal `json:"refuse,omitempty"`
 	// Delay are resources, by plural name, whose changes the host sees only at the end of the step, like a watch that lags behind.
 	Delay []string `json:"delay,omitempty"`

@@ -49,6 +49,7 @@ func TestGolden(t *testing.T) {
 	}
 	a, registry := &archive{parsed, ""}, newRegistry(t)
 	golden := ""
+	known := ""
 	run := func(write bool) Result {
 		t.Helper()
 		s := a.subject(t, registry)
@@ -65,6 +66,7 @@ func TestGolden(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
+		f.Tests[0].Cases[0].KnownFailure = known
 		return RunCase(t.Context(), registry, f.Tests[0], &f.Tests[0].Cases[0], s)
 	}
 	if r := run(false); r.Outcome != Failed || !strings.Contains(r.Failures[0].Message, "--update") {
@@ -92,5 +94,14 @@ func TestGolden(t *testing.T) {
 	r := run(false)
 	if r.Outcome != Failed || !cmp.Equal(r.Failures[0].Diff[4:6], []string{"-           - image: other", "+           - image: web"}) {
 		t.Errorf("another image: %v %+v", r.Outcome, r.Failures)
+	}
+	wrong := golden
+	known = "it is another image"
+	if r := run(true); r.Outcome != Skipped || golden != wrong {
+		t.Errorf("a known failure is recorded as what is wanted: %v %v\n%s", r.Outcome, r.Failures, golden)
+	}
+	known, golden = "", "a: b"
+	if r := run(true); r.Outcome != Passed || !strings.HasPrefix(golden, goldenText) {
+		t.Errorf("a file that is none is not replaced: %v %v\n%s", r.Outcome, r.Failures, golden)
 	}
 }

@@ -75,9 +75,11 @@ func TestEach(t *testing.T) {
 - name: plain
   each: [{m: 1, s: x, o: {a: [1]}}, {m: 2.5, s: "y y", o: null}]
   passes: 1
-  want: {status: {whole: "${m}", part: "${s}-${m}", object: "${o}", text: "$${m}", key: {"${m}": a}}}
+  want: {status: {whole: "${m}", part: "${s}-${m}", object: "${o}", text: "$${m}", key: {"${m}": a, "$${m}": b}}}
 - name: "named ${m}"
   each: [{m: 1}, {m: "two"}]
+- name: "${m}"
+  each: [{m: 3}]
 `))
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -86,11 +88,11 @@ func TestEach(t *testing.T) {
 	for _, c := range f.Tests[0].Cases {
 		names = append(names, c.Name)
 	}
-	if diff := cmp.Diff([]string{`plain (m=1, o={"a":[1]}, s=x)`, "plain (m=2.5, o=null, s=y y)", "named 1", "named two"}, names); diff != "" {
+	if diff := cmp.Diff([]string{`plain (m=1, o={"a":[1]}, s=x)`, "plain (m=2.5, o=null, s=y y)", "named 1", "named two", "3"}, names); diff != "" {
 		t.Errorf("names: -want +got\n%s", diff)
 	}
 	want := map[string]any{
-		"whole": int64(1), "part": "x-1", "object": map[string]any{"a": []any{int64(1)}}, "text": "${m}", "key": map[string]any{"${m}": "a"},
+		"whole": int64(1), "part": "x-1", "object": map[string]any{"a": []any{int64(1)}}, "text": "${m}", "key": map[string]any{"1": "a", "${m}": "b"},
 	}
 	if diff := cmp.Diff(want, f.Tests[0].Cases[0].Want.Status); diff != "" {
 		t.Errorf("values: -want +got\n%s", diff)

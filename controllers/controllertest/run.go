@@ -77,6 +77,8 @@ type runner struct {
 	written map[string]bool
 	// outcomes are what happened in the steps, for the golden file.
 	outcomes []fields
+	// refusals are those that the steps have asked for.
+	refusals []pendingRefusal
 	// refused is why the definition is not accepted, or nil.
 	refused *render.RefusedError
 	// parents are all parents that there were, in the order in which they came.
@@ -194,6 +196,7 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.runSteps(ctx); err != nil {
 		return err
 	}
+	r.checkRefusals()
 	return r.compareGolden()
 }
 

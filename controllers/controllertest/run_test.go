@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,28 @@ func TestParallel(t *testing.T) {
 	for name, all := range outcomes {
 		if len(all) != 1 {
 			t.Errorf("%s comes to different ends: %v", name, all)
+		}
+	}
+}
+
+// TestNothingIsLeft checks that no goroutine outlives its case, whatever happens to the host in it.
+func TestNothingIsLeft(t *testing.T) {
+	registry := newRegistry(t)
+	for _, name := range []string{"basics", "faults", "checks", "silence"} {
+		parsed, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &archive{parsed, ""}
+		a.run(t, registry) // The processes that run scripts stay.
+		before := runtime.NumGoroutine()
+		a.run(t, registry)
+		deadline := time.Now().Add(time.Minute)
+		for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+			runtime.Gosched()
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			t.Errorf("%s: %d goroutines, and %d before", name, after, before)
 		}
 	}
 }

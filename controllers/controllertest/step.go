@@ -3,6 +3,7 @@ package controllertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,6 +92,9 @@ func (s *stepRun) act(ctx context.Context) (*stage.UnsettledError, error) {
 	var unsettled *stage.UnsettledError
 	if errors.As(err, &unsettled) && ctx.Err() == nil {
 		err = nil
+		if unsettled.Waiting && (len(s.Delay) > 0 || s.Fails != "") {
+			unsettled = nil // It waits for what the step holds back, or the step says why.
+		}
 	}
 	s.session.Cluster().Resume()
 	if err == nil && len(s.Delay) > 0 {
@@ -163,7 +167,11 @@ func (s *stepRun) run(ctx context.Context) error {
 // failUnsettled notes why the passes do not come to an end.
 func (s *stepRun) failUnsettled(ctx context.Context, unsettled *stage.UnsettledError) {
 	f := Failure{Message: unsettled.Message}
-	if w := s.lastWrite(); w != nil {
+	if unsettled.Waiting {
+		_, later, _ := s.passErrors()
+		err := errors.Join(later...)
+		f.Message, f.Script = f.Message+": "+err.Error(), scriptPlace(err)
+	} else if w := s.lastWrite(); w != nil {
 		f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
 	}
 	s.failCheck(CheckSettles, f)
@@ -272,8 +280,15 @@ func (s *stepRun) compareErrors() {
 
 // passError returns the events of the last passes over the parents, and their errors as one.
 func (s *stepRun) passError() ([]render.Event, error) {
-	var errs, later []error
-	var events []render.Event
+	errs, later, events := s.passErrors()
+	if s.Fails != "" {
+		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
+	}
+	return events, errors.Join(errs...)
+}
+
+// passErrors returns the errors of the last passes over the parents, those of passes that ask for another one, and the events.
+func (s *stepRun) passErrors() (errs, later []error, events []render.Event) {
 	for _, p := range s.parents {
 		if p.last == nil || len(s.passes) == 0 {
 			continue
@@ -287,10 +302,7 @@ func (s *stepRun) passError() ([]render.Event, error) {
 			errs = append(errs, p.last.Err)
 		}
 	}
-	if s.Fails != "" {
-		errs = append(errs, later...) // A pass that asks for another one has not failed, but tells why.
-	}
-	return events, errors.Join(errs...)
+	return errs, later, events
 }
 
 func (s *stepRun) compareError(err error, events []render.Event) {
@@ -314,10 +326,26 @@ func (s *stepRun) compareError(err error, events []render.Event) {
 		}
 	}
 	if err == nil {
-		s.fail(Failure{Location: s.place(".fails"), Message: "the last pass did not fail, want an error that matches " + s.Fails})
+		message := "the last pass did not fail, want an error that matches " + s.Fails
+		if number := s.passThatFails(pattern); number > 0 {
+			message += fmt.Sprintf(": pass %d has one, and a later pass went well: passes: %d ends the step there", number, number)
+		}
+		s.fail(Failure{Location: s.place(".fails"), Message: message})
 		return
 	}
 	s.fail(Failure{Location: s.place(".fails"), Message: "the last pass fails with another error than " + s.Fails + ": " + said, Script: scriptPlace(err)})
+}
+
+// passThatFails returns the number of the first pass over a parent with an error that a pattern matches, or 0.
+func (s *stepRun) passThatFails(pattern *regexp.Regexp) int {
+	numbers := map[*parentState]int{}
+	for _, pass := range s.passes {
+		numbers[pass.parent]++
+		if pass.Err != nil && pattern.MatchString(pass.Err.Error()) {
+			return numbers[pass.parent]
+		}
+	}
+	return 0
 }
 
 // scriptPlace returns the place in a script that an error has, or none.

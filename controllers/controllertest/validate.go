@@ -104,6 +104,8 @@ func (d *decoder) checkStep(field string, s *Step) {
 		}
 		if refusal.Resource == "" || refusal.Reason == "" || refusal.Times < 0 {
 			d.fail(at, "a refusal needs resource, the plural name, and reason, such as Forbidden, Conflict or Invalid")
+		} else if !slices.Contains(memcluster.RefusalReasons, refusal.Reason) {
+			d.fail(join(at, "reason"), "reason is %q, and must be one of %s", refusal.Reason, listed(memcluster.RefusalReasons))
 		}
 	}
 	d.checkResponses(join(field, "respond"), s.StepWebhooks)

@@ -190,11 +190,16 @@ func (c *comparison) compareCondition(field string, p *parentState, name string,
 	c.fail(Failure{Location: c.place(field), Message: message, Diff: diffLines(want, got)})
 }
 
-func listed(names []string) string {
+// listed returns names as a part of a sentence.
+func listed[T ~string](names []T) string {
 	if len(names) == 0 {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // compareObjects compares the parts that objects must match.
@@ -214,12 +219,18 @@ func (c *comparison) compareObjects() {
 		}
 	}
 	for i, part := range c.want.Absent {
+		field := fmt.Sprintf(".want.absent[%d]", i)
+		kind := unstructured.Unstructured{Object: part}
+		if !c.serves(kind.GetAPIVersion(), kind.GetKind()) {
+			c.mismatch(field, "there is no kind %s at all: %s", strings.TrimSpace(kind.GetAPIVersion()+" "+kind.GetKind()), giveKind)
+			continue
+		}
 		for _, object := range c.all {
 			if c.ctx.Err() != nil {
 				return
 			}
 			if matches(part, object.Object) {
-				c.mismatch(fmt.Sprintf(".want.absent[%d]", i), "%s is there, want no such object", nameOfObject(object))
+				c.mismatch(field, "%s is there, want no such object", nameOfObject(object))
 				break
 			}
 		}
@@ -306,6 +317,11 @@ func (c *comparison) compareCounts() {
 			return
 		}
 		want, _ := jsonvalue.Integer(c.want.Counts[kind])
+		field := ".want" + join(".counts", kind)
+		if !c.serves("", kind) {
+			c.mismatch(field, "there is no kind %s at all: %s", kind, giveKind)
+			continue
+		}
 		var names []string
 		for _, object := range c.controlled {
 			if object.GetKind() == kind {
@@ -317,9 +333,19 @@ func (c *comparison) compareCounts() {
 			if len(names) > 0 {
 				message += ": " + strings.Join(names[:min(len(names), maxNames)], ", ")
 			}
-			c.mismatch(".want"+strings.TrimPrefix(join(".counts", kind), ""), "%s", message)
+			c.mismatch(field, "%s", message)
 		}
 	}
+}
+
+// giveKind is what can be done about a kind that the cluster does not serve, and of which there are never any objects.
+const giveKind = "correct the name, or give its CustomResourceDefinition beside the definition"
+
+// serves reports whether the cluster has a kind. Without an apiVersion any will do.
+func (r *runner) serves(apiVersion, kind string) bool {
+	return slices.ContainsFunc(r.stage.Resources, func(resource memcluster.Resource) bool {
+		return resource.Kind.Kind == kind && (apiVersion == "" || resource.Kind.GroupVersion().String() == apiVersion)
+	})
 }
 
 // compareWrites compares the writes that changed something, without those that a host makes for itself: status, finalizers of parents and
@@ -389,7 +415,7 @@ func (c *comparison) verbOf(w memcluster.Write) string {
 		return "delete"
 	case w.Before == nil:
 		return "create"
-	case c.isFinalizerOnly(w):
+	case w.After == w.Before, c.isFinalizerOnly(w):
 		return ""
 	default:
 		return "update"

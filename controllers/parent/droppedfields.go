@@ -33,15 +33,15 @@ func (d *droppedFields) isFirst(message string) bool {
 	return true
 }
 
-// observedGenerationField is added by this program and may be missing in a schema.
-const observedGenerationField = "observedGeneration"
+// ObservedGenerationField is a field of a status. It is added by this program and may be missing in a schema.
+const ObservedGenerationField = "observedGeneration"
 
 // reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
 	stored := statusOf(p.parent)
 	var lost []string
 	for _, name := range variant.SortedKeys(sent) {
-		if sent[name] != nil && stored[name] == nil && name != observedGenerationField {
+		if sent[name] != nil && stored[name] == nil && name != ObservedGenerationField {
 			lost = append(lost, "status."+name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,7 @@ import (
 
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
@@ -80,11 +82,21 @@ func (s *Session) Reconcile(ctx context.Context, object *unstructured.Unstructur
 		}
 		again = errors.Is(err, controller.ErrLater) && s.running.pool.Len() > known
 	}
-	result.Writes, result.Events, result.Calls = s.running.writes.take(), s.running.events.take(), s.running.calls.take()
+	result.Writes, result.Events, result.Calls = reported(s.running.writes.take()), s.running.events.take(), s.running.calls.take()
 	result.Desired = s.running.desired.take()
 	result.Parent, err = s.Get(ctx, object)
 	s.running.queue.reset()
 	return result, err
+}
+
+// reported returns writes without a dropped field that a host does not report either.
+func reported(writes []memcluster.Write) []memcluster.Write {
+	for i := range writes {
+		writes[i].Dropped = slices.DeleteFunc(writes[i].Dropped, func(path string) bool {
+			return path == "status."+parent.ObservedGenerationField
+		})
+	}
+	return writes
 }
 
 // Edit changes the cluster as another client would. It returns when the definition has processed the
@@ -107,8 +119,8 @@ func (s *Session) Enqueued() []string {
 	return s.running.queue.keys()
 }
 
-// Refuse makes the cluster refuse later writes.
-func (s *Session) Refuse(r memcluster.Refusal) { s.cluster.Refuse(r) }
+// Refuse makes the cluster refuse later writes. The result reports whether it has refused any yet.
+func (s *Session) Refuse(r memcluster.Refusal) (met func() bool) { return s.cluster.Refuse(r) }
 
 // Get returns an object of the cluster, or nil.
 func (s *Session) Get(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {

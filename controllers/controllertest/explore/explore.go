@@ -16,6 +16,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // DefaultPaths is how many paths are made for a case by default.
@@ -66,8 +67,8 @@ func Run(ctx context.Context, subject Subject, options Options) (Report, error) 
 	return run(ctx, subject, options, map[uint64]bool{})
 }
 
-// run explores a case, but for states that are known.
-func run(ctx context.Context, subject Subject, options Options, seen map[uint64]bool) (Report, error) {
+// run explores a case, but for paths that other cases of the test have made. It adds its own to them.
+func run(ctx context.Context, subject Subject, options Options, made map[uint64]bool) (Report, error) {
 	if explore := subject.Case.Explore; explore != nil && explore.Skip != "" {
 		return Report{Skipped: explore.Skip}, nil
 	}
@@ -83,7 +84,7 @@ func run(ctx context.Context, subject Subject, options Options, seen map[uint64]
 	subject.Subject = remembering(subject.Subject)
 	e := &explorer{
 		Subject: subject, Options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
-		seen: seen, groups: map[string]*group{},
+		made: made, known: map[uint64]bool{}, groups: map[string]*group{},
 	}
 	if err := e.reference(ctx); err != nil || e.report.Skipped != "" {
 		return e.report, err
@@ -105,8 +106,8 @@ type explorer struct {
 	ignored ignored
 	// ends are the end states that the steps of the case come to.
 	ends []end
-	// seen are the hashes of states in which things have gone wrong.
-	seen map[uint64]bool
+	// known are the hashes of the states that are or were in the frontier, and made those of the paths that were made.
+	known, made map[uint64]bool
 	// frontier are the states of the next round.
 	frontier []*node
 	// groups are the failures by what they have in common, and order their keys.
@@ -127,6 +128,8 @@ type end struct {
 // node is a state on a path.
 type node struct {
 	point *controllertest.Point
+	// hash is that of the state and all that decides what comes of it.
+	hash uint64
 	// base is the step of the case, and step its index.
 	base *controllertest.Step
 	step int
@@ -143,6 +146,9 @@ type path struct {
 	from  *node
 	fault fault
 }
+
+// hash returns a hash of the path.
+func (p path) hash() uint64 { return p.from.hash + jsonvalue.Hash(p.fault.words) }
 
 // outcome is what came of a path.
 type outcome struct {
@@ -172,9 +178,14 @@ func (e *explorer) done() bool {
 func (e *explorer) round(ctx context.Context) error {
 	var paths []path
 	for _, n := range e.frontier {
-		e.report.States++
+		before := len(paths)
 		for _, f := range faultsAt(n) {
-			paths = append(paths, path{n, f})
+			if p := (path{n, f}); !e.made[p.hash()] {
+				paths = append(paths, p)
+			}
+		}
+		if len(paths) > before {
+			e.report.States++
 		}
 	}
 	e.frontier = nil
@@ -226,6 +237,7 @@ func (e *explorer) walkAll(ctx context.Context, paths []path) ([]outcome, error)
 // note adds a path to the report, and its states to the next round.
 func (e *explorer) note(p path, o outcome) {
 	e.report.Paths++
+	e.made[p.hash()] = true
 	if key := e.failure(p, o); key != "" {
 		if o.ending.Unsettled != "" {
 			e.unsettled++
@@ -245,11 +257,11 @@ func (e *explorer) note(p path, o outcome) {
 
 // push adds a state to the next round, unless it is known. Of too many one is dropped at random.
 func (e *explorer) push(n *node) {
-	hash := endStateOf(n.point.Objects(), e.ignored).hash() + e.ends[n.step].setting
-	if e.seen[hash] {
+	n.hash = endStateOf(n.point.Objects(), e.ignored).hash() + e.ends[n.step].setting
+	if e.known[n.hash] {
 		return
 	}
-	e.seen[hash] = true
+	e.known[n.hash] = true
 	if len(e.frontier) < maxFrontier {
 		e.frontier = append(e.frontier, n)
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +121,29 @@ func TestPathsAreBounded(t *testing.T) {
 		if r.Paths > 5 || r.Skipped == "" && r.Paths == 5 && r.Left == 0 {
 			t.Errorf("%d paths, %d left", r.Paths, r.Left)
 		}
+	}
+}
+
+// TestNextCase checks that a case makes the paths that an equal one before it has left, and none of those that it has made.
+func TestNextCase(t *testing.T) {
+	p := greeting("", `return { status: { text }, children: [make("ConfigMap", "a", { data: { text } })] };`, "")
+	file := filepath.Join(p.copyOf(t), "a_test.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(text), "cases:")
+	write(t, file, head+"cases:\n- {name: one}\n- {name: two}\n- {name: three}\n")
+	explored := func(paths int) (made []int) {
+		explorer := &Explorer{Options: Options{Paths: paths, Workers: 1}, Explored: func(_ controllertest.Result, r Report) { made = append(made, r.Paths) }}
+		runFile(t, file, explorer)
+		return made
+	}
+	if all := explored(1000); len(all) != 3 || all[0] < 10 || all[1] != 0 || all[2] != 0 {
+		t.Errorf("all paths are made by the first case: %v", all)
+	}
+	if some := explored(3); !slices.Equal(some, []int{3, 3, 3}) {
+		t.Errorf("each case makes three paths of those that are left: %v", some)
 	}
 }
 

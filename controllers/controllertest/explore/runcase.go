@@ -9,13 +9,13 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// Explorer explores cases one after another. What one of a test has shown is not tried in the next ones again.
+// Explorer explores cases one after another. Paths that one of a test has made are not made in the next ones again.
 type Explorer struct {
 	Options
 	// Explored is told what came of each case. Nil means nobody.
 	Explored func(controllertest.Result, Report)
 
-	seen map[*controllertest.ControllerTest]map[uint64]bool
+	made map[*controllertest.ControllerTest]map[uint64]bool
 }
 
 // RunCase runs a case as controllertest.RunCase does, and explores it if it passes.
@@ -28,10 +28,10 @@ func (e *Explorer) RunCase(
 	if result.Outcome != controllertest.Passed {
 		return result
 	}
-	if e.seen[test] == nil {
-		e.seen = map[*controllertest.ControllerTest]map[uint64]bool{test: {}} // The cases of other tests have other subjects.
+	if e.made[test] == nil {
+		e.made = map[*controllertest.ControllerTest]map[uint64]bool{test: {}} // The cases of other tests have other subjects.
 	}
-	report, err := run(ctx, Subject{Engines: registry, Test: test, Case: c, Subject: subject}, e.Options, e.seen[test])
+	report, err := run(ctx, Subject{Engines: registry, Test: test, Case: c, Subject: subject}, e.Options, e.made[test])
 	if e.Explored != nil {
 		e.Explored(result, report)
 	}

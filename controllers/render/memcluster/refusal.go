@@ -22,11 +22,24 @@ type Refusal struct {
 	Stored bool
 }
 
-// Refuse adds a refusal for later writes.
-func (c *Cluster) Refuse(r Refusal) {
+// RefusalReasons are the reasons that a refusal can have.
+var RefusalReasons = []metav1.StatusReason{
+	metav1.StatusReasonConflict, metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonNotFound,
+	metav1.StatusReasonAlreadyExists, metav1.StatusReasonTimeout, metav1.StatusReasonTooManyRequests,
+	metav1.StatusReasonServiceUnavailable, metav1.StatusReasonInternalError,
+}
+
+// Refuse adds a refusal for later writes. The result reports whether it has refused any yet.
+func (c *Cluster) Refuse(r Refusal) (met func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refusals = append(c.refusals, &r)
+	added, times := &r, r.Times
+	c.refusals = append(c.refusals, added)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return added.Times < times
+	}
 }
 
 // refused returns the first refusal that selects a write, or nil.

@@ -49,13 +49,17 @@ func MovementOf(result render.Result) Movement {
 }
 
 // UnsettledError is the error of passes that do not come to an end.
-type UnsettledError struct{ Message string }
+type UnsettledError struct {
+	Message string
+	// Waiting is set if the passes write nothing, and only ask to be repeated.
+	Waiting bool
+}
 
 // Error returns the message.
 func (e *UnsettledError) Error() string { return e.Message }
 
 func unsettled(format string, args ...any) error {
-	return &UnsettledError{fmt.Sprintf(format, args...)}
+	return &UnsettledError{Message: fmt.Sprintf(format, args...)}
 }
 
 const (
@@ -92,8 +96,10 @@ func (l *Loop) Run(ctx context.Context, passes int) error {
 			if err := seen.check(number, l.Session.Cluster().Objects()); err != nil {
 				return err
 			}
-		case moved == Nothing, later == maxLater:
+		case moved == Nothing:
 			return nil
+		case later == maxLater:
+			return &UnsettledError{Message: fmt.Sprintf("it does not settle: the last %d passes only ask to be repeated", later+1), Waiting: true}
 		default:
 			later++
 		}
