@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
@@ -335,7 +335,7 @@ func (e *editor) delete(d Deletion) error {
 	return at.Delete(e.ctx, object.GetName(), options)
 }
 
-// loseReadiness makes the conditions Ready and Available of an object False, if it is there and has them.
+// loseReadiness makes an object not ready, if it is there and is ready.
 func (e *editor) loseReadiness(name ObjectName) error {
 	object, _, err := e.named(name)
 	if err != nil {
@@ -352,22 +352,11 @@ func (e *editor) loseReadiness(name ObjectName) error {
 	if err != nil {
 		return err
 	}
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	changed := false
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if condition["type"] != "Ready" && condition["type"] != "Available" || condition["status"] == "False" {
-			continue
-		}
-		condition["status"], condition["lastTransitionTime"] = "False", e.clock.Now().UTC().Format(time.RFC3339)
-		changed = true
-	}
-	if !changed {
+	status, lost := readiness.Lost(object, e.clock.Now())
+	if !lost {
 		return nil
 	}
-	if err := unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"); err != nil {
-		return err
-	}
+	object.Object["status"] = status
 	_, err = at.UpdateStatus(e.ctx, object, metav1.UpdateOptions{})
 	return err
 }
