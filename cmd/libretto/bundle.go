@@ -46,6 +46,7 @@ bundled. The same files make the same bytes.`,
 	}
 	o.manifests.addTo(c.Flags())
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "format: yaml")
+	completeFlag(c, "output", "yaml")
 	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
 	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import")
 	conduct{
