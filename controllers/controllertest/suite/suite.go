@@ -281,6 +281,9 @@ func (r *runner) runFunctions(ctx context.Context) error {
 	}
 	for i := range ran {
 		done := <-ran[i]
+		if ctx.Err() != nil {
+			return ctx.Err() // The results are those of tests that were stopped.
+		}
 		for n, result := range done.results {
 			if r.report(result); r.stopped {
 				r.summary.NotRun += len(done.results) - n - 1
