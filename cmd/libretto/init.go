@@ -147,7 +147,7 @@ const schemaFolder = "schemas"
 func editorFiles(c *scaffold.Controller) []string {
 	names := []string{filepath.Join(schemaFolder, jsonschema.TestFile), filepath.Join(schemaFolder, jsonschema.DefinitionFile(c.Definition))}
 	if c.Language == "ts" {
-		names = append(names, "libretto.d.ts", "resources.d.ts", "tsconfig.json")
+		names = append(names, "libretto.d.ts", "libretto-test.d.ts", "resources.d.ts", "tsconfig.json")
 	}
 	return names
 }

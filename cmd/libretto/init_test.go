@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,7 @@ func testInit(t *testing.T, variant, language string) {
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
+	checkWritten(t, stdout)
 	for _, args := range [][]string{
 		{"check", "--strict", "-f", "my-app"},
 		{"check", "--strict", "-f", "my-app/definition.yaml", "-f", "my-app", "-f", "my-app/example.yaml"},
@@ -38,11 +40,30 @@ func testInit(t *testing.T, variant, language string) {
 			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 		}
 	}
-	if language == "ts" {
+	switch language {
+	case "js":
+		if code, stdout, stderr := run(t, "", "test", "my-app", "--explore", "--explore-paths", "60"); code != 0 {
+			t.Errorf("explored: exit code %d\n%s%s", code, stdout, stderr)
+		}
+	case "ts":
 		checkTypes(t)
 	}
 	if code, _, stderr := run(t, "", "init", variant, "--lang", language, "my-app"); code != 2 || !strings.Contains(stderr, "my-app/README.md") {
 		t.Errorf("again: exit code %d: %s", code, stderr)
+	}
+}
+
+// checkWritten checks that init names each file that it wrote.
+func checkWritten(t *testing.T, stdout string) {
+	t.Helper()
+	err := filepath.WalkDir("my-app", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !strings.Contains(stdout, "wrote "+path+"\n") {
+			t.Errorf("init wrote %s, and did not say so:\n%s", path, stdout)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -299,7 +299,7 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 // reporters returns those of -o and --output-file.
 func (t *testRun) reporters() (all []report.Reporter, closeFile func() error, err error) {
 	lines := lineReader{}
-	options := report.Options{Colour: isColoured(t.process), Verbose: t.verbose, Line: lines.line, Alone: t.alone}
+	options := report.Options{Colour: isColoured(t.process), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
 	var out io.Writer = t.stdout
 	closeFile = func() error { return nil }
 	if t.outputFile != "" {
@@ -318,8 +318,8 @@ func (t *testRun) reporters() (all []report.Reporter, closeFile func() error, er
 	return append(all, r), closeFile, err
 }
 
-// alone returns the command that runs one case.
-func (t *testRun) alone(r controllertest.Result) string {
+// rerun returns the command that runs one case.
+func (t *testRun) rerun(r controllertest.Result) string {
 	words := []string{"libretto", "test", r.File}
 	if r.Location.Line > 0 {
 		words = append(words, "--run", "^"+regexp.QuoteMeta(r.ID())+"$")

@@ -18,6 +18,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/libretto-k8s/libretto/apply/readiness"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
@@ -352,22 +353,37 @@ func (e *editor) loseReadiness(name ObjectName) error {
 	if err != nil {
 		return err
 	}
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	changed := false
+	if changed, err := loseReadiness(object, e.clock.Now()); err != nil || !changed {
+		return err
+	}
+	_, err = at.UpdateStatus(e.ctx, object, metav1.UpdateOptions{})
+	return err
+}
+
+// readyCounts are the fields of the status of built-in kinds with the number of replicas that are ready.
+var readyCounts = []string{"readyReplicas", "availableReplicas", "numberReady", "numberAvailable", "currentHealthy"}
+
+// loseReadiness takes readiness out of an object's status, and reports whether that changed it.
+func loseReadiness(object *unstructured.Unstructured, now time.Time) (changed bool, err error) {
+	status, _, _ := unstructured.NestedMap(object.Object, "status")
+	conditions, _ := status["conditions"].([]any)
 	for _, item := range conditions {
 		condition, _ := item.(map[string]any)
 		if condition["type"] != "Ready" && condition["type"] != "Available" || condition["status"] == "False" {
 			continue
 		}
-		condition["status"], condition["lastTransitionTime"] = "False", e.clock.Now().UTC().Format(time.RFC3339)
+		condition["status"], condition["lastTransitionTime"] = "False", now.UTC().Format(time.RFC3339)
 		changed = true
 	}
+	if readiness.InTable(object.GroupVersionKind().GroupKind()) { // A custom resource may call anything so.
+		for _, field := range readyCounts {
+			if count, has := status[field]; has && count != int64(0) {
+				status[field], changed = int64(0), true
+			}
+		}
+	}
 	if !changed {
-		return nil
+		return false, nil
 	}
-	if err := unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"); err != nil {
-		return err
-	}
-	_, err = at.UpdateStatus(e.ctx, object, metav1.UpdateOptions{})
-	return err
+	return true, unstructured.SetNestedMap(object.Object, status, "status")
 }

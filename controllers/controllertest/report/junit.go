@@ -105,8 +105,8 @@ func (j *junit) failure(r controllertest.Result) *junitFailure {
 		}
 		texts = append(texts, j.plain(failure))
 	}
-	if j.Alone != nil {
-		texts = append(texts, j.Alone(r))
+	if j.Rerun != nil {
+		texts = append(texts, j.Rerun(r))
 	}
 	f.Text = printable(strings.Join(texts, "\n"))
 	return f

@@ -85,8 +85,8 @@ type Options struct {
 	Verbose bool
 	// Line returns a line of a file, or an empty text if it can't be read.
 	Line func(file string, line int) string
-	// Alone returns the command that runs one case alone.
-	Alone func(controllertest.Result) string
+	// Rerun returns the command that runs one case alone.
+	Rerun func(controllertest.Result) string
 }
 
 // New returns the reporter of a format.

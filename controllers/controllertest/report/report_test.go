@@ -42,7 +42,7 @@ func write(t *testing.T, format string, options Options) string {
 		}
 		return ""
 	}
-	options.Alone = func(r controllertest.Result) string { return "run " + r.File }
+	options.Rerun = func(r controllertest.Result) string { return "run " + r.File }
 	var out bytes.Buffer
 	r, err := New(format, &out, options)
 	if err != nil {
@@ -76,12 +76,12 @@ func TestText(t *testing.T) {
       one
       two
       ` + "\ufffd" + `[2J
-    alone: run a_test.yaml
+    rerun: run a_test.yaml
 skipped b_test.yaml: waits
     later
 errored b_test.yaml: can't
     no script
-    alone: run b_test.yaml
+    rerun: run b_test.yaml
 slowest:
      1.5 s  a_test.yaml:3: passes
 7 cases: 1 failed, 2 errored, 1 skipped, 1 passed, 2 not run in 2.0 s

@@ -68,9 +68,9 @@ func (t *text) Report(r controllertest.Result) error {
 			fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(printable(line), "\n", "\n      "))
 		}
 	}
-	if !passed && r.Outcome != controllertest.Skipped && t.Alone != nil {
-		if command := t.Alone(r); command != "" {
-			fmt.Fprintf(&b, "    %s %s\n", t.paint(dim, "alone:"), printable(command))
+	if !passed && r.Outcome != controllertest.Skipped && t.Rerun != nil {
+		if command := t.Rerun(r); command != "" {
+			fmt.Fprintf(&b, "    %s %s\n", t.paint(dim, "rerun:"), printable(command))
 		}
 	}
 	_, err := t.out.Write(b.Bytes())
