@@ -224,11 +224,11 @@ func TestRenderedTests(t *testing.T) {
 			if !strings.HasPrefix(text, "# A test that passes now: put it into "+c.folder+" with a name that ends in _test.yaml.\n") {
 				t.Errorf("the first line: %s", text)
 			}
-			file := filepath.Join(c.folder, "rendered_test.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			rendered := filepath.Join(c.folder, "rendered_test.yaml")
+			if err := os.WriteFile(rendered, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, out, stderr := run(t, "", "test", "-v", file)
+			code, out, stderr := run(t, "", "test", "-v", rendered)
 			if code != 0 || !strings.Contains(out, "1 case: 1 passed") {
 				t.Errorf("exit code %d:\n%s%s\n%s", code, out, stderr, text)
 			}

@@ -93,7 +93,8 @@ func BenchmarkTestCommand(b *testing.B) {
 func buildLibretto(tb testing.TB) string {
 	tb.Helper()
 	folder := tb.TempDir()
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=bench", "-o", folder+string(filepath.Separator), "../../cmd/...")
+	const flags = "-s -w -X main.version=bench"
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", folder+string(filepath.Separator), "../../cmd/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("%v: %s", err, out)
@@ -109,7 +110,8 @@ func writeTests(tb testing.TB, body string, cases int) string {
 		fmt.Fprintf(&each, "  - {i: %d}\n", n)
 	}
 	folder := tb.TempDir()
-	test := "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\ncases:\n- name: \"case ${i}\"\n  each:\n" + each.String() + strings.TrimPrefix(body, "\n")
+	const head = "apiVersion: libretto.dev/v1alpha1\nkind: ControllerTest\ncases:\n- name: \"case ${i}\"\n  each:\n"
+	test := head + each.String() + strings.TrimPrefix(body, "\n")
 	for name, text := range map[string]string{"definition.yaml": testedDefinition, "hello_test.yaml": test} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)

@@ -79,8 +79,8 @@ func snippets(t *testing.T, name string) []snippet {
 	return all
 }
 
-// TestGuide runs the archives in testdata/guide. The first lines of each are "FILE: SECTION, LANGUAGE NUMBER": that code block of the guide is
-// the file, or follows what the archive has of it. Each script of the guide is in an archive.
+// TestGuide runs the archives in testdata/guide. The first lines of each are "FILE: SECTION, LANGUAGE NUMBER": that code block of the
+// guide is the file, or follows what the archive has of it. Each script of the guide is in an archive.
 func TestGuide(t *testing.T) {
 	scripts := map[string]string{}
 	for _, s := range snippets(t, "guide.md") {

@@ -24,8 +24,8 @@ type edit struct{ fault, after string }
 // mutator returns the faults of one kind that a line can have.
 type mutator func(line string) []edit
 
-// Of returns the mutants of the lines from first to last of a text, counted from 1. Comments, imports and declarations of types are left alone. No two
-// mutants are equal, and none is equal to the text.
+// Of returns the mutants of the lines from first to last of a text, counted from 1. Comments, imports and declarations of types are
+// left alone. No two mutants are equal, and none is equal to the text.
 func Of(text string, first, last int) []Mutant {
 	lines := strings.Split(text, "\n")
 	seen := map[string]bool{text: true}

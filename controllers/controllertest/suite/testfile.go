@@ -154,7 +154,8 @@ func (f *testFile) sourceOf(test *controllertest.ControllerTest) (source, error)
 func addKind(kinds map[schema.GroupVersionKind]bool, object map[string]any) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
-	if gvk := schema.FromAPIVersionAndKind(apiVersion, kind); gvk.Version != "" && kind != "" && kind != crdKind && gvk.Group != v1alpha1.GroupName {
+	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+	if gvk.Version != "" && kind != "" && kind != crdKind && gvk.Group != v1alpha1.GroupName {
 		kinds[gvk] = true
 	}
 }

@@ -114,3 +114,41 @@ func TestServed(t *testing.T) {
 		t.Errorf("an unknown field is stored: %v", spec)
 	}
 }
+
+// TestMounts checks that what containers mount is a volume, as on the API server: test/integration/api compares both.
+func TestMounts(t *testing.T) {
+	const (
+		mount  = `containers: [{name: a, image: b, volumeMounts: [{name: v, mountPath: /v}]}]`
+		labels = `selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {` + mount + `}}`
+	)
+	cases := map[string]struct{ reason, given, want string }{
+		"Volume":  {"a volume of the Pod is mounted", `{apiVersion: v1, kind: Pod, spec: {volumes: [{name: v, emptyDir: {}}], ` + mount + `}}`, ""},
+		"Missing": {"one that is not there is refused", `{apiVersion: v1, kind: Pod, spec: {` + mount + `}}`, "spec.containers[0].volumeMounts[0].name"},
+		"Init": {
+			"also of init containers", `{apiVersion: v1, kind: Pod, spec: {containers: [{name: x}], initC` + mount[1:] + `}}`,
+			"spec.initContainers[0].volumeMounts[0].name",
+		},
+		"Template": {
+			"and in templates", `{apiVersion: apps/v1, kind: Deployment, spec: {` + labels + `}}`,
+			"spec.template.spec.containers[0].volumeMounts[0].name",
+		},
+		"Claim": {
+			"the claims of a StatefulSet are volumes",
+			`{apiVersion: apps/v1, kind: StatefulSet, spec: {` + labels + `, volumeClaimTemplates: [{metadata: {name: v}}]}}`, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			object := parse(t, tc.given)
+			object.SetName("a")
+			object.SetNamespace("default")
+			got := ""
+			for _, err := range builtInFor(t, object).Schema.Validate(object, nil) {
+				got += err.Field
+			}
+			if got != tc.want {
+				t.Errorf("%s: the fields that are refused are %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

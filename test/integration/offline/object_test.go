@@ -24,7 +24,7 @@ type object struct {
 // isExact reports whether the API server adds nothing to objects of a kind.
 func (o *object) isExact() bool {
 	group := o.kind.Kind.Group
-	return o.kind.Kind.Kind == "ConfigMap" || strings.HasSuffix(group, ".example.com") || group == "example.com" || group == env.Revisions.Group
+	return o.kind.Kind.Kind == "ConfigMap" || slices.Contains([]string{"example.com", "ctl.example.com", env.Revisions.Group}, group)
 }
 
 func (o *object) metadata() map[string]any {
@@ -70,7 +70,8 @@ func merged(target, patch map[string]any) map[string]any {
 
 // serverFields are the metadata that a cluster sets, and the names.
 var serverFields = []string{
-	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds",
+	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields",
+	"deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
 // simplified returns an object as golden files show it, without its status.

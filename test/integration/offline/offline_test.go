@@ -36,8 +36,8 @@ var examples = map[string][]string{
 	"map/map_test.yaml":              {"an entry follows its ConfigMap, and goes with it"},
 }
 
-// TestSameAnswer runs cases of the examples, and those in testdata, with libretto test and on a real API server. After each step all objects
-// that either has are equal, and in the end each object was written by the same verbs in the same order.
+// TestSameAnswer runs cases of the examples, and those in testdata, with libretto test and on a real API server. After each step all
+// objects that either has are equal, and in the end each object was written by the same verbs in the same order.
 func TestSameAnswer(t *testing.T) {
 	e := env.New(t)
 	e.Start()

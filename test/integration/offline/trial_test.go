@@ -36,7 +36,7 @@ type trial struct {
 	verbs map[string][]string
 	// statuses are those of the parents.
 	statuses map[string]any
-	// revisions are the names of ControllerRevisions, in the order in which libretto test created them: they have the UID of the parent in them.
+	// revisions are the names of ControllerRevisions, in the order in which libretto test created them. They depend on the parent's UID.
 	revisions []string
 	// since is when the definition was created.
 	since cluster.Mark
@@ -137,7 +137,7 @@ func (t *trial) runOffline(file string, text []byte, name string) {
 	recorded, err := os.ReadFile(golden)
 	t.NoError(err)
 	t.NoError(yaml.Unmarshal(recorded, &t.offline))
-	if len(t.offline) != len(t.testCase.Steps) {
+	if len(t.testCase.Steps) != len(t.offline) {
 		t.T.Fatalf("%d steps are recorded, want %d:\n%s", len(t.offline), len(t.testCase.Steps), recorded)
 	}
 }
@@ -161,6 +161,9 @@ func (t *trial) run() {
 			t.ApplyObject(definition)
 		}
 		t.Eventually(t.compareObjects)
+	}
+	if len(t.verbs) == 0 {
+		t.T.Error("libretto test writes nothing, so that nothing is compared")
 	}
 	t.WaitForQuiet()
 	if err := t.compareObjects(); err != nil {
