@@ -37,7 +37,7 @@ func (o *coverageOptions) collector() *coverage.Collector {
 
 func (o *coverageOptions) check(watch bool) error {
 	switch {
-	case o.minimum < 0 || o.minimum > 100:
+	case !(o.minimum >= 0 && o.minimum <= 100): // Also what is no number.
 		return fmt.Errorf("--coverage-min %g: must be between 0 and 100", o.minimum)
 	case watch && o.isOn():
 		return errors.New("--watch runs only the tests that a change concerns, whose coverage says little: leave it or the flags of coverage out")
@@ -67,6 +67,9 @@ func (o *coverageOptions) write(out io.Writer, r *coverage.Report) error {
 
 // enough returns an error of exit code 1 if fewer lines are covered than --coverage-min says.
 func (o *coverageOptions) enough(r *coverage.Report) error {
+	if o.minimum > 0 && r.LineRatio().Total == 0 {
+		return &exitError{exitProblems, fmt.Errorf("no script was loaded whose lines are counted, and --coverage-min is %g", o.minimum)}
+	}
 	got := r.LineRatio().Percent()
 	if got >= o.minimum {
 		return nil
