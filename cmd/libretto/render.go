@@ -184,7 +184,7 @@ func (o *renderOptions) options(w process) (offline.Options, error) {
 	var err error
 	if o.now != "" {
 		if options.Now, err = time.Parse(time.RFC3339, o.now); err != nil {
-			return options, fmt.Errorf("--now: %w", err)
+			return options, fmt.Errorf("--now %s: must be a time like 2026-01-01T00:00:00Z", o.now)
 		}
 	}
 	options.Answers, err = readAnswers(o.answers)

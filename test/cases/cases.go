@@ -4,12 +4,14 @@ package cases
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/controllers/controllertest/functiontest"
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -33,6 +35,9 @@ func Run(ctx context.Context, registry *engines.Registry, paths ...string) (resu
 	}
 	_, err = suite.Run(ctx, suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: registry, Parallel: runtime.GOMAXPROCS(0), Timeout: time.Minute,
+		RunFunctions: func(ctx context.Context, file string) ([]controllertest.Result, error) {
+			return functiontest.Run(ctx, registry, filepath.Dir(file), file, functiontest.Options{})
+		},
 		Warn:   func(text string) { warnings = append(warnings, text) },
 		Report: func(result controllertest.Result) { results = append(results, result) },
 	})

@@ -36,9 +36,10 @@ func (s snippet) isScript() bool {
 	}
 }
 
-// isCases reports whether a block has cases that compare something.
+// isCases reports whether a block has cases that compare something, or are explored.
 func isCases(text string) bool {
-	return strings.HasPrefix(text, "- name:") && (strings.Contains(text, " want: ") || strings.Contains(text, " response: "))
+	has := func(field string) bool { return strings.Contains(text, " "+field+":") }
+	return strings.HasPrefix(text, "- name:") && (has("want") || has("response") || has("explore"))
 }
 
 // document returns the path of a document.

@@ -13,7 +13,7 @@ import (
 // WriteText writes a line for each file: how much is covered, the lines that are not, and the lines whose decisions never had an outcome.
 func (r *Report) WriteText(out io.Writer) error {
 	if len(r.Files) == 0 {
-		_, err := fmt.Fprintln(out, "no script was loaded: nothing is covered")
+		_, err := fmt.Fprintln(out, "no script was loaded: nothing is covered (tests of functions are not counted)")
 		return err
 	}
 	var aligned strings.Builder
