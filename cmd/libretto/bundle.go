@@ -45,7 +45,7 @@ bundled. The same files make the same bytes.`,
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "format: yaml")
 	completeFlag(c, "output", "yaml")
 	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
-	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import")
+	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import or name")
 	conduct{
 		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
 		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
