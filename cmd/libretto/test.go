@@ -166,12 +166,13 @@ func outcome(summary *suite.Summary) error {
 
 // noCases returns the error for a run without cases.
 func (t *testRun) noCases(found *suite.Found) error {
+	const hint = "--fail-on-empty=false makes that no error"
 	where := strings.Join(t.paths, ", ")
 	if t.selects != nil && len(found.Cases)+len(found.Functions) > 0 {
-		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (--fail-on-empty=false makes that no error)", where, t.run)
+		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (%s)", where, t.run, hint)
 	}
-	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (--fail-on-empty=false makes that no error)",
-		where, controllertest.FileSuffix, controllertest.Kind)
+	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (%s)",
+		where, controllertest.FileSuffix, controllertest.Kind, hint)
 }
 
 // check reads the flags.
