@@ -46,7 +46,7 @@ func run(args []string) error {
 	case len(args) > 4 && args[0] == "pack":
 		return pack(args[1], args[2], args[3], args[4:])
 	default:
-		return fmt.Errorf("write release check VERSION, or release pack VERSION DIRECTORY MANIFEST OS/ARCH...")
+		return fmt.Errorf("write release check VERSION, or release pack VERSION DIRECTORY MANIFEST OS/ARCH, with any number of OS/ARCH")
 	}
 }
 

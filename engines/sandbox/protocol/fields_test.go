@@ -70,8 +70,8 @@ func (f *filler) fillInterface(v reflect.Value) {
 	v.Set(reflect.ValueOf(map[string]any{"value": f.last}))
 }
 
-func withoutOrigin(c engines.Call) engines.Call {
-	c.Origin = engines.Origin{}
+func withoutHostFields(c engines.Call) engines.Call {
+	c.Origin, c.Background = engines.Origin{}, false
 	return c
 }
 
@@ -82,7 +82,7 @@ func TestAllFields(t *testing.T) {
 		want   any
 		travel func(e *wire.Encoder, want any) (any, error)
 	}{
-		"call": {"all fields of a call but its origin, which the worker need not know", withoutOrigin(filled[engines.Call](t)), func(e *wire.Encoder, want any) (any, error) {
+		"call": {"all fields of a call but those that the worker need not know", withoutHostFields(filled[engines.Call](t)), func(e *wire.Encoder, want any) (any, error) {
 			protocol.Call{Call: want.(engines.Call)}.Append(e)
 			return protocol.ReadCall(wire.NewDecoder(e.Bytes()))
 		}},
