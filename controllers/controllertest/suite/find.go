@@ -30,7 +30,7 @@ type Found struct {
 // functionSuffixes end the names of tests of functions.
 var functionSuffixes = []string{".test.js", ".test.ts", "_test.jsonnet"}
 
-// Find returns the test files among the paths: files, and directories with all that is below them, except hidden folders and
+// Find returns the test files among the paths: files, and directories with all that is below them, except hidden files and folders, and
 // node_modules. A path may end in /... like a pattern of Go.
 func Find(paths ...string) (*Found, error) {
 	f := &Found{}
