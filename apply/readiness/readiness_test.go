@@ -145,3 +145,38 @@ func TestSucceeded(t *testing.T) {
 		}
 	}
 }
+
+// TestLost checks that an object that stops being ready is not ready, and that its controller makes it ready again.
+func TestLost(t *testing.T) {
+	for name, text := range map[string]string{
+		"Pod":         `{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: b}]}}`,
+		"Deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, generation: 1}, spec: {replicas: 2}}`,
+		"ReplicaSet":  `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: a, generation: 1}, spec: {replicas: 2}}`,
+		"StatefulSet": `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a, generation: 1}, spec: {replicas: 2}}`,
+		"DaemonSet":   `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a, generation: 1}}`,
+		"Thing":       `{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+				t.Fatal(err)
+			}
+			now := time.Unix(0, 0)
+			if _, ok := Lost(o, now); ok {
+				t.Error("it is lost before it is ready")
+			}
+			o.SetGeneration(1)
+			o.Object["status"], _ = Succeeded(o, now)
+			status, ok := Lost(o, now)
+			if !ok || Of(o).State != Ready {
+				t.Fatalf("changes anything: %v, and before it is %v", ok, Of(o))
+			}
+			if o.Object["status"] = status; Of(o).State == Ready {
+				t.Errorf("it is ready with the status %v", status)
+			}
+			if o.Object["status"], _ = Succeeded(o, now); Of(o).State != Ready {
+				t.Errorf("it is not ready again: %v", Of(o))
+			}
+		})
+	}
+}

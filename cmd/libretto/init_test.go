@@ -35,6 +35,7 @@ func testInit(t *testing.T, variant, language string) {
 		{"check", "--strict", "-f", "my-app/definition.yaml", "-f", "my-app", "-f", "my-app/example.yaml"},
 		{"render", "my-app", "my-app/example.yaml", "-o", "diff", "--until-settled"},
 		{"test", "my-app"},
+		{"test", "my-app", "--explore", "--explore-paths", "30"},
 	} {
 		if code, stdout, stderr := run(t, "", args...); code != 0 || stdout == "" {
 			t.Errorf("libretto %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)

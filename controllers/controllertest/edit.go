@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -336,7 +335,7 @@ func (e *editor) delete(d Deletion) error {
 	return at.Delete(e.ctx, object.GetName(), options)
 }
 
-// loseReadiness makes the conditions Ready and Available of an object False, if it is there and has them.
+// loseReadiness makes an object not ready, if it is there and is ready.
 func (e *editor) loseReadiness(name ObjectName) error {
 	object, _, err := e.named(name)
 	if err != nil {
@@ -353,37 +352,11 @@ func (e *editor) loseReadiness(name ObjectName) error {
 	if err != nil {
 		return err
 	}
-	if changed, err := loseReadiness(object, e.clock.Now()); err != nil || !changed {
-		return err
+	status, lost := readiness.Lost(object, e.clock.Now())
+	if !lost {
+		return nil
 	}
+	object.Object["status"] = status
 	_, err = at.UpdateStatus(e.ctx, object, metav1.UpdateOptions{})
 	return err
-}
-
-// readyCounts are the fields of the status of built-in kinds with the number of replicas that are ready.
-var readyCounts = []string{"readyReplicas", "availableReplicas", "numberReady", "numberAvailable", "currentHealthy"}
-
-// loseReadiness takes readiness out of an object's status, and reports whether that changed it.
-func loseReadiness(object *unstructured.Unstructured, now time.Time) (changed bool, err error) {
-	status, _, _ := unstructured.NestedMap(object.Object, "status")
-	conditions, _ := status["conditions"].([]any)
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if condition["type"] != "Ready" && condition["type"] != "Available" || condition["status"] == "False" {
-			continue
-		}
-		condition["status"], condition["lastTransitionTime"] = "False", now.UTC().Format(time.RFC3339)
-		changed = true
-	}
-	if readiness.InTable(object.GroupVersionKind().GroupKind()) { // A custom resource may call anything so.
-		for _, field := range readyCounts {
-			if count, has := status[field]; has && count != int64(0) {
-				status[field], changed = int64(0), true
-			}
-		}
-	}
-	if !changed {
-		return false, nil
-	}
-	return true, unstructured.SetNestedMap(object.Object, status, "status")
 }

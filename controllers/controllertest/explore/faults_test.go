@@ -163,7 +163,7 @@ func (p planted) copyOf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), controllertest.FileSuffix) {
+		if entry.IsDir() || strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), controllertest.FileSuffix) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(from, entry.Name()))

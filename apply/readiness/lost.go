@@ -1,0 +1,35 @@
+package readiness
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// lostConditions and lostCounts are what changes in the status of an object that stops being ready.
+var (
+	lostConditions = map[any]bool{"Ready": true, "ContainersReady": true, "Available": true}
+	lostCounts     = []string{"readyReplicas", "availableReplicas", "numberReady", "numberAvailable"}
+)
+
+// Lost returns the status that controllers give to an object that was ready and is not any more, as when its containers fail,
+// and whether that changes anything.
+func Lost(u *unstructured.Unstructured, now time.Time) (status map[string]any, ok bool) {
+	given, _ := u.Object["status"].(map[string]any)
+	status = runtime.DeepCopyJSON(given)
+	conditions, _ := status["conditions"].([]any)
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if lostConditions[condition["type"]] && condition["status"] != "False" {
+			condition["status"], condition["lastTransitionTime"] = "False", now.UTC().Format(time.RFC3339)
+			ok = true
+		}
+	}
+	for _, name := range lostCounts {
+		if n, known := status[name].(int64); known && n > 0 {
+			status[name], ok = int64(0), true
+		}
+	}
+	return status, ok
+}
