@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -48,7 +45,7 @@ bundled. The same files make the same bytes.`,
 	c.Flags().StringVarP(&o.output, "output", "o", o.output, "format: yaml")
 	completeFlag(c, "output", "yaml")
 	c.Flags().StringVar(&o.namePrefix, "name-prefix", "", "put before the names of the ConfigMaps, which are DEFINITION-HASH")
-	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import")
+	c.Flags().BoolVar(&o.withTests, "with-tests", false, "take in the tests that come with the scripts, and what they import or name")
 	conduct{
 		success: "bundles and definitions were printed", problems: "check found an error; nothing is printed",
 		cannot: "a bad flag, an unreadable file, no definition, files that do not go into one bundle",
@@ -64,36 +61,15 @@ func runBundle(ctx context.Context, w process, o *bundleOptions, args []string) 
 	if o.output != "yaml" {
 		return cannot(fmt.Errorf("-o %s: there is yaml", o.output))
 	}
-	options, err := o.manifests.options(args, w.stdin)
-	if err != nil {
-		return cannot(err)
-	}
-	defer collectSeldom()()
-	scriptsIn := defaultIsolation()
-	// First, as workers take time to start.
-	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
-	if err != nil {
-		return cannot(err)
-	}
-	defer stop()
-	set, err := manifest.Load(ctx, options)
-	if err != nil {
-		return cannot(err)
-	}
-	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
-		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
-	}
-	result, err := check.Run(ctx, set, registry)
-	if err != nil {
-		return cannot(err)
-	}
-	if result.Count(check.Error) > 0 {
+	return o.manifests.check(ctx, w, args, func(set *manifest.Set, registry *engines.Registry, result *check.Result) error {
+		if result.Count(check.Error) == 0 {
+			return cannot(o.write(ctx, w, set, registry))
+		}
 		if err := result.Write(w.stderr, "text", false); err != nil {
 			return cannot(err)
 		}
 		return &exitError{code: exitProblems}
-	}
-	return cannot(o.write(ctx, w, set, registry))
+	})
 }
 
 // write prints the bundles and then the definitions: a host that sees a definition first waits for its scripts.

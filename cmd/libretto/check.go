@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/libretto-k8s/libretto/controllers/check"
@@ -93,13 +91,33 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if !slices.Contains(check.Formats, o.output) {
 		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(check.Formats, ", ")))
 	}
-	options, err := o.manifests.options(args, w.stdin)
+	return o.manifests.check(ctx, w, args, func(set *manifest.Set, _ *engines.Registry, result *check.Result) error {
+		for _, file := range set.Skipped {
+			fmt.Fprintf(w.stderr, "%s: left out: it is no manifest\n", file)
+		}
+		if err := result.Write(w.stdout, o.output, isColoured(w)); err != nil {
+			return cannot(err)
+		}
+		if o.output == "github" {
+			fmt.Fprintln(w.stderr, result.Summary())
+		}
+		if result.Count(check.Error) > 0 || o.strict && result.Count(check.Warning) > 0 {
+			return &exitError{code: exitProblems}
+		}
+		return nil
+	})
+}
+
+// check loads and checks files, and calls then while the engines run. Its errors have exit codes.
+func (m *manifestFlags) check(
+	ctx context.Context, w process, args []string, then func(*manifest.Set, *engines.Registry, *check.Result) error,
+) error {
+	options, err := m.options(args, w.stdin)
 	if err != nil {
 		return cannot(err)
 	}
 	defer collectSeldom()()
-	scriptsIn := defaultIsolation()
-	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
+	registry, stop, err := offlineEngines()
 	if err != nil {
 		return cannot(err)
 	}
@@ -115,19 +133,7 @@ func runCheck(ctx context.Context, w process, o *checkOptions, args []string) er
 	if err != nil {
 		return cannot(err)
 	}
-	for _, file := range set.Skipped {
-		fmt.Fprintf(w.stderr, "%s: left out: it is no manifest\n", file)
-	}
-	if err := result.Write(w.stdout, o.output, isColoured(w)); err != nil {
-		return cannot(err)
-	}
-	if o.output == "github" {
-		fmt.Fprintln(w.stderr, result.Summary())
-	}
-	if result.Count(check.Error) > 0 || o.strict && result.Count(check.Warning) > 0 {
-		return &exitError{code: exitProblems}
-	}
-	return nil
+	return then(set, registry, result)
 }
 
 // collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a

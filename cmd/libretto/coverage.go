@@ -37,7 +37,7 @@ func (o *coverageOptions) collector() *coverage.Collector {
 
 func (o *coverageOptions) check(watch bool) error {
 	switch {
-	case o.minimum < 0 || o.minimum > 100:
+	case !(o.minimum >= 0 && o.minimum <= 100): // Also what is no number.
 		return fmt.Errorf("--coverage-min %g: must be between 0 and 100", o.minimum)
 	case watch && o.isOn():
 		return errors.New("--watch runs only the tests that a change concerns, whose coverage says little: leave it or the flags of coverage out")

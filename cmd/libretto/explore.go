@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -33,6 +34,21 @@ func (o *exploreOptions) check() error {
 		return fmt.Errorf("--explore-paths %d: must be at least 1", o.paths)
 	}
 	return nil
+}
+
+// arguments returns the flags as they were given.
+func (o *exploreOptions) arguments() []string {
+	if !o.explore {
+		return nil
+	}
+	words := []string{"--explore"}
+	if o.paths != explore.DefaultPaths {
+		words = append(words, "--explore-paths", strconv.Itoa(o.paths))
+	}
+	if o.seed != 0 {
+		words = append(words, "--explore-seed", strconv.FormatUint(o.seed, 10))
+	}
+	return words
 }
 
 // apply makes a run explore its cases: one after another, each on all processors. say is told what came of each.

@@ -159,7 +159,32 @@ func TestInitOptions(t *testing.T) {
 		"a decorator's kind":       {args: []string{"decorator", "--kind", "A"}, code: 2, stderr: "libretto: --kind A: a decorator has no kind of its own: edit spec.resources of its definition\n"},
 		"a kind in lower case":     {args: []string{"map", "--kind", "a"}, code: 2, stderr: "libretto: --kind a: must be letters and digits, the first a capital, like WebApp\n"},
 		"a group without a domain": {args: []string{"map", "--group", "a"}, code: 2, stderr: "libretto: --group a: must be a domain of yours, like apps.example.com\n"},
-		"a group of Kubernetes":    {args: []string{"map", "--group", "a.k8s.io"}, code: 2, stderr: "libretto: --group a.k8s.io: must be a domain of yours, like apps.example.com\n"},
+		"a name with dots":         {args: []string{"map", "a.b"}, code: 2, stderr: "libretto: name a.b: must not contain dots\n"},
+		"a long name": {
+			args: []string{"map", strings.Repeat("a", 64)}, code: 2,
+			stderr: "libretto: name " + strings.Repeat("a", 64) + ": must be no more than 63 characters\n",
+		},
+		"a name whose plural is too long": {
+			args: []string{"map", strings.Repeat("a", 63)}, code: 2,
+			stderr: "libretto: name " + strings.Repeat("a", 63) + ": the kind would be A" + strings.Repeat("a", 62) +
+				", which must be shorter: its plural may have 63 characters: choose another with --kind\n",
+		},
+		"a long name with a kind": {
+			args:  []string{"map", strings.Repeat("a", 63), "--kind", "Quota"},
+			files: map[string]string{strings.Repeat("a", 63) + "/example.yaml": "kind: Quota"},
+		},
+		"a name that begins with a digit": {
+			args: []string{"map", "3d-print"}, code: 2,
+			stderr: "libretto: name 3d-print: the kind would be 3dPrint, which must be letters and digits, the first a capital, like WebApp: " +
+				"choose another with --kind\n",
+		},
+		"a name that makes a kind of the template": {
+			args: []string{"composite", "deployment"}, code: 2,
+			stderr: "libretto: name deployment: the kind would be Deployment, which must be a name of its own: Kubernetes or the types of hooks have it: " +
+				"choose another with --kind\n",
+		},
+		"the group of Kubernetes": {args: []string{"map", "--group", "kubernetes.io"}, code: 2, stderr: "libretto: --group kubernetes.io: must be a domain of yours, like apps.example.com\n"},
+		"a group of Kubernetes":   {args: []string{"map", "--group", "a.k8s.io"}, code: 2, stderr: "libretto: --group a.k8s.io: must be a domain of yours, like apps.example.com\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

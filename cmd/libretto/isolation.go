@@ -79,6 +79,13 @@ func (i *isolation) engines(
 	return all, stop, nil
 }
 
+// offlineEngines starts the engines of a command that needs no cluster. It does so first, as workers take time to start. stop must be
+// called after the last hook call.
+func offlineEngines() (all *engines.Registry, stop func(), err error) {
+	scriptsIn := defaultIsolation()
+	return scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
+}
+
 // workerCommand returns the command of a script worker: the program libretto-worker beside this one, or
 // nil for this program if there is none.
 func workerCommand() []string {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // version is set by the linker.
@@ -37,7 +38,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // A second signal kills the process.
-	w := process{args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	w := process{
+		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
+	}
 	os.Exit(exitCode(w, command(w).ExecuteContext(ctx)))
 }
 

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +20,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/render/offline"
-	"github.com/libretto-k8s/libretto/engines"
 )
 
 // renderFormats are the formats of -o.
@@ -120,23 +117,24 @@ func runRender(ctx context.Context, w process, o *renderOptions, args []string) 
 	if err != nil {
 		return cannot(err)
 	}
+	registry, stop, err := offlineEngines()
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
 	if options.Set, err = manifest.Load(ctx, files); err != nil {
 		return cannot(err)
 	}
 	if err := options.Set.Err(); err != nil {
 		return cannot(err)
 	}
-	options.Namespace = o.manifests.namespace
-	scriptsIn := defaultIsolation()
-	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{})
-	if err != nil {
-		return cannot(err)
-	}
-	defer stop()
-	options.Engines = registry
+	options.Namespace, options.Engines = o.manifests.namespace, registry
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	renderings, failed := offline.Render(ctx, options)
+	if failed != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return cannot(errors.New("stopped before it was done"))
+	}
 	if options.Steps != 1 {
 		for _, name := range ready.unmatched() {
 			options.Warn(fmt.Sprintf("--ready %s: no object has that name", name))

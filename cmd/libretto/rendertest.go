@@ -32,7 +32,9 @@ func (o *renderOptions) checkTest() error {
 }
 
 // writeTest writes a test file with what was rendered, and says where it belongs. Each definition has a document.
-func (o *renderOptions) writeTest(w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, load loadFunc) error {
+func (o *renderOptions) writeTest(
+	w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, load loadFunc,
+) error {
 	var documents []string
 	first, several := "", false
 	for len(renderings) > 0 {
@@ -145,7 +147,8 @@ func completeTest(
 			continue
 		}
 		if crd.Location.File == "stdin" {
-			return fmt.Errorf("-o test: CustomResourceDefinition %s is in standard input, and a test needs it in a file: name that with -f", crd.GetName())
+			return fmt.Errorf("-o test: CustomResourceDefinition %s is in standard input, and a test needs it in a file: name that with -f",
+				crd.GetName())
 		}
 		name, err := relativeTo(folder, crd.Location.File)
 		if err != nil {

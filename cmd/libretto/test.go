@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -57,7 +54,7 @@ func testCommand(w process) *cobra.Command {
 
 Tests are files *_test.yaml of kind ControllerTest, and *.test.js, *.test.ts and
 *_test.jsonnet for functions alone. Directories are searched with all that is
-below them, except hidden folders and node_modules; the default is the present
+below them, except what is hidden and node_modules; the default is the present
 one. Each case runs on a cluster of its own in memory: the same reconciler and
 the same engines as in a host, scripts in worker processes, and the schemas of
 the CustomResourceDefinitions beside the definition.
@@ -128,8 +125,7 @@ func runTest(ctx context.Context, w process, o *testOptions, args []string) erro
 		return cannot(err)
 	}
 	defer collectSeldom()()
-	scriptsIn := defaultIsolation()
-	registry, stop, err := scriptsIn.engines(logr.Discard(), prometheus.NewRegistry(), engines.Config{}) // First, as workers take time to start.
+	registry, stop, err := offlineEngines()
 	if err != nil {
 		return cannot(err)
 	}
@@ -171,12 +167,13 @@ func outcome(summary *suite.Summary) error {
 
 // noCases returns the error for a run without cases.
 func (t *testRun) noCases(found *suite.Found) error {
+	const hint = "--fail-on-empty=false makes that no error"
 	where := strings.Join(t.paths, ", ")
 	if t.selects != nil && len(found.Cases)+len(found.Functions) > 0 {
-		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (--fail-on-empty=false makes that no error)", where, t.run)
+		return fmt.Errorf("%s: no case matches --run %s, which is compared with \"FILE: NAME\" (%s)", where, t.run, hint)
 	}
-	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (--fail-on-empty=false makes that no error)",
-		where, controllertest.FileSuffix, controllertest.Kind)
+	return fmt.Errorf("%s: there are no tests: they are files *%s of kind %s, *.test.js, *.test.ts and *_test.jsonnet (%s)",
+		where, controllertest.FileSuffix, controllertest.Kind, hint)
 }
 
 // check reads the flags.
@@ -232,13 +229,18 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, closeFile()) }()
+	defer func() { err = errors.Join(err, closeFile(err == nil)) }()
 	if t.seed != 0 {
 		fmt.Fprintf(t.stderr, "the order is that of --shuffle %d\n", t.seed)
 	}
 	var all []controllertest.Result
+<<<<<<< HEAD
 	var failed error
 	t.collector = t.coverage.collector()
+=======
+	var failed error // The first one: what can't be written once can't be written again.
+	collector := t.coverage.collector()
+>>>>>>> wt-f4
 	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
@@ -247,7 +249,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		Report: func(result controllertest.Result) {
 			all = append(all, result)
 			for _, r := range reporters {
-				failed = errors.Join(failed, r.Report(result))
+				failed = cmp.Or(failed, r.Report(result))
 			}
 		},
 	}
@@ -265,7 +267,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 	}
 	if total.Total() > 0 || t.output != "text" {
 		for _, r := range reporters {
-			failed = errors.Join(failed, r.Close(total))
+			failed = cmp.Or(failed, r.Close(total))
 		}
 	}
 	out := t.stdout
@@ -299,37 +301,48 @@ func slowest(all []controllertest.Result, n int) []controllertest.Result {
 	return all[:min(n, len(all))]
 }
 
-// reporters returns those of -o and --output-file.
-func (t *testRun) reporters() (all []report.Reporter, closeFile func() error, err error) {
+// reporters returns those of -o and --output-file. closeFile is to be told whether the run is complete: if not, there is to be no file
+// that looks like its results.
+func (t *testRun) reporters() (all []report.Reporter, closeFile func(complete bool) error, err error) {
 	lines := lineReader{}
 	options := report.Options{Colour: isColoured(t.process), Verbose: t.verbose, Line: lines.line, Rerun: t.rerun}
-	var out io.Writer = t.stdout
-	closeFile = func() error { return nil }
-	if t.outputFile != "" {
-		onTerminal, err := report.New("text", t.stdout, options)
-		if err != nil {
-			return nil, nil, err
-		}
-		f, err := os.Create(t.outputFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--output-file: %w", err)
-		}
-		all, out, closeFile = append(all, onTerminal), f, f.Close
-		options.Colour = false
+	if t.outputFile == "" {
+		r, err := report.New(t.output, t.stdout, options)
+		return []report.Reporter{r}, func(bool) error { return nil }, err
 	}
-	r, err := report.New(t.output, out, options)
-	return append(all, r), closeFile, err
+	onTerminal, err := report.New("text", t.stdout, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Create(t.outputFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--output-file: %w", err)
+	}
+	options.Colour = false
+	r, err := report.New(t.output, f, options)
+	return []report.Reporter{onTerminal, r}, func(complete bool) error {
+		info, err := f.Stat()
+		err = errors.Join(err, f.Close())
+		if complete || err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		return os.Remove(t.outputFile)
+	}, err
 }
 
 // rerun returns the command that runs one case.
 func (t *testRun) rerun(r controllertest.Result) string {
 	words := []string{"libretto", "test", r.File}
+	if t.isPlugin {
+		words = slices.Insert(words, 0, "kubectl")
+	}
 	if r.Location.Line > 0 {
 		words = append(words, "--run", "^"+regexp.QuoteMeta(r.ID())+"$")
 	}
 	if t.scriptsDir != "" {
 		words = append(words, "--scripts-dir", t.scriptsDir)
 	}
+	words = append(words, t.exploring.arguments()...)
 	for i, word := range words {
 		words[i] = shellQuoted(word)
 	}

@@ -14,6 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // times are the parts of a transcript that are never the same.
@@ -147,7 +150,7 @@ func TestTestWatch(t *testing.T) {
 	unpack(t, path)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &watchedOutput{more: make(chan struct{}, 1)}
-	w := process{args: []string{"test", "--watch", "-v"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: out, stderr: out}
+	w := process{args: strings.Fields("test --watch -v --scripts-dir scripts one two three"), getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: out, stderr: out}
 	ended := make(chan int, 1)
 	go func() { ended <- exitCode(w, command(w).ExecuteContext(ctx)) }()
 	const end = "waiting for changes: Ctrl-C ends\n"
@@ -176,6 +179,8 @@ func TestTestWatch(t *testing.T) {
 		{"it is mended", "one/hooks/sync.js", "bye", "hello", "passed one/a_test.yaml", "two/b_test.yaml"},
 		{"a definition does not load", "two/b.yaml", "export function sync", "export function sink", "errored two/b_test.yaml", "one/a_test.yaml"},
 		{"a given file", "one/parent.yaml", "metadata: {name: a}", "metadata: {name: a, labels: {b: c}}", "passed one/a_test.yaml", "two/b_test.yaml"},
+		{"a script below --scripts-dir breaks", "scripts/c/lib/labels.js", "export", "exp0rt", "errored three/c_test.yaml", "one/a_test.yaml"},
+		{"its case fails", "scripts/c/lib/labels.js", `exp0rt const labels = { a: "b" }`, "export const labels = {}", "failed three/c_test.yaml", "one/a_test.yaml"},
 		{"the test itself", "one/a_test.yaml", "says hello", "still says hello", "still says hello", "two/b_test.yaml"},
 	} {
 		replace(step.file, step.from, step.to)
@@ -246,9 +251,30 @@ func TestTestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	w := process{args: []string{"test"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	w := process{args: []string{"test", "one", "two", "--output-file", "report.xml", "-o", "junit"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	code := exitCode(w, command(w).ExecuteContext(ctx))
 	if code != exitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
 		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+	if _, err := os.Stat("report.xml"); err == nil {
+		t.Error("there is a file that looks like the results")
+	}
+}
+
+// TestRerun checks that the command that runs a failed case again is the one that the user has, and fails in the same way.
+func TestRerun(t *testing.T) {
+	r := controllertest.Result{File: "a b_test.yaml", Name: "it's [x]", Location: engines.Location{File: "a b_test.yaml", Line: 3}}
+	const word = ` 'a b_test.yaml' --run '^a b_test\.yaml: it'\''s \[x\]$'`
+	explored := exploreOptions{explore: true, paths: 7, seed: 3}
+	for want, c := range map[string]testRun{
+		"libretto test" + word:         {testOptions: &testOptions{}},
+		"kubectl libretto test" + word: {testOptions: &testOptions{}, process: process{isPlugin: true}},
+		"libretto test" + word + " --scripts-dir a/b --explore --explore-paths 7 --explore-seed 3": {
+			testOptions: &testOptions{scriptsDir: "a/b", exploring: explored},
+		},
+	} {
+		if got := c.rerun(r); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

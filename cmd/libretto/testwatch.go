@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/libretto-k8s/libretto/controllers/controllertest/suite"
 )
 
@@ -20,15 +22,24 @@ func (t *testRun) watchFiles(ctx context.Context) error {
 	}
 	defer watcher.Close()
 	w := &testWatch{testRun: t, watcher: watcher, inputs: map[string]suite.Inputs{}}
-	for changed := []string(nil); ; {
-		if err := w.run(ctx, changed); err != nil && ctx.Err() == nil {
+	for pending := []string(nil); ; {
+		if err := w.run(ctx, pending); err == nil {
+			pending = nil
+		} else if ctx.Err() == nil {
 			fmt.Fprintln(t.stderr, "libretto:", err)
 		}
-		if changed, err = watcher.Next(ctx); errors.Is(err, context.Canceled) {
+		changed, err := watcher.Next(ctx)
+		switch {
+		case errors.Is(err, context.Canceled):
 			return nil
-		} else if err != nil {
+		case errors.Is(err, fsnotify.ErrEventOverflow):
+			clear(w.inputs) // What has changed is not known: all run again.
+		case err != nil:
 			return err
 		}
+		pending = append(pending, changed...)
+		slices.Sort(pending)
+		pending = slices.Compact(pending)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -102,40 +103,34 @@ func (b *Bundle) files(
 	if len(compiled.Problems) > 0 {
 		return nil, errors.New(compiled.Problems[0].String())
 	}
-	var further []string
-	if withTests {
-		for path := range compiled.Files {
-			if isFunctionTest(path) {
-				further = append(further, path)
-			}
+	var functionTests []string
+	var cases strings.Builder
+	for file, text := range compiled.Files {
+		switch {
+		case !withTests || !scripts.IsTest(file) || compiled.Origins[file].Hook != "" || strings.Contains("/"+file, "/node_modules/"):
+		case strings.HasSuffix(file, ".yaml"):
+			cases.WriteString(file + "\n" + text)
+		default:
+			functionTests = append(functionTests, file)
 		}
 	}
-	used, err := scripts.Imports(ctx, registry, spec, compiled, further)
+	used, err := scripts.Imports(ctx, registry, spec, compiled, functionTests)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
-	for _, path := range slices.Sorted(maps.Keys(compiled.Files)) {
+	for _, file := range slices.Sorted(maps.Keys(compiled.Files)) {
 		switch {
-		case used[path], withTests && strings.HasSuffix(path, "_test.yaml") && compiled.Origins[path].Hook == "":
-			files[path] = compiled.Files[path]
-			b.Files = append(b.Files, path)
-			b.Size += len(compiled.Files[path])
-		case compiled.Origins[path].Hook == "":
-			b.Left = append(b.Left, path)
+		case compiled.Origins[file].Hook != "":
+		case used[file], strings.Contains(cases.String(), path.Base(file)): // Cases name objects and golden files.
+			files[file] = compiled.Files[file]
+			b.Files = append(b.Files, file)
+			b.Size += len(compiled.Files[file])
+		default:
+			b.Left = append(b.Left, file)
 		}
 	}
 	return files, nil
-}
-
-// isFunctionTest reports whether a file of a tree holds tests of functions.
-func isFunctionTest(path string) bool {
-	for _, ending := range []string{".test.js", ".test.ts", "_test.jsonnet"} {
-		if strings.HasSuffix(path, ending) && !strings.Contains("/"+path, "/node_modules/") {
-			return true
-		}
-	}
-	return false
 }
 
 // namespaceOf returns the namespace of the sources. Several are refused: who may write one of them would write all scripts.

@@ -240,8 +240,8 @@ func (d *definitionCheck) hintAt(name types.NamespacedName) string {
 		suffix, ok := strings.CutPrefix(other.Name, name.Name)
 		switch {
 		case ok && other.Namespace == name.Namespace && hashSuffix.MatchString(suffix):
-			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true, or add Libretto's component manifests/component, "+
-				"which carries that name into definitions", other.Name)
+			return fmt.Sprintf("kustomize calls it %s: give its generator the option disableNameSuffixHash: true, "+
+				"or add Libretto's component manifests/component, which carries that name into definitions", other.Name)
 		case other.Name == name.Name:
 			return fmt.Sprintf("there is ConfigMap %s: correct the namespace (one that has none is in that of -n)", other)
 		}

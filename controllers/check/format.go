@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // Formats are the formats that Write knows.
@@ -57,12 +59,12 @@ func (r *Result) writeText(w io.Writer, colour bool) error {
 		return colours + text + plain
 	}
 	for _, f := range r.Findings {
-		at := printable(f.Location.String())
+		at := indented(f.Location.String())
 		if at != "" {
 			at = paint(bold, at+":") + " "
 		}
 		severity := paint(colours[f.Severity], string(f.Severity)+":")
-		message := printable(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
+		message := indented(strings.Join(append([]string{f.text()}, f.Detail...), "\n"))
 		if _, err := fmt.Fprintf(w, "%s%s %s [%s]\n", at, severity, message, f.Reason); err != nil {
 			return err
 		}
@@ -79,15 +81,9 @@ func (f Finding) text() string {
 	return f.Object + ": " + f.Message
 }
 
-// printable indents further lines, and replaces what a terminal would obey: messages may quote the text of others.
-func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
-			return r
-		}
-		return '\ufffd'
-	}, strings.TrimSpace(text))
-	return strings.ReplaceAll(text, "\n", "\n    ")
+// indented returns a text whose further lines are indented, without what a terminal would obey: messages may quote the text of others.
+func indented(text string) string {
+	return strings.ReplaceAll(printable.Text(strings.TrimSpace(text)), "\n", "\n    ")
 }
 
 // jsonFinding is the form of a finding in JSON.

@@ -20,20 +20,25 @@ type tree struct {
 	spec    scripts.Spec
 	files   engines.Files
 	origins map[string]scripts.Origin
-	// reached are the files that hooks reach, by way of names in quotes.
-	reached map[string]bool
+	// reached are the files that hooks reach, by way of names in quotes, and tested those that tests reach.
+	reached, tested map[string]bool
 }
 
 func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
-	t := &tree{spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}}
+	t := &tree{spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}, tested: map[string]bool{}}
 	for file, origin := range t.origins {
 		if origin.Hook != "" {
-			t.reach(file)
+			t.reach(file, t.reached)
 		}
 	}
 	for _, hook := range spec.Hooks {
 		if hook.Path != "" {
-			t.reach(hook.Path)
+			t.reach(hook.Path, t.reached)
+		}
+	}
+	for file := range t.files {
+		if scripts.IsTest(file) {
+			t.reach(file, t.tested)
 		}
 	}
 	return t
@@ -42,12 +47,12 @@ func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
 // quoted matches what follows a quote, as the path of an import does.
 var quoted = regexp.MustCompile("[\"'`]([^\"'`\\s]+)")
 
-// reach notes that a file is used, with all that it may import.
-func (t *tree) reach(file string) {
-	if t.reached[file] {
+// reach adds a file and all that it may import to those that are reached.
+func (t *tree) reach(file string, reached map[string]bool) {
+	if reached[file] {
 		return
 	}
-	t.reached[file] = true
+	reached[file] = true
 	names := map[string]bool{}
 	for _, match := range quoted.FindAllStringSubmatch(t.files[file], -1) {
 		names[stem(match[1])] = true
@@ -55,7 +60,7 @@ func (t *tree) reach(file string) {
 	}
 	for other := range t.files {
 		if names[nameOf(other)] || isEntryOf(names, other) {
-			t.reach(other)
+			t.reach(other, reached)
 		}
 	}
 }
@@ -116,8 +121,8 @@ func (d *definitionCheck) checkTree(t *tree) {
 			for _, unused := range unusedImports(file, t.files[file]) {
 				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 			}
-		case !isCompanion(file):
-			d.warn(t, at, reasonUnusedFile, "%s: no hook reaches this file of %s: "+
+		case !t.tested[file] && !isCompanion(file):
+			d.warn(t, at, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
 				"leave it out, with items if the ConfigMap has other uses, or import it", file, t.origins[file])
 		}
 	}

@@ -167,7 +167,8 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 
 // isNoManifest reports whether a file with the ending of a manifest is known to be something else, that lies beside scripts.
 func isNoManifest(name string) bool {
-	return strings.HasSuffix(name, ".cel.yaml") || strings.HasSuffix(name, ".schema.json") || slices.Contains([]string{"package.json", "package-lock.json", "jsconfig.json"}, name) ||
+	return strings.HasSuffix(name, ".cel.yaml") || strings.HasSuffix(name, ".schema.json") ||
+		slices.Contains([]string{"package.json", "package-lock.json", "jsconfig.json"}, name) ||
 		strings.HasPrefix(name, "tsconfig") && strings.HasSuffix(name, ".json")
 }
 

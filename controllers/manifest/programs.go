@@ -11,8 +11,8 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, the returned error, and what coverage counts have
-// the places of the author's files. A definition without scripts has no programs.
+// Programs compiles the scripts of a definition as the host does. The errors of the programs, the warnings, the returned error, and what
+// coverage counts have the places of the author's files. A definition without scripts has no programs.
 func (s *Set) Programs(
 	ctx context.Context, registry *engines.Registry, definition *document.Object, spec scripts.Spec,
 ) (programs map[string]engines.Program, warnings []error, err error) {

@@ -5,6 +5,7 @@ package scaffold
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -132,7 +133,7 @@ func (c *Controller) execute(name string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
 // complete checks the options and fills in what is empty.
 func complete(o Options) (*Controller, error) {
@@ -145,9 +146,10 @@ func complete(o Options) (*Controller, error) {
 	case o.Kind != "" && d.kind == "":
 		return nil, fmt.Errorf("--kind %s: a decorator has no kind of its own: edit spec.resources of its definition", o.Kind)
 	}
+	made := o.Kind == "" && o.Name != "" && d.kind != ""
 	if o.Kind == "" && o.Name == "" {
 		o.Kind = d.kind
-	} else if o.Kind == "" && d.kind != "" {
+	} else if made {
 		o.Kind = kindFor(o.Name)
 	}
 	if o.Name == "" && o.Kind != d.kind {
@@ -161,21 +163,59 @@ func complete(o Options) (*Controller, error) {
 	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
 		return nil, fmt.Errorf("name %s: %s", o.Name, problems[0])
 	}
-	if problems := validation.IsDNS1123Subdomain(o.Group); len(problems) > 0 {
-		return nil, fmt.Errorf("--group %s: %s", o.Group, problems[0])
-	}
-	if !strings.Contains(o.Group, ".") || strings.HasSuffix(o.Group, ".k8s.io") {
-		return nil, fmt.Errorf("--group %s: must be a domain of yours, like apps.example.com", o.Group)
-	}
-	if o.Kind != "" && !kindPattern.MatchString(o.Kind) {
-		return nil, fmt.Errorf("--kind %s: must be letters and digits, the first a capital, like WebApp", o.Kind)
+	if err := checkGroup(o.Group); err != nil {
+		return nil, fmt.Errorf("--group %s: %w", o.Group, err)
 	}
 	c := &Controller{Options: o, Definition: d.definition, Script: d.script + extension(o.Language)}
-	if o.Kind != "" {
-		plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: o.Kind})
-		c.Plural, c.Singular = plural.Resource, singular.Resource
+	if o.Kind == "" {
+		return c, nil
 	}
+	if err := checkKind(o.Kind); err != nil && made {
+		return nil, fmt.Errorf("name %s: the kind would be %s, which %w: choose another with --kind", o.Name, o.Kind, err)
+	} else if err != nil {
+		return nil, fmt.Errorf("--kind %s: %w", o.Kind, err)
+	}
+	c.Plural, c.Singular = resourceOf(o.Kind)
 	return c, nil
+}
+
+// checkGroup returns an error for a group that the API server keeps for Kubernetes, or that is no domain.
+func checkGroup(group string) error {
+	if problems := validation.IsDNS1123Subdomain(group); len(problems) > 0 {
+		return errors.New(problems[0])
+	}
+	domain := "." + group
+	if !strings.Contains(group, ".") || strings.HasSuffix(domain, ".k8s.io") || strings.HasSuffix(domain, ".kubernetes.io") {
+		return errors.New("must be a domain of yours, like apps.example.com")
+	}
+	return nil
+}
+
+// takenKinds are kinds that the templates have objects of, and names of types of hooks.
+var takenKinds = []string{
+	"Deployment", "Service", "Namespace", "ResourceQuota", "PodDisruptionBudget", "List",
+	"SyncRequest", "SyncResponse", "FinalizeRequest", "FinalizeResponse", "CustomizeRequest", "CustomizeResponse", "MapRequest", "MapResponse",
+}
+
+// checkKind returns an error for a kind that can't be the parent's.
+func checkKind(kind string) error {
+	plural, _ := resourceOf(kind)
+	switch {
+	case !kindPattern.MatchString(kind):
+		return errors.New("must be letters and digits, the first a capital, like WebApp")
+	case len(plural) > validation.DNS1123LabelMaxLength:
+		return fmt.Errorf("must be shorter: its plural may have %d characters", validation.DNS1123LabelMaxLength)
+	case slices.Contains(takenKinds, kind):
+		return errors.New("must be a name of its own: Kubernetes or the types of hooks have it")
+	default:
+		return nil
+	}
+}
+
+// resourceOf returns the names of a kind's resource.
+func resourceOf(kind string) (plural, singular string) {
+	p, s := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	return p.Resource, s.Resource
 }
 
 // kindFor returns a kind for the name of a definition: WebShop for web-shop.

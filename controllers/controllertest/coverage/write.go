@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // WriteText writes a line for each file: how much is covered, the lines that are not, and the lines whose decisions never had an outcome.
@@ -17,7 +19,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	var aligned strings.Builder
 	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, f := range r.Files {
-		fmt.Fprintln(w, f.Name+"\t"+percentages(f.LineRatio(), f.BranchRatio())+"\t"+f.missed())
+		fmt.Fprintln(w, printable.Line(f.Name)+"\t"+percentages(f.LineRatio(), f.BranchRatio())+"\t"+f.missed())
 	}
 	if len(r.Files) > 1 {
 		fmt.Fprintln(w, "all files\t"+percentages(r.LineRatio(), r.BranchRatio())+"\t")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // github writes workflow commands, which become annotations: at the line of the script if that is known, or else in the test file.
@@ -21,8 +22,11 @@ var (
 	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// Report writes an annotation for each failure.
+// Report writes an annotation for each failure, but for known ones.
 func (g *github) Report(r controllertest.Result) error {
+	if r.Outcome == controllertest.Skipped {
+		return nil
+	}
 	if key := sameError(r); key != "" {
 		if g.shown[key] {
 			return nil
@@ -41,15 +45,15 @@ func (g *github) Report(r controllertest.Result) error {
 			at.File = r.File
 		}
 		var properties []string
-		properties = append(properties, "file="+escapeProperty.Replace(at.File))
+		properties = append(properties, "file="+escapeProperty.Replace(printable.Text(at.File)))
 		if at.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", at.Line))
 		}
 		if at.Column > 0 {
 			properties = append(properties, fmt.Sprintf("col=%d", at.Column))
 		}
-		properties = append(properties, "title="+escapeProperty.Replace(printable(r.Name)))
-		text := escapeData.Replace(printable(g.plain(f)))
+		properties = append(properties, "title="+escapeProperty.Replace(printable.Text(r.Name)))
+		text := escapeData.Replace(printable.Text(g.plain(f)))
 		if _, err := fmt.Fprintf(g.out, "::error %s::%s\n", strings.Join(properties, ","), text); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // junit writes one document after the last result, as Jenkins and GitLab read it: a testsuite for each file.
@@ -73,7 +74,7 @@ func (j *junit) Report(r controllertest.Result) error {
 		j.order = append(j.order, suite)
 	}
 	c := junitCase{
-		Name: r.Name, ClassName: r.File, File: r.File, Time: junitSeconds(r.Duration), SystemOut: printable(strings.Join(r.Logs, "\n")),
+		Name: r.Name, ClassName: r.File, File: r.File, Time: junitSeconds(r.Duration), SystemOut: printable.Text(strings.Join(r.Logs, "\n")),
 	}
 	suite.Tests++
 	suite.duration += r.Duration
@@ -98,7 +99,7 @@ func (j *junit) failure(r controllertest.Result) *junitFailure {
 	var texts []string
 	for i, failure := range r.Failures {
 		if i == 0 {
-			f.Message = printable(message(failure))
+			f.Message = printable.Text(message(failure))
 			if failure.Check != "" {
 				f.Type = string(failure.Check)
 			}
@@ -108,7 +109,7 @@ func (j *junit) failure(r controllertest.Result) *junitFailure {
 	if j.Rerun != nil {
 		texts = append(texts, j.Rerun(r))
 	}
-	f.Text = printable(strings.Join(texts, "\n"))
+	f.Text = printable.Text(strings.Join(texts, "\n"))
 	return f
 }
 

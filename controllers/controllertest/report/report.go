@@ -151,13 +151,3 @@ func sameError(r controllertest.Result) string {
 	}
 	return fmt.Sprintf("%+v", r.Failures)
 }
-
-// printable replaces what a terminal would obey: messages may quote the text of others.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
-			return r
-		}
-		return '\ufffd'
-	}, text)
-}

@@ -34,8 +34,8 @@ var results = []controllertest.Result{
 		},
 		Logs: []string{"one\ntwo", "\x1b[2J"},
 	},
-	{File: "b_test.yaml", Name: "waits", Outcome: controllertest.Skipped, Reason: "later"},
-	{File: "b_test.yaml", Name: "can't", Outcome: controllertest.Errored, Failures: []controllertest.Failure{{Message: "no script"}}},
+	{File: "b_test.yaml", Name: "waits", Outcome: controllertest.Skipped, Reason: "later", Failures: []controllertest.Failure{{Message: "a known one"}}},
+	{File: "b_test.yaml", Name: "can\nnot", Outcome: controllertest.Errored, Failures: []controllertest.Failure{{Message: "no script"}}},
 	{File: "b_test.yaml", Name: "can't either", Outcome: controllertest.Errored, Failures: []controllertest.Failure{{Message: "no script"}}},
 }
 
@@ -84,7 +84,7 @@ func TestText(t *testing.T) {
     rerun: run a_test.yaml
 skipped b_test.yaml: waits
     later
-errored b_test.yaml: can't
+errored b_test.yaml: can not
     no script
     rerun: run b_test.yaml
 slowest:
@@ -178,7 +178,7 @@ func TestGitHub(t *testing.T) {
 	want := "::error file=sync.js,line=2,col=4,title=fails%2C 100%25%3A <\ufffd[31m&\ufffd>::a_test.yaml:7:9: spec.a is 1,%0Awant 2%0A  spec:%0A-   a: 2%0A+   a: 1%0A" +
 		"at sync.js:2:4%0A  a: 1, // \ufffd[5m\n" +
 		"::error file=a_test.yaml,line=5,col=3,title=fails%2C 100%25%3A <\ufffd[31m&\ufffd>::Settles: it \ufffdwrites again\n" +
-		"::error file=b_test.yaml,title=can't::no script\n"
+		"::error file=b_test.yaml,title=can%0Anot::no script\n"
 	if diff := cmp.Diff(want, write(t, "github", Options{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

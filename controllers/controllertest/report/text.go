@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
+	"github.com/libretto-k8s/libretto/printable"
 )
 
 // The escape sequences of colours.
@@ -53,7 +54,7 @@ func (t *text) Report(r controllertest.Result) error {
 	if passed {
 		head += " (" + seconds(r.Duration) + ")"
 	}
-	fmt.Fprintf(&b, "%s %s\n", t.paint(bold+outcomeColours[r.Outcome], string(r.Outcome)), t.paint(bold, printable(head)))
+	fmt.Fprintf(&b, "%s %s\n", t.paint(bold+outcomeColours[r.Outcome], string(r.Outcome)), t.paint(bold, printable.Line(head)))
 	if r.Reason != "" {
 		fmt.Fprintf(&b, "    %s\n", indent(r.Reason))
 	}
@@ -65,12 +66,12 @@ func (t *text) Report(r controllertest.Result) error {
 	if len(r.Logs) > 0 && r.Outcome != controllertest.Skipped {
 		fmt.Fprintln(&b, "    logged:")
 		for _, line := range r.Logs {
-			fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(printable(line), "\n", "\n      "))
+			fmt.Fprintf(&b, "      %s\n", strings.ReplaceAll(printable.Text(line), "\n", "\n      "))
 		}
 	}
 	if !passed && r.Outcome != controllertest.Skipped && t.Rerun != nil {
 		if command := t.Rerun(r); command != "" {
-			fmt.Fprintf(&b, "    %s %s\n", t.paint(dim, "rerun:"), printable(command))
+			fmt.Fprintf(&b, "    %s %s\n", t.paint(dim, "rerun:"), printable.Text(command))
 		}
 	}
 	_, err := t.out.Write(b.Bytes())
@@ -90,7 +91,7 @@ func place(r controllertest.Result) string {
 func (t *text) failure(b *bytes.Buffer, f controllertest.Failure) {
 	at := f.Location.String()
 	if at != "" {
-		at = t.paint(cyan, printable(at)) + ": "
+		at = t.paint(cyan, printable.Line(at)) + ": "
 	}
 	fmt.Fprintf(b, "    %s%s\n", at, indent(message(f)))
 	for _, line := range f.Diff {
@@ -101,19 +102,19 @@ func (t *text) failure(b *bytes.Buffer, f controllertest.Failure) {
 		case strings.HasPrefix(line, "+"):
 			colour = green
 		}
-		line = strings.ReplaceAll(printable(line), "\n", "\n      ")
+		line = strings.ReplaceAll(printable.Text(line), "\n", "\n      ")
 		if colour != "" {
 			line = t.paint(colour, line)
 		}
 		fmt.Fprintf(b, "      %s\n", line)
 	}
 	if f.Case != "" {
-		text := strings.ReplaceAll(printable(strings.TrimSpace(f.Case)), "\n", "\n      ")
+		text := strings.ReplaceAll(printable.Text(strings.TrimSpace(f.Case)), "\n", "\n      ")
 		fmt.Fprintf(b, "    %s\n      %s\n", t.paint(dim, failingCase), text)
 	}
 	if script := f.Script.String(); script != "" {
-		fmt.Fprintf(b, "    %s %s\n", t.paint(dim, "script:"), t.paint(cyan, printable(script)))
-		if source := printable(t.source(f)); source != "" {
+		fmt.Fprintf(b, "    %s %s\n", t.paint(dim, "script:"), t.paint(cyan, printable.Line(script)))
+		if source := printable.Text(t.source(f)); source != "" {
 			fmt.Fprintf(b, "      %s %s\n", t.paint(dim, fmt.Sprintf("%d |", f.Script.Line)), cut(source, maxSourceLine))
 		}
 	}
@@ -121,7 +122,7 @@ func (t *text) failure(b *bytes.Buffer, f controllertest.Failure) {
 
 // indent returns a text whose further lines are indented below the first.
 func indent(text string) string {
-	return strings.ReplaceAll(printable(strings.TrimSpace(text)), "\n", "\n      ")
+	return strings.ReplaceAll(printable.Text(strings.TrimSpace(text)), "\n", "\n      ")
 }
 
 // cut returns the beginning of a text.
@@ -139,7 +140,7 @@ func (t *text) Close(s Summary) error {
 	if len(s.Slowest) > 0 {
 		fmt.Fprintln(&b, "slowest:")
 		for _, r := range s.Slowest {
-			fmt.Fprintf(&b, "%10s  %s: %s\n", seconds(r.Duration), printable(place(r)), printable(r.Name))
+			fmt.Fprintf(&b, "%10s  %s: %s\n", seconds(r.Duration), printable.Line(place(r)), printable.Line(r.Name))
 		}
 	}
 	colour := green

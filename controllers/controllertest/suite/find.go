@@ -2,6 +2,7 @@
 package suite
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -29,7 +30,7 @@ type Found struct {
 // functionSuffixes end the names of tests of functions.
 var functionSuffixes = []string{".test.js", ".test.ts", "_test.jsonnet"}
 
-// Find returns the test files among the paths: files, and directories with all that is below them, except hidden folders and
+// Find returns the test files among the paths: files, and directories with all that is below them, except hidden files and folders, and
 // node_modules. A path may end in /... like a pattern of Go.
 func Find(paths ...string) (*Found, error) {
 	f := &Found{}
@@ -62,16 +63,24 @@ func Find(paths ...string) (*Found, error) {
 	return f, nil
 }
 
+// addDirectory adds the tests of a directory. Links in it are not followed.
 func (f *Found) addDirectory(root string) error {
+	root += string(filepath.Separator) // So that a link to a folder is followed if it was named.
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch name := entry.Name(); {
-		case err != nil:
+		if err != nil {
 			return err
-		case entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules"):
+		}
+		switch name := entry.Name(); {
+		case path == root:
+			f.Directories = append(f.Directories, filepath.Clean(path))
+			return nil
+		case entry.IsDir() && (strings.HasPrefix(name, ".") || name == "node_modules"):
 			return filepath.SkipDir
 		case entry.IsDir():
 			f.Directories = append(f.Directories, path)
 			return nil
+		case strings.HasPrefix(name, "."):
+			return nil // Such as the lock file of an editor.
 		case isTestName(name):
 			return f.addFile(path, false)
 		default:
@@ -92,6 +101,9 @@ func isFunctionTest(name string) bool {
 // addFile adds a file. One that was named must be a test.
 func (f *Found) addFile(name string, named bool) error {
 	switch info, err := os.Stat(name); {
+	case errors.Is(err, fs.ErrNotExist) && !named:
+		f.Skipped = append(f.Skipped, name+": left out: it is a link to nothing, or was just removed")
+		return nil
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -57,13 +59,20 @@ type subjects struct {
 
 	mu       sync.Mutex
 	sets     map[string]func() (*manifest.Set, error)
-	subjects map[string]func() (*controllertest.Subject, error)
+	subjects map[string]func() (compiled, error)
+}
+
+// compiled is a subject without the functions for files.
+type compiled struct {
+	*controllertest.Subject
+	// directories are those below --scripts-dir that scripts are from.
+	directories []string
 }
 
 func newSubjects(o Options) *subjects {
 	return &subjects{
 		engines: o.Engines, scriptsDir: o.ScriptsDir, coverage: o.Coverage, warn: o.Warn,
-		sets: map[string]func() (*manifest.Set, error){}, subjects: map[string]func() (*controllertest.Subject, error){},
+		sets: map[string]func() (*manifest.Set, error){}, subjects: map[string]func() (compiled, error){},
 	}
 }
 
@@ -77,26 +86,25 @@ func once[T any](mu *sync.Mutex, known map[string]func() (T, error), key string,
 	return known[key]
 }
 
-// load returns a subject without the functions for files, and the names of the files that it was made of.
-func (s *subjects) load(ctx context.Context, from source) (*controllertest.Subject, []string, error) {
+// load returns a subject, and the names of the files that the definition was read from. Even with an error it returns the directories.
+func (s *subjects) load(ctx context.Context, from source) (compiled, []string, error) {
 	set, err := once(&s.mu, s.sets, from.key(), func() (*manifest.Set, error) { return s.loadSet(ctx, from) })()
 	if err != nil {
-		return nil, nil, err
+		return compiled{}, nil, err
 	}
-	inputs := set.Inputs
 	assumed := assume(set, from.kinds)
 	key := from.key()
 	for _, resource := range assumed {
 		key += " " + resource.Kind.String()
 	}
-	subject, err := once(&s.mu, s.subjects, key, func() (*controllertest.Subject, error) {
+	subject, err := once(&s.mu, s.subjects, key, func() (compiled, error) {
 		for _, resource := range assumed {
 			s.warn(fmt.Sprintf("%s of %s: nothing is validated and no defaults are known: put its CustomResourceDefinition beside the definition, "+
 				"or name its file in given", resource.Kind.Kind, resource.Kind.GroupVersion()))
 		}
 		return s.compile(ctx, set, from, append(set.Resources(), assumed...))
 	})()
-	return subject, inputs, err
+	return subject, set.Inputs, err
 }
 
 func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, error) {
@@ -114,19 +122,43 @@ func (s *subjects) loadSet(ctx context.Context, from source) (*manifest.Set, err
 // compile returns the subject of a set.
 func (s *subjects) compile(
 	ctx context.Context, set *manifest.Set, from source, resources []memcluster.Resource,
-) (*controllertest.Subject, error) {
+) (compiled, error) {
 	object, err := choose(set.Definitions, from)
 	if err := errors.Join(relevant(set, object), err); err != nil {
-		return nil, err
+		return compiled{}, err
 	}
 	compile := func(ctx context.Context, definition *unstructured.Unstructured) (map[string]engines.Program, error) {
 		return s.programs(ctx, set, (&document.Object{Unstructured: definition}).WithPlaces(object), resources)
 	}
+	directories := s.directories(object)
 	programs, err := compile(ctx, object.Unstructured)
 	if err != nil {
-		return nil, err
+		return compiled{directories: directories}, err
 	}
-	return &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources, Compile: compile}, nil
+	subject := &controllertest.Subject{Definition: object.Unstructured, Programs: programs, Resources: resources, Compile: compile}
+	return compiled{subject, directories}, nil
+}
+
+// directories returns the directories below --scripts-dir that a definition names, with all that are in them.
+func (s *subjects) directories(definition *document.Object) []string {
+	var all []string
+	sources, _, _ := unstructured.NestedSlice(definition.Object, "spec", "scriptSources")
+	for _, source := range sources {
+		fields, _ := source.(map[string]any)
+		name, found, _ := unstructured.NestedString(fields, "directory", "path")
+		if !found || s.scriptsDir == "" || !filepath.IsLocal(filepath.FromSlash(name)) {
+			continue
+		}
+		root := filepath.Join(s.scriptsDir, filepath.FromSlash(name))
+		all = append(all, root) // It may be made later.
+		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				all = append(all, path)
+			}
+			return nil // What can't be read is an error of the scripts.
+		})
+	}
+	return all
 }
 
 // hostNamespace is the namespace of the host.

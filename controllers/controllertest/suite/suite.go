@@ -44,7 +44,9 @@ type Options struct {
 	// Coverage collects what the calls of hooks reach in scripts. Nil means that it is not counted.
 	Coverage *coverage.Collector
 	// RunCase runs a case. Nil means controllertest.RunCase.
-	RunCase func(context.Context, *engines.Registry, *controllertest.ControllerTest, *controllertest.Case, *controllertest.Subject) controllertest.Result
+	RunCase func(
+		context.Context, *engines.Registry, *controllertest.ControllerTest, *controllertest.Case, *controllertest.Subject,
+	) controllertest.Result
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
 	// Report is told the results, one after another: by file and case, or as shuffled.
@@ -154,7 +156,9 @@ func (r *runner) jobs(files []*testFile) []job {
 	var jobs []job
 	for _, f := range files {
 		if len(f.problems) > 0 {
-			result := controllertest.Result{File: f.name, Name: "the file", Location: engines.Location{File: f.name}, Outcome: controllertest.Errored}
+			result := controllertest.Result{
+				File: f.name, Name: "the file", Location: engines.Location{File: f.name}, Outcome: controllertest.Errored,
+			}
 			for _, problem := range f.problems {
 				result.Failures = append(result.Failures, controllertest.Failure{Location: problem.Location, Message: problem.Message})
 			}
@@ -281,6 +285,9 @@ func (r *runner) runFunctions(ctx context.Context) error {
 	}
 	for i := range ran {
 		done := <-ran[i]
+		if ctx.Err() != nil {
+			return ctx.Err() // The results are those of tests that were stopped.
+		}
 		for n, result := range done.results {
 			if r.report(result); r.stopped {
 				r.summary.NotRun += len(done.results) - n - 1

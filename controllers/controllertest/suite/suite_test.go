@@ -80,9 +80,31 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
+	testFindLinks(t)
 	all, err := Find(".", "...")
 	if err != nil || len(all.Cases) != 6 || all.Cases[0] != "a_test.yaml" {
 		t.Errorf("the present folder has %v: %v", all, err)
+	}
+}
+
+// testFindLinks checks that a link to a folder is followed if it is named, and that no other link ends the search.
+func testFindLinks(t *testing.T) {
+	t.Helper()
+	for link, target := range map[string]string{"link": "app/deep", "app/deep/loop": "..", "app/deep/gone_test.yaml": "nowhere", "app/deep/.#c_test.yaml": "editor@host"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Find("link")
+	want := &Found{
+		Cases: []string{"link/er/c_test.yaml"}, Directories: []string{"link", "link/er"},
+		Skipped: []string{"link/gone_test.yaml: left out: it is a link to nothing, or was just removed"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	if _, err := Find("app/deep/gone_test.yaml"); err == nil {
+		t.Error("a link to nothing that is named is no error")
 	}
 }
 
@@ -207,6 +229,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestScriptsDirInputs checks that results depend on the directories below --scripts-dir, even if the scripts do not load.
+func TestScriptsDirInputs(t *testing.T) {
+	const named = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: DecoratorController
+metadata: {name: a}
+spec:
+  resources: [{apiVersion: v1, resource: pods}]
+  scriptSources: [{directory: {path: hooks}}]
+  hooks: {sync: {script: {path: sync.js}}}
+`
+	place(t, map[string]string{"a.yaml": named, "a_test.yaml": header + pod + "cases: [{name: a}]\n", "dir/hooks/lib/a.js": "", "dir/other/a.js": ""})
+	for _, want := range []controllertest.Outcome{controllertest.Errored, controllertest.Passed} {
+		_, results, summary := run(t, &fakeEngine{}, Options{Parallel: 1, ScriptsDir: "dir"})
+		if results[0].Outcome != want {
+			t.Errorf("%+v, want it %s", results[0], want)
+		}
+		inputs := summary.Inputs["a_test.yaml"]
+		for name, want := range map[string]bool{"dir/hooks/sync.js": true, "dir/hooks/lib/b.js": true, "dir/other/a.js": false, "dir/hooks": true} {
+			if got := inputs.DependOn(name); got != want {
+				t.Errorf("depends on %s: %v, want %v", name, got, want)
+			}
+		}
+		if err := os.WriteFile("dir/hooks/sync.js", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestFailFast checks that nothing is reported after the first failure, and that cases that run then are stopped.
 func TestFailFast(t *testing.T) {
 	place(t, map[string]string{
@@ -287,6 +338,15 @@ func TestFunctions(t *testing.T) {
 	}
 	if got, _, _ := run(t, &fakeEngine{}, Options{RunFunctions: stopped, Parallel: 2, FailFast: true}); len(got) != 1 {
 		t.Errorf("%v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupted := func(ctx context.Context, file string) ([]controllertest.Result, error) {
+		cancel()
+		return []controllertest.Result{{File: file, Name: "adds", Outcome: controllertest.Failed}}, ctx.Err()
+	}
+	report := func(r controllertest.Result) { t.Errorf("a test that was stopped is reported: %+v", r) }
+	if _, err := Run(ctx, Options{Functions: []string{"a.test.js"}, RunFunctions: interrupted, Report: report}); !errors.Is(err, context.Canceled) {
+		t.Errorf("of a run that was stopped: %v", err)
 	}
 	broken := func(_ context.Context, file string) ([]controllertest.Result, error) {
 		return nil, errors.New("unreadable")

@@ -96,6 +96,7 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 	f.usesAllIn(maps.Values(from.scripts))
 	shared, inputs, err := r.subjects.load(ctx, from)
 	f.uses(inputs...)
+	f.usesAllIn(slices.Values(shared.directories))
 	if err != nil {
 		return nil, err
 	}

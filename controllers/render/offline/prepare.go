@@ -51,7 +51,8 @@ func (r *renderer) prepare(ctx context.Context) error {
 	}
 	if r.WithoutSecrets {
 		for i, object := range built.Objects {
-			visible, _ := stage.HideSecrets(object.Object, func(kind schema.GroupVersionKind) *openapi.Kind { return built.Schemas.For(ctx, kind) }).(map[string]any)
+			find := func(kind schema.GroupVersionKind) *openapi.Kind { return built.Schemas.For(ctx, kind) }
+			visible, _ := stage.HideSecrets(object.Object, find).(map[string]any)
 			built.Objects[i] = &unstructured.Unstructured{Object: visible}
 		}
 	}

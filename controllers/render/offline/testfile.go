@@ -210,7 +210,9 @@ func statusPart(status map[string]any) map[string]any {
 	var parts []any
 	for _, item := range conditions {
 		condition, _ := item.(map[string]any)
-		condition, _ = jsonvalue.Without(condition, "lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "observedGeneration")
+		condition, _ = jsonvalue.Without(
+			condition, "lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "observedGeneration",
+		)
 		parts = append(parts, condition)
 	}
 	return jsonvalue.With(part, "conditions", parts)
