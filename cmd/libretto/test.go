@@ -234,13 +234,8 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		fmt.Fprintf(t.stderr, "the order is that of --shuffle %d\n", t.seed)
 	}
 	var all []controllertest.Result
-<<<<<<< HEAD
-	var failed error
-	t.collector = t.coverage.collector()
-=======
 	var failed error // The first one: what can't be written once can't be written again.
-	collector := t.coverage.collector()
->>>>>>> wt-f4
+	t.collector = t.coverage.collector()
 	options := suite.Options{
 		Cases: found.Cases, Functions: found.Functions, Engines: t.registry, ScriptsDir: t.scriptsDir, Run: t.selects, Parallel: t.parallel,
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,

@@ -175,7 +175,8 @@ func (s *stepRun) checkDeclared(call render.HookCall) {
 			declared := func(rule variant.ChildRule) bool { return rule.Kind == object.GroupVersionKind() }
 			if object.GetKind() != "" && object.GetAPIVersion() != "" && !slices.ContainsFunc(s.base.Plan.Config.Children, declared) {
 				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf(
-					"the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare", call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
+					"the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare",
+					call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
 			}
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and one that
-// does not end before ctx does, is Errored. A case has logs even if it passed.
+// RunCase runs a case of a test. Cases share nothing, and may be run at the same time. It never panics: a case that cannot be run, and
+// one that does not end before ctx does, is Errored. A case has logs even if it passed.
 func RunCase(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (result Result) {
 	start := time.Now()
 	r := &runner{registry: registry, test: test, testCase: c, subject: subject}
@@ -265,7 +265,8 @@ func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, e
 	scripts := r.subject.Programs
 	if r.redefined && !jsonvalue.Equal(scriptsOf(r.base.Definition), scriptsOf(r.subject.Definition)) {
 		if r.subject.Compile == nil {
-			return nil, r.unusable("", "a patch of the definition changes its scripts, which can't be compiled here: make a definition of its own for the case")
+			return nil, r.unusable("",
+				"a patch of the definition changes its scripts, which can't be compiled here: make a definition of its own for the case")
 		}
 		var err error
 		if scripts, err = r.subject.Compile(ctx, r.base.Definition); err != nil {

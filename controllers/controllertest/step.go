@@ -333,7 +333,9 @@ func (s *stepRun) compareError(err error, events []render.Event) {
 		s.fail(Failure{Location: s.place(".fails"), Message: message})
 		return
 	}
-	s.fail(Failure{Location: s.place(".fails"), Message: "the last pass fails with another error than " + s.Fails + ": " + said, Script: scriptPlace(err)})
+	s.fail(Failure{
+		Location: s.place(".fails"), Message: "the last pass fails with another error than " + s.Fails + ": " + said, Script: scriptPlace(err),
+	})
 }
 
 // passThatFails returns the number of the first pass over a parent with an error that a pattern matches, or 0.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -289,7 +288,8 @@ func (c *comparison) compareObject(field, what string, part map[string]any, amon
 		}
 		c.fail(Failure{Location: c.place(field + least[0].below()), Message: message, Diff: diffLines(part, best.Object)})
 	case other != nil:
-		message := fmt.Sprintf("there is no %s %s: of this kind there are %s", what, partName(part), strings.Join(names[:min(len(names), maxNames)], ", "))
+		shown := strings.Join(names[:min(len(names), maxNames)], ", ")
+		message := fmt.Sprintf("there is no %s %s: of this kind there are %s", what, partName(part), shown)
 		if n := len(names) - maxNames; n > 0 {
 			message += fmt.Sprintf(" and %d more", n)
 		}
@@ -348,96 +348,6 @@ func (r *runner) serves(apiVersion, kind string) bool {
 	})
 }
 
-// compareWrites compares the writes that changed something, without those that a host makes for itself: status, finalizers of parents and
-// ControllerRevisions.
-func (c *comparison) compareWrites() {
-	if c.want.Writes == nil {
-		return
-	}
-	var want, got []string
-	for _, write := range c.want.Writes {
-		for verb, name := range write {
-			kind, namespace, local := name.split()
-			if namespace == c.namespace() {
-				namespace = ""
-			}
-			want = append(want, verb+": "+string(nameOf(kind, namespace, local)))
-		}
-	}
-	for _, pass := range c.passes {
-		for _, w := range pass.Writes {
-			if verb := c.verbOf(w); verb != "" {
-				namespace := w.Namespace
-				if namespace == c.namespace() {
-					namespace = ""
-				}
-				got = append(got, verb+": "+string(nameOf(w.Kind.Kind, namespace, w.Name)))
-			}
-		}
-	}
-	if slices.Equal(want, got) {
-		return
-	}
-	first := 0
-	for first < min(len(want), len(got)) && want[first] == got[first] {
-		first++
-	}
-	field := ".want.writes"
-	if first < len(want) {
-		field += fmt.Sprintf("[%d]", first)
-	}
-	c.fail(Failure{
-		Location: c.place(field), Message: fmt.Sprintf("the writes are %s, want %s", listed(got), listed(want)), Diff: sequenceDiff(want, got, first),
-	})
-}
-
-// sequenceDiff returns the lines of two lists that are equal up to an item.
-func sequenceDiff(want, got []string, first int) []string {
-	var lines []string
-	for _, line := range want[:first] {
-		lines = append(lines, "  - "+line)
-	}
-	for _, line := range want[first:] {
-		lines = append(lines, "- - "+line)
-	}
-	for _, line := range got[first:] {
-		lines = append(lines, "+ - "+line)
-	}
-	return lines
-}
-
-// verbOf returns create, update or delete, or "" for a write that does not count.
-func (c *comparison) verbOf(w memcluster.Write) string {
-	switch {
-	case w.Err != nil, w.Verb == memcluster.UpdateStatus, w.Verb == memcluster.PatchStatus, w.Kind.Group == v1alpha1.GroupName:
-		return ""
-	case w.Verb == memcluster.Delete:
-		return "delete"
-	case w.Before == nil:
-		return "create"
-	case w.After == w.Before, c.isFinalizerOnly(w):
-		return ""
-	default:
-		return "update"
-	}
-}
-
-// isFinalizerOnly reports whether a write changed nothing but the finalizers of a parent.
-func (c *comparison) isFinalizerOnly(w memcluster.Write) bool {
-	if !slices.ContainsFunc(c.runner.parents, func(p *parentState) bool { return p.uid == w.Before.GetUID() }) {
-		return false
-	}
-	return w.After == nil || jsonvalue.Equal(withoutFinalizers(w.Before), withoutFinalizers(w.After))
-}
-
-func withoutFinalizers(object *unstructured.Unstructured) map[string]any {
-	object = object.DeepCopy()
-	object.SetFinalizers(nil)
-	object.SetResourceVersion("")
-	object.SetManagedFields(nil)
-	return object.Object
-}
-
 func (c *comparison) compareEvents() {
 	for i, want := range c.want.Events {
 		if c.ctx.Err() != nil {
@@ -449,7 +359,8 @@ func (c *comparison) compareEvents() {
 		for _, pass := range c.passes {
 			for _, e := range pass.Events {
 				seen = append(seen, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
-				found = found || (want.Type == "" || want.Type == e.Type) && (want.Reason == "" || want.Reason == e.Reason) && message.MatchString(e.Message)
+				is := (want.Type == "" || want.Type == e.Type) && (want.Reason == "" || want.Reason == e.Reason)
+				found = found || is && message.MatchString(e.Message)
 			}
 		}
 		if !found {

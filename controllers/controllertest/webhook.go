@@ -93,7 +93,8 @@ type cannedWebhook struct {
 func (w *cannedWebhook) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	if _, ok := w.runner.responses.of(w.hook); !ok {
 		return engines.Response{}, &engines.Error{Kind: engines.Failed, Message: fmt.Sprintf(
-			"this hook is a webhook, which is not called in tests: give its response, as in webhooks: {%s: {body: {...}}} or {%s: {statusCode: 503}}",
+			"this hook is a webhook, which is not called in tests: give its response, "+
+				"as in webhooks: {%s: {body: {...}}} or {%s: {statusCode: 503}}",
 			w.hook, w.hook)}
 	}
 	response, err := w.Program.Run(&endingContext{Context: ctx}, call)
@@ -101,8 +102,8 @@ func (w *cannedWebhook) Run(ctx context.Context, call engines.Call) (engines.Res
 	return response, err
 }
 
-// RoundTrip returns the canned response. A response that takes longer than the hook's timeout ends the call at once, on the clock of the case
-// when it is over.
+// RoundTrip returns the canned response. A response that takes longer than the hook's timeout ends the call at once, on the clock of the
+// case when it is over.
 func (w *cannedWebhook) RoundTrip(request *http.Request) (*http.Response, error) {
 	canned, _ := w.runner.responses.of(w.hook)
 	if request.Body != nil {

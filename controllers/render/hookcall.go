@@ -43,7 +43,9 @@ type recordedProgram struct {
 // Run runs the program.
 func (p recordedProgram) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	response, err := p.Program.Run(ctx, call)
-	p.calls.add(HookCall{Hook: p.hook, Subject: call.Subject, Request: call.Request, Response: response.Body, Call: call, Logs: response.Logs, Err: err})
+	p.calls.add(HookCall{
+		Hook: p.hook, Subject: call.Subject, Request: call.Request, Response: response.Body, Call: call, Logs: response.Logs, Err: err,
+	})
 	return response, err
 }
 

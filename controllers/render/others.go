@@ -135,7 +135,8 @@ func (o *others) delete(ctx context.Context, object *unstructured.Unstructured) 
 // are gone or have been released.
 func (o *others) endDeletion(ctx context.Context, object *unstructured.Unstructured) error {
 	finalizers := object.GetFinalizers()
-	foreground, orphan := slices.Contains(finalizers, metav1.FinalizerDeleteDependents), slices.Contains(finalizers, metav1.FinalizerOrphanDependents)
+	foreground := slices.Contains(finalizers, metav1.FinalizerDeleteDependents)
+	orphan := slices.Contains(finalizers, metav1.FinalizerOrphanDependents)
 	if object.GetDeletionTimestamp() == nil || !foreground && !orphan {
 		return nil
 	}

@@ -66,7 +66,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // accepted.
 func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
-	s := &Session{cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas}
+	s := &Session{
+		cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas,
+	}
 	for _, object := range in.Objects {
 		if err := s.cluster.Seed(object); err != nil {
 			return nil, err

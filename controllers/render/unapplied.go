@@ -18,7 +18,9 @@ var lists = []string{"children", "attachments", "outputs"}
 // Unapplied returns the changes with which the children of a parent would be as the answers to calls want them. Those that exist and
 // differ after a pass are left alone by their update method, wait for their turn in a rollout, or were refused. calls are the last
 // ones; of several about one parent those count that were about its present state. aims are the children that the last pass aimed at.
-func (s *Session) Unapplied(ctx context.Context, parent *unstructured.Unstructured, calls []HookCall, aims []*unstructured.Unstructured) ([]apply.Change, error) {
+func (s *Session) Unapplied(
+	ctx context.Context, parent *unstructured.Unstructured, calls []HookCall, aims []*unstructured.Unstructured,
+) ([]apply.Change, error) {
 	rules := s.childRules(ctx)
 	in := apply.Input{Rules: rules, Owner: *metav1.NewControllerRef(parent, parent.GroupVersionKind())}
 	seen := map[apply.Key]bool{}

@@ -135,7 +135,8 @@ func TestNextCase(t *testing.T) {
 	head, _, _ := strings.Cut(string(text), "cases:")
 	write(t, file, head+"cases:\n- {name: one}\n- {name: two}\n- {name: three}\n")
 	explored := func(paths int) (made []int) {
-		explorer := &Explorer{Options: Options{Paths: paths, Workers: 1}, Explored: func(_ controllertest.Result, r Report) { made = append(made, r.Paths) }}
+		explorer := &Explorer{Options: Options{Paths: paths, Workers: 1}}
+		explorer.Explored = func(_ controllertest.Result, r Report) { made = append(made, r.Paths) }
 		runFile(t, file, explorer)
 		return made
 	}

@@ -41,7 +41,7 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	}
 	r := &request{name: seeded.GetName()}
 	if err := t.decode(r, seeded); err != nil {
-		return err
+		return fmt.Errorf("%s %s: %w", t.Kind.Kind, key, err)
 	}
 	if err := t.validate(r, seeded); err != nil {
 		return err
