@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -76,8 +77,8 @@ func check(files map[string]string) error {
 }
 
 func checkPath(name string) error {
-	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsAny(name, "\\\x00") {
-		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, and without empty, . and .. elements", name)
+	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.Contains(name, "\\") || strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, and without control characters and empty, . and .. elements", name)
 	}
 	return nil
 }
