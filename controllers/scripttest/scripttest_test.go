@@ -364,8 +364,8 @@ func TestHostileTests(t *testing.T) {
 		},
 		"ManyCopies": {
 			reason: "and many of them share the budget", want: tooLarge,
-			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " + strings.Repeat("x", 100_000) + "}}]\n" +
-				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 500) + "]\n",
+			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " + strings.Repeat("x", 200_000) + "}}]\n" +
+				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 250) + "]\n",
 		},
 		"GivenOften": {
 			reason: "a file that is named often is read often", want: tooLarge, tests: header + "- {name: one, given: [" + strings.Repeat("large.yaml,", 1000) + "]}",
