@@ -365,21 +365,6 @@ func (c *comparison) compareWrites() {
 	})
 }
 
-// sequenceDiff returns the lines of two lists that are equal up to an item.
-func sequenceDiff(want, got []string, first int) []string {
-	var lines []string
-	for _, line := range want[:first] {
-		lines = append(lines, "  - "+line)
-	}
-	for _, line := range want[first:] {
-		lines = append(lines, "- - "+line)
-	}
-	for _, line := range got[first:] {
-		lines = append(lines, "+ - "+line)
-	}
-	return lines
-}
-
 // verbOf returns create, update or delete, or "" for a write that does not count.
 func (c *comparison) verbOf(w memcluster.Write) string {
 	switch {

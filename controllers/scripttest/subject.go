@@ -35,7 +35,8 @@ func (r *run) prepare(ctx context.Context) error {
 // subject returns what the cases of a file run on.
 func (r *run) subject(file string) *controllertest.Subject {
 	return &controllertest.Subject{
-		Definition: r.text.Definition, Programs: r.inBackground(r.text.Programs), Resources: r.resources, Compile: r.compile, MaxBytes: maxCaseBytes,
+		Definition: r.text.Definition, Programs: r.inBackground(r.text.Programs),
+		Resources: r.resources, Compile: r.compile, MaxBytes: maxCaseBytes,
 		ReadFile: func(name string) ([]byte, error) { return r.readFile(file, name) },
 	}
 }

@@ -77,8 +77,10 @@ func check(files map[string]string) error {
 }
 
 func checkPath(name string) error {
-	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.Contains(name, "\\") || strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, and without control characters and empty, . and .. elements", name)
+	bad := func(r rune) bool { return r == '\\' || unicode.IsControl(r) }
+	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsFunc(name, bad) {
+		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, "+
+			"and without control characters and empty, . and .. elements", name)
 	}
 	return nil
 }
