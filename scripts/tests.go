@@ -145,7 +145,8 @@ func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
 	}
 }
 
-// testRecovering turns a panic into a failure: a test must not stop the host. What did not end in time has failed, unless it could not be run.
+// testRecovering turns a panic into a failure: a test must not stop the host. What did not end in time has failed, unless it could not
+// be run.
 func testRecovering(ctx context.Context, tester Tester, text TestedText) (o outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -354,26 +354,31 @@ func TestHostileTests(t *testing.T) {
   webhooks: {sync: {body: {status: {replicas: 9}, x: [` + strings.Repeat("0,", 50_000) + "], children: []}}}",
 		},
 		"Expected": {
-			reason: "a case that wants such an error fails nevertheless", script: strings.Replace(large, "replicas: 1", "replicas: (parent.status?.replicas ?? 0) + 1", 1),
-			tests: header + "- {name: one, passes: 1000, fails: memory}", want: tooLarge,
+			reason: "a case that wants such an error fails nevertheless",
+			script: strings.Replace(large, "replicas: 1", "replicas: (parent.status?.replicas ?? 0) + 1", 1),
+			tests:  header + "- {name: one, passes: 1000, fails: memory}", want: tooLarge,
 		},
 		"Copies": {
-			reason: "patches add no more than an API server lets them", want: "the object has more than 3 MiB then, which no API server takes",
+			reason: "patches add no more than an API server lets them",
+			want:   "the object has more than 3 MiB then, which no API server takes",
 			tests: header + "- {name: one, create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: x}}], " +
 				"patch: [{object: ConfigMap/m, json: [" + copies("/data", 40) + "]}]}",
 		},
 		"ManyCopies": {
 			reason: "and many of them share the budget", want: tooLarge,
-			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " + strings.Repeat("x", 100_000) + "}}]\n" +
-				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 500) + "]\n",
+			tests: header + "- name: one\n  create: [{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: " +
+				strings.Repeat("x", 200_000) + "}}]\n" +
+				"  patch: [" + strings.Repeat("{object: ConfigMap/m, json: ["+copies("/data/a", 1)+"]},", 250) + "]\n",
 		},
 		"GivenOften": {
-			reason: "a file that is named often is read often", want: tooLarge, tests: header + "- {name: one, given: [" + strings.Repeat("large.yaml,", 1000) + "]}",
+			reason: "a file that is named often is read often", want: tooLarge,
+			tests: header + "- {name: one, given: [" + strings.Repeat("large.yaml,", 1000) + "]}",
 		},
 		"Compared": {
 			reason: "comparisons end with the time too", timeout: 2 * time.Second, want: `case "one": context deadline exceeded`,
 			tests: header + "- {name: one, apply: [{kind: WebApp, metadata: {name: shop}, spec: {replicas: 1000}}], " +
-				"want: {absent: [" + strings.Repeat("{kind: ConfigMap, data: {a: b}},", 7000) + "], objects: [" + strings.Repeat("{kind: ConfigMap},", 100) + "]}}",
+				"want: {absent: [" + strings.Repeat("{kind: ConfigMap, data: {a: b}},", 7000) +
+				"], objects: [" + strings.Repeat("{kind: ConfigMap},", 100) + "]}}",
 		},
 	}
 	for name, tc := range cases {
@@ -382,7 +387,8 @@ func TestHostileTests(t *testing.T) {
 			if tc.script == "" {
 				tc.script = syncScript
 			}
-			text := textOf(t, r, map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests, "bomb.yaml": bomb, "large.yaml": largeObject})
+			files := map[string]string{"sync.js": tc.script, "a_test.yaml": tc.tests, "bomb.yaml": bomb, "large.yaml": largeObject}
+			text := textOf(t, r, files)
 			ctx := t.Context()
 			if tc.timeout > 0 {
 				var cancel context.CancelFunc

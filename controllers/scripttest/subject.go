@@ -1,6 +1,7 @@
 package scripttest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	gvk "k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
@@ -33,7 +35,8 @@ func (r *run) prepare(ctx context.Context) error {
 // subject returns what the cases of a file run on.
 func (r *run) subject(file string) *controllertest.Subject {
 	return &controllertest.Subject{
-		Definition: r.text.Definition, Programs: r.inBackground(r.text.Programs), Resources: r.resources, Compile: r.compile, MaxBytes: maxCaseBytes,
+		Definition: r.text.Definition, Programs: r.inBackground(r.text.Programs),
+		Resources: r.resources, Compile: r.compile, MaxBytes: maxCaseBytes,
 		ReadFile: func(name string) ([]byte, error) { return r.readFile(file, name) },
 	}
 }
@@ -49,11 +52,24 @@ func (r *run) compile(ctx context.Context, object *unstructured.Unstructured) (m
 		return nil, err
 	}
 	spec.Definition += " (tests)" // Its loads take turns with those of the definition itself.
+	for name, hook := range spec.Hooks {
+		hook.MemoryBytes = min(hook.MemoryBytes, r.mostMemory()) // Who writes the scripts may not be who bounds them.
+		spec.Hooks[name] = hook
+	}
 	programs, err := scripts.CompileText(ctx, r.Scripts, spec, r.text)
 	if engines.KindOf(err) == engines.Timeout { // As for the hooks of a definition, which are loaded again then.
 		r.starved.Store(true)
 	}
 	return r.inBackground(programs), err
+}
+
+// mostMemory returns the most that a hook of the definition in the cluster may use.
+func (r *run) mostMemory() int64 {
+	var most int64
+	for _, hook := range r.text.Spec.Hooks {
+		most = max(most, hook.MemoryBytes)
+	}
+	return cmp.Or(most, v1alpha1.DefaultScriptMemory)
 }
 
 // plan resolves a definition.

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -76,8 +77,10 @@ func check(files map[string]string) error {
 }
 
 func checkPath(name string) error {
-	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsAny(name, "\\\x00") {
-		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, and without empty, . and .. elements", name)
+	bad := func(r rune) bool { return r == '\\' || unicode.IsControl(r) }
+	if name == "." || !fs.ValidPath(name) || len(name) > maxPath || strings.ContainsFunc(name, bad) {
+		return fmt.Errorf("%.200q is no path of a file: it must be relative, with slashes, "+
+			"and without control characters and empty, . and .. elements", name)
 	}
 	return nil
 }

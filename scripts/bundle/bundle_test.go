@@ -129,6 +129,8 @@ func TestHostileArchives(t *testing.T) {
 		"inside above":  {archived(t, file("a/../../b")), "is no path of a file"},
 		"absolute":      {archived(t, file("/etc/passwd")), "is no path of a file"},
 		"dot":           {archived(t, file("./a")), "is no path of a file"},
+		"control":       {archived(t, file("a\x1b[2J")), "without control characters"},
+		"no UTF-8":      {archived(t, file("a\xff")), "is no path of a file"},
 		"backslash":     {archived(t, file(`a\..\b`)), "is no path of a file"},
 		"link":          {archived(t, entry{header: tar.Header{Typeflag: tar.TypeSymlink, Name: "a", Linkname: "/etc/passwd"}}), "is no regular file"},
 		"hard link":     {archived(t, entry{header: tar.Header{Typeflag: tar.TypeLink, Name: "a", Linkname: "b"}}), "is no regular file"},

@@ -184,7 +184,8 @@ func TestSlots(t *testing.T) {
 	for _, text := range []string{"test('endless', () => { for (;;); }); test('ends', () => {});", "test('ends', () => {});"} {
 		files.Go(func() {
 			var results []controllertest.Result
-			for _, limit := range []time.Duration{3 * time.Second, 15 * time.Second, time.Minute} { // On a busy machine a new worker takes time.
+			// On a busy machine a new worker takes time.
+			for _, limit := range []time.Duration{3 * time.Second, 15 * time.Second, time.Minute} {
 				results = runText(t, registry, "a.test.js", `import { test } from "libretto/test"; `+text,
 					functiontest.Options{Timeout: limit, Parallel: 2, Slots: slots})
 				if outcomes(results)[controllertest.Passed] == 1 {
