@@ -222,18 +222,3 @@ func fieldNames(fields map[string]any) []string {
 		return strings.Compare(a, b)
 	})
 }
-
-// sequenceDiff returns the lines of two lists that are equal up to an item.
-func sequenceDiff(want, got []string, first int) []string {
-	var lines []string
-	for _, line := range want[:first] {
-		lines = append(lines, "  - "+line)
-	}
-	for _, line := range want[first:] {
-		lines = append(lines, "- - "+line)
-	}
-	for _, line := range got[first:] {
-		lines = append(lines, "+ - "+line)
-	}
-	return lines
-}
