@@ -119,15 +119,15 @@ type explorer struct {
 
 // end is what a step of the case comes to.
 type end struct {
-	state endState
-	point *controllertest.Point
+	state      endState
+	checkpoint *controllertest.Checkpoint
 	// setting is a hash of all that decides what comes of a state, besides the state.
 	setting uint64
 }
 
 // node is a state on a path.
 type node struct {
-	point *controllertest.Point
+	checkpoint *controllertest.Checkpoint
 	// hash is that of the state and all that decides what comes of it.
 	hash uint64
 	// base is the step of the case, and step its index.
@@ -152,9 +152,9 @@ func (p path) hash() uint64 { return p.from.hash + jsonvalue.Hash(p.fault.words)
 
 // outcome is what came of a path.
 type outcome struct {
-	ending controllertest.Ending
-	end    endState
-	point  *controllertest.Point
+	ending     controllertest.Ending
+	end        endState
+	checkpoint *controllertest.Checkpoint
 	// allowed is set for one of the ends that the case names.
 	allowed bool
 	// steps are those of the path after the fault.
@@ -257,7 +257,7 @@ func (e *explorer) note(p path, o outcome) {
 
 // push adds a state to the next round, unless it is known. Of too many one is dropped at random.
 func (e *explorer) push(n *node) {
-	n.hash = endStateOf(n.point.Objects(), e.ignored).hash() + e.ends[n.step].setting
+	n.hash = endStateOf(n.checkpoint.Objects(), e.ignored).hash() + e.ends[n.step].setting
 	if e.known[n.hash] {
 		return
 	}

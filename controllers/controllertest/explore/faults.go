@@ -28,8 +28,8 @@ const faultPasses = 2
 func faultsAt(n *node) []fault {
 	f := &faults{node: n}
 	f.writes()
-	parents := n.point.Parents()
-	for _, object := range n.point.Objects() {
+	parents := n.checkpoint.Parents()
+	for _, object := range n.checkpoint.Objects() {
 		if object.GetDeletionTimestamp() != nil || object.GroupVersionKind().Kind == controllerRevision {
 			continue
 		}
@@ -75,7 +75,7 @@ func (f *faults) writes() {
 		if w.Verb == memcluster.Create {
 			reason = metav1.StatusReasonInternalError
 		}
-		refusal := controllertest.Refusal{Verb: string(w.Verb), Resource: f.point.Resource(w.Kind), Name: w.Name, Reason: reason}
+		refusal := controllertest.Refusal{Verb: string(w.Verb), Resource: f.checkpoint.Resource(w.Kind), Name: w.Name, Reason: reason}
 		f.add(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the API server refuses to %s %s: %s", w.Verb, name, reason)
 		refusal.Reason, refusal.Stored = metav1.StatusReasonTimeout, true
 		f.add(controllertest.Step{Refuse: []controllertest.Refusal{refusal}}, "the response to %s %s is lost", w.Verb, name)
@@ -105,7 +105,7 @@ func (f *faults) child(object *unstructured.Unstructured) {
 	name := nameOf(apply.KeyOf(object))
 	deletion := []controllertest.Deletion{{Object: controllertest.ObjectName(name)}}
 	f.add(controllertest.Step{Delete: deletion}, "another client deletes %s", name)
-	if resource := f.point.Resource(object.GroupVersionKind()); resource != "" {
+	if resource := f.checkpoint.Resource(object.GroupVersionKind()); resource != "" {
 		f.add(controllertest.Step{Delete: deletion, Delay: []string{resource}}, "another client deletes %s, and the host sees it late", name)
 	}
 	if status, _ := object.Object["status"].(map[string]any); len(status) > 0 {
@@ -121,10 +121,10 @@ func (f *faults) child(object *unstructured.Unstructured) {
 func (f *faults) delays() {
 	var resources []string
 	for _, w := range f.next {
-		resources = append(resources, f.point.Resource(w.Kind))
+		resources = append(resources, f.checkpoint.Resource(w.Kind))
 	}
 	for _, key := range f.acted {
-		resources = append(resources, f.point.Resource(key.Kind))
+		resources = append(resources, f.checkpoint.Resource(key.Kind))
 	}
 	slices.Sort(resources)
 	for _, resource := range slices.Compact(resources) {

@@ -67,18 +67,18 @@ func (e *explorer) describe(ctx context.Context, g *group) (controllertest.Failu
 	if err == nil && f.Case == "" {
 		f.Message += "; no case can say this"
 	}
-	return f, errors.Join(err, hideSecrets(ctx, &f, want.point, o.point))
+	return f, errors.Join(err, hideSecrets(ctx, &f, want.checkpoint, o.checkpoint))
 }
 
 // hideSecrets hides the values of the Secrets of several states.
-func hideSecrets(ctx context.Context, f *controllertest.Failure, points ...*controllertest.Point) error {
-	for _, point := range points {
-		course, err := point.Resume(ctx)
+func hideSecrets(ctx context.Context, f *controllertest.Failure, checkpoints ...*controllertest.Checkpoint) error {
+	for _, checkpoint := range checkpoints {
+		execution, err := checkpoint.Resume(ctx)
 		if err != nil {
 			return err
 		}
-		course.HideSecrets(f)
-		course.Close()
+		execution.HideSecrets(f)
+		execution.Close()
 	}
 	return nil
 }

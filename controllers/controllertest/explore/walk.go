@@ -14,13 +14,13 @@ import (
 
 // reference makes the path of the case on which nothing goes wrong. Its states are the first frontier, its end states those to come to.
 func (e *explorer) reference(ctx context.Context) error {
-	course, err := controllertest.Begin(ctx, e.Engines, e.Test, e.Case, e.Subject.Subject)
+	execution, err := controllertest.Begin(ctx, e.Engines, e.Test, e.Case, e.Subject.Subject)
 	if err != nil {
 		return err
 	}
-	defer course.Close()
+	defer execution.Close()
 	if explore := e.Case.Explore; explore != nil {
-		if e.ignored, err = parseIgnored(explore.Ignore, course.ParentKinds()); err != nil {
+		if e.ignored, err = parseIgnored(explore.Ignore, execution.ParentKinds()); err != nil {
 			return err
 		}
 	}
@@ -29,7 +29,7 @@ func (e *explorer) reference(ctx context.Context) error {
 		steps = []controllertest.Step{e.Case.Step}
 	}
 	for i := range steps {
-		nodes, err := e.referenceStep(ctx, course, i, &steps[i])
+		nodes, err := e.referenceStep(ctx, execution, i, &steps[i])
 		if err != nil || e.report.Skipped != "" {
 			return err
 		}
@@ -43,24 +43,24 @@ func (e *explorer) reference(ctx context.Context) error {
 // referenceStep does a step of the case, and returns its states. From its end it goes on until nothing changes any more and everything is
 // ready: while something is not, a controller may wait instead of repairing what went wrong.
 func (e *explorer) referenceStep(
-	ctx context.Context, course *controllertest.Course, index int, step *controllertest.Step,
+	ctx context.Context, execution *controllertest.Execution, index int, step *controllertest.Step,
 ) ([]*node, error) {
 	t := &track{base: step, step: index}
 	edits, none := *step, 0
 	edits.Passes = &none
-	if _, err := course.Do(ctx, edits, nil); err != nil {
+	if _, err := execution.Do(ctx, edits, nil); err != nil {
 		return nil, err
 	}
-	t.add(course, []controllertest.Step{edits})
+	t.add(execution, []controllertest.Step{edits})
 	passes := controllertest.Step{Ready: step.Ready, NotReady: step.NotReady, Parent: step.Parent, Passes: step.Passes}
-	ending, err := course.Do(ctx, passes, t.observer(course, func(n int) []controllertest.Step {
+	ending, err := execution.Do(ctx, passes, t.observer(execution, func(n int) []controllertest.Step {
 		return []controllertest.Step{withPasses(*step, n)}
 	}))
 	if err != nil {
 		return nil, err
 	}
-	t.add(course, []controllertest.Step{*step})
-	settled, err := course.Point().Resume(ctx)
+	t.add(execution, []controllertest.Step{*step})
+	settled, err := execution.Checkpoint().Resume(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (e *explorer) referenceStep(
 		return nil, nil
 	}
 	setting, err := e.setting(index, step)
-	point := settled.Point()
-	e.ends = append(e.ends, end{state: endStateOf(point.Objects(), e.ignored), point: point, setting: setting})
+	checkpoint := settled.Checkpoint()
+	e.ends = append(e.ends, end{state: endStateOf(checkpoint.Objects(), e.ignored), checkpoint: checkpoint, setting: setting})
 	if ending.Err != nil {
 		return nil, err // Nothing is repaired while the passes fail.
 	}
@@ -112,18 +112,18 @@ type track struct {
 }
 
 // observer returns a function that adds the state after each pass. path returns the steps that lead to the state after n passes.
-func (t *track) observer(course *controllertest.Course, path func(n int) []controllertest.Step) func([]memcluster.Write) {
+func (t *track) observer(execution *controllertest.Execution, path func(n int) []controllertest.Step) func([]memcluster.Write) {
 	n := 0
 	return func(writes []memcluster.Write) {
 		n++
 		before := t.nodes[len(t.nodes)-1]
-		t.add(course, path(n))
+		t.add(execution, path(n))
 		before.look(t.nodes[len(t.nodes)-1], writes)
 	}
 }
 
-func (t *track) add(course *controllertest.Course, steps []controllertest.Step) {
-	t.nodes = append(t.nodes, &node{point: course.Point(), base: t.base, step: t.step, path: steps, words: t.words})
+func (t *track) add(execution *controllertest.Execution, steps []controllertest.Step) {
+	t.nodes = append(t.nodes, &node{checkpoint: execution.Checkpoint(), base: t.base, step: t.step, path: steps, words: t.words})
 }
 
 // look notes what happened between a state and the one after the next pass: the pass's writes, and before it what other controllers did.
@@ -135,8 +135,8 @@ func (n *node) look(after *node, writes []memcluster.Write) {
 			written[apply.Key{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}] = true
 		}
 	}
-	before := n.point.Versions()
-	for key, version := range after.point.Versions() {
+	before := n.checkpoint.Versions()
+	for key, version := range after.checkpoint.Versions() {
 		if was, known := before[key]; known && was != version && !written[key] {
 			n.acted = append(n.acted, key)
 		}
@@ -149,22 +149,22 @@ const maxSettling = 3
 
 // walk makes a path: it goes on from a node with a fault, until nothing changes any more.
 func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
-	course, err := p.from.point.Resume(ctx)
+	execution, err := p.from.checkpoint.Resume(ctx)
 	if err != nil {
 		return outcome{}, err
 	}
-	defer course.Close()
+	defer execution.Close()
 	t := &track{base: p.from.base, step: p.from.step, words: append(slices.Clone(p.from.words), p.sentence())}
 	before := append(slices.Clone(p.from.path), p.fault.step)
-	ending, err := course.Do(ctx, p.fault.step, nil)
+	ending, err := execution.Do(ctx, p.fault.step, nil)
 	if err != nil {
 		return outcome{}, err
 	}
-	t.add(course, before)
+	t.add(execution, before)
 	o := outcome{ending: ending}
 	for range maxSettling {
 		step := controllertest.Step{}
-		o.ending, err = course.Do(ctx, step, t.observer(course, func(n int) []controllertest.Step {
+		o.ending, err = execution.Do(ctx, step, t.observer(execution, func(n int) []controllertest.Step {
 			return append(slices.Clone(before), withPasses(step, n))
 		}))
 		if err != nil {
@@ -176,21 +176,21 @@ func (e *explorer) walk(ctx context.Context, p path) (outcome, error) {
 		}
 		before = append(slices.Clone(before), step)
 	}
-	o.point, o.nodes = course.Point(), t.nodes
-	o.end = endStateOf(o.point.Objects(), e.ignored)
+	o.checkpoint, o.nodes = execution.Checkpoint(), t.nodes
+	o.end = endStateOf(o.checkpoint.Objects(), e.ignored)
 	if o.end.hash() != e.ends[p.from.step].state.hash() {
-		o.allowed, err = e.isAllowed(ctx, course)
+		o.allowed, err = e.isAllowed(ctx, execution)
 	}
 	return o, err
 }
 
 // isAllowed reports whether the case names the end state.
-func (e *explorer) isAllowed(ctx context.Context, course *controllertest.Course) (bool, error) {
+func (e *explorer) isAllowed(ctx context.Context, execution *controllertest.Execution) (bool, error) {
 	if e.Case.Explore == nil {
 		return false, nil
 	}
 	for i := range e.Case.Explore.Ends {
-		if ok, err := course.Matches(ctx, &e.Case.Explore.Ends[i]); ok || err != nil {
+		if ok, err := execution.Matches(ctx, &e.Case.Explore.Ends[i]); ok || err != nil {
 			return ok, err
 		}
 	}

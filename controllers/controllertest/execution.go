@@ -15,11 +15,11 @@ import (
 	"github.com/libretto-k8s/libretto/objectkey"
 )
 
-// Course is a case under way whose steps are given one at a time, and which can go on in several ways. Nothing is compared.
-type Course struct{ runner *runner }
+// Execution is a case under way whose steps are given one at a time, and which can go on in several ways. Nothing is compared.
+type Execution struct{ runner *runner }
 
-// Begin returns the course of a case before its first step. It must be closed.
-func Begin(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (*Course, error) {
+// Begin returns the execution of a case before its first step. It must be closed.
+func Begin(ctx context.Context, registry *engines.Registry, test *ControllerTest, c *Case, subject *Subject) (*Execution, error) {
 	r := &runner{registry: registry, test: test, testCase: c, subject: subject}
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func Begin(ctx context.Context, registry *engines.Registry, test *ControllerTest
 	if r.refused != nil {
 		return nil, r.refused
 	}
-	return &Course{r}, nil
+	return &Execution{r}, nil
 }
 
 // Ending is how the passes of a step ended.
@@ -42,7 +42,7 @@ type Ending struct {
 }
 
 // Do does a step. observe is called after each pass over all parents, with its writes.
-func (c *Course) Do(ctx context.Context, step Step, observe func([]memcluster.Write)) (Ending, error) {
+func (c *Execution) Do(ctx context.Context, step Step, observe func([]memcluster.Write)) (Ending, error) {
 	r := c.runner
 	r.result = Result{Outcome: Passed}
 	step.Want, step.Fails = nil, ""
@@ -57,7 +57,7 @@ func (c *Course) Do(ctx context.Context, step Step, observe func([]memcluster.Wr
 }
 
 // Matches reports whether what is in the cluster is as a part says.
-func (c *Course) Matches(ctx context.Context, want *Want) (bool, error) {
+func (c *Execution) Matches(ctx context.Context, want *Want) (bool, error) {
 	r := c.runner
 	r.result = Result{Outcome: Passed}
 	s := &stepRun{runner: r, Step: &Step{Want: want}}
@@ -69,7 +69,7 @@ func (c *Course) Matches(ctx context.Context, want *Want) (bool, error) {
 }
 
 // ParentKinds returns the kinds of the parents.
-func (c *Course) ParentKinds() []string {
+func (c *Execution) ParentKinds() []string {
 	var kinds []string
 	for _, rule := range c.runner.stage.Plan.Config.Parents {
 		kinds = append(kinds, rule.Kind.Kind)
@@ -78,30 +78,30 @@ func (c *Course) ParentKinds() []string {
 }
 
 // HideSecrets hides the values of the Secrets of the cluster and the case in a failure.
-func (c *Course) HideSecrets(f *Failure) {
+func (c *Execution) HideSecrets(f *Failure) {
 	c.runner.result = Result{Failures: []Failure{*f}}
 	c.runner.hideSecrets()
 	*f = c.runner.result.Failures[0]
 }
 
-// Close ends the course.
-func (c *Course) Close() {
+// Close ends the execution.
+func (c *Execution) Close() {
 	if c.runner.session != nil {
 		c.runner.session.Close()
 	}
 }
 
-// Point is a course at a moment. It never changes, and holds nothing but the cluster.
-type Point struct {
+// Checkpoint is an execution at a moment. It never changes, and holds nothing but the cluster.
+type Checkpoint struct {
 	runner *runner
 	state  *render.State
 	now    time.Time
 }
 
-// Point returns the present moment.
-func (c *Course) Point() *Point {
+// Checkpoint returns the present moment.
+func (c *Execution) Checkpoint() *Checkpoint {
 	r := c.runner
-	return &Point{runner: r.copy(), state: r.session.State(), now: r.clock.Now()}
+	return &Checkpoint{runner: r.copy(), state: r.session.State(), now: r.clock.Now()}
 }
 
 // copy returns a runner of the same case without a session.
@@ -116,8 +116,8 @@ func (r *runner) copy() *runner {
 	return next
 }
 
-// Resume returns a course that goes on from the moment, with a host that has just started. It must be closed.
-func (p *Point) Resume(ctx context.Context) (*Course, error) {
+// Resume returns an execution that goes on from the moment, with a host that has just started. It must be closed.
+func (p *Checkpoint) Resume(ctx context.Context) (*Execution, error) {
 	r := p.runner.copy()
 	r.clock = clocktesting.NewFakeClock(p.now)
 	onStage := *p.runner.stage
@@ -127,17 +127,17 @@ func (p *Point) Resume(ctx context.Context) (*Course, error) {
 		return nil, err
 	}
 	r.session, err = p.state.Run(ctx, r.clock, r.programs)
-	return &Course{r}, err
+	return &Execution{r}, err
 }
 
 // Objects returns copies of all objects.
-func (p *Point) Objects() []*unstructured.Unstructured { return p.state.Objects() }
+func (p *Checkpoint) Objects() []*unstructured.Unstructured { return p.state.Objects() }
 
 // Versions returns the resourceVersion of each object.
-func (p *Point) Versions() map[objectkey.Key]string { return p.state.Versions() }
+func (p *Checkpoint) Versions() map[objectkey.Key]string { return p.state.Versions() }
 
 // Parents returns the UIDs of the parents.
-func (p *Point) Parents() map[types.UID]bool {
+func (p *Checkpoint) Parents() map[types.UID]bool {
 	uids := map[types.UID]bool{}
 	for _, parent := range p.runner.parents {
 		uids[parent.uid] = true
@@ -146,4 +146,4 @@ func (p *Point) Parents() map[types.UID]bool {
 }
 
 // Resource returns the plural name of a kind, or empty if the cluster does not have it.
-func (p *Point) Resource(kind schema.GroupVersionKind) string { return p.state.Resource(kind) }
+func (p *Checkpoint) Resource(kind schema.GroupVersionKind) string { return p.state.Resource(kind) }
