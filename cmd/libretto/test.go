@@ -241,6 +241,7 @@ func (t *testRun) runFound(ctx context.Context, found *suite.Found) (summary *su
 		Shuffle: t.seed, FailFast: t.failFast, Update: t.update, ShowSecrets: t.showSecrets, Timeout: t.timeout, Coverage: t.collector,
 		RunFunctions: t.runFunctions,
 		Warn:         func(text string) { fmt.Fprintln(t.stderr, "warning:", text) },
+		Updated:      func(file string) { fmt.Fprintln(t.stderr, "wrote", file) },
 		Report: func(result controllertest.Result) {
 			all = append(all, result)
 			for _, r := range reporters {

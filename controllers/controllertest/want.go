@@ -329,7 +329,7 @@ func (c *comparison) compareCounts() {
 			}
 		}
 		if int64(len(names)) != want {
-			message := fmt.Sprintf("there are %d of kind %s, want %d", len(names), kind, want)
+			message := fmt.Sprintf("counts.%s is %d, want %d", kind, len(names), want)
 			if len(names) > 0 {
 				message += ": " + strings.Join(names[:min(len(names), maxNames)], ", ")
 			}

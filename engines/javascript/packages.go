@@ -133,6 +133,9 @@ func (t tree) resolveImports(r importRequest) (string, error) {
 	}
 }
 
+// testFrameworks are the packages whose names the module libretto/test has.
+var testFrameworks = []string{"vitest", "@jest/globals", "jest", "mocha", "chai", "bun:test"}
+
 // packageError returns the error for a package that was not found.
 func (t tree) packageError(name string, r importRequest) error {
 	module, ofNode := strings.CutPrefix(name, "node:")
@@ -141,6 +144,8 @@ func (t tree) packageError(name string, r importRequest) error {
 		return fmt.Errorf("can't import %q: it is a module of Node.js, and scripts have none of these: "+
 			"do without it, or add a package %s/%s in pure JavaScript",
 			r.imported, modulesFolder, module)
+	case t.ofTests && slices.Contains(testFrameworks, name):
+		return fmt.Errorf("can't import %q: tests of scripts import from \"libretto/test\", which has the same names", r.imported)
 	case strings.Contains(r.imported, ":"):
 		return fmt.Errorf("can't import %q: nothing is fetched: add the file to scriptSources, and write its path", r.imported)
 	}

@@ -187,6 +187,12 @@ func TestModuleForTests(t *testing.T) {
 	if got := compileError(t, inner); !strings.Contains(got.Error(), "libretto/test/matchers") {
 		t.Errorf("of its own part: %v", got)
 	}
+	for _, framework := range []string{"vitest", "@jest/globals", "bun:test"} {
+		other := testFileOf(fmt.Sprintf("import { vi } from %q; vi.fn();", framework), nil)
+		if got := compileError(t, other); !strings.Contains(got.Error(), `import from "libretto/test"`) {
+			t.Errorf("of %s: %v", framework, got)
+		}
+	}
 }
 
 func BenchmarkTestOf10000(b *testing.B) {

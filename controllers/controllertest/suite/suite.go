@@ -49,6 +49,8 @@ type Options struct {
 	) controllertest.Result
 	// Warn is told what may make a result differ from what a host does. It may be called by several goroutines at once.
 	Warn func(string)
+	// Updated is told the golden files that are written, if it is not nil. It may be called by several goroutines at once.
+	Updated func(file string)
 	// Report is told the results, one after another: by file and case, or as shuffled.
 	Report func(controllertest.Result)
 }

@@ -363,8 +363,8 @@ func TestWriteGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &testFile{name: "app/a_test.yaml", inputs: Inputs{}}
-	if err := f.write("testdata/deep/a.yaml", []byte("text")); err != nil {
-		t.Fatal(err)
+	if changed, err := f.write("testdata/deep/a.yaml", []byte("text")); err != nil || !changed {
+		t.Fatal(changed, err)
 	}
 	if text, err := os.ReadFile("app/testdata/deep/a.yaml"); err != nil || string(text) != "text" {
 		t.Errorf("%q %v", text, err)
@@ -376,14 +376,14 @@ func TestWriteGolden(t *testing.T) {
 	if err := os.Chmod("app/same.yaml", 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.write("same.yaml", []byte("text")); err != nil {
-		t.Fatal(err)
+	if changed, err := f.write("same.yaml", []byte("text")); err != nil || changed {
+		t.Fatal(changed, err)
 	}
 	if after, err := os.Stat("app/same.yaml"); err != nil || after.ModTime() != before.ModTime() {
 		t.Errorf("a file that is the same was written: %v", err)
 	}
 	for _, name := range []string{"../a.yaml", "/tmp/a.yaml", "out/a.yaml"} {
-		if err := f.write(name, []byte("text")); err == nil {
+		if _, err := f.write(name, []byte("text")); err == nil {
 			t.Errorf("%s was written", name)
 		}
 	}

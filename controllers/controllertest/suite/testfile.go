@@ -109,7 +109,13 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 		},
 	}
 	if r.Update {
-		subject.WriteFile = f.write
+		subject.WriteFile = func(name string, text []byte) error {
+			changed, err := f.write(name, text)
+			if changed && r.Updated != nil {
+				r.Updated(f.path(name))
+			}
+			return err
+		}
 	}
 	return subject, nil
 }
@@ -177,26 +183,27 @@ func (f *testFile) addKindsOf(kinds map[schema.GroupVersionKind]bool, name strin
 	return hasCRD
 }
 
-// write replaces a golden file, which must be below the folder of the test file.
-func (f *testFile) write(name string, text []byte) error {
+// write replaces a golden file, which must be below the folder of the test file. It reports whether the file has changed.
+func (f *testFile) write(name string, text []byte) (changed bool, err error) {
 	root, err := os.OpenRoot(filepath.Dir(f.name))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
 	f.uses(f.path(name))
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("%s: golden files are only written below the folder of the test file: name it relative to that", name)
+		return false, fmt.Errorf("%s: golden files are only written below the folder of the test file: name it relative to that", name)
 	}
 	before, err := root.ReadFile(name)
 	if err == nil && bytes.Equal(before, text) {
-		return nil // So that nothing that watches the file is woken.
+		return false, nil // So that nothing that watches the file is woken.
 	}
 	if err := root.MkdirAll(filepath.Dir(name), fs.ModePerm); err != nil {
-		return err
+		return false, err
 	}
-	return root.WriteFile(name, text, 0o666)
+	err = root.WriteFile(name, text, 0o666)
+	return err == nil, err
 }
 
 // failures returns an error, which may be several, as failures with their places.
