@@ -272,7 +272,7 @@ func (o *renderOptions) write(
 		if failed != nil {
 			return nil // It would be a test of a failure.
 		}
-		return o.writeTest(ctx, w, files, options, renderings)
+		return o.writeTest(w, files, options, renderings, func(of manifest.Options) (*manifest.Set, error) { return manifest.Load(ctx, of) })
 	default:
 		return out.YAML(renderings)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,45 +31,51 @@ func (o *renderOptions) checkTest() error {
 	}
 }
 
-// writeTest writes a test file with what was rendered, and says where it belongs.
-func (o *renderOptions) writeTest(
-	ctx context.Context, w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering,
-) error {
-	set := options.Set
-	for _, r := range renderings {
-		if r.Definition != renderings[0].Definition {
-			return errors.New("-o test: there are parents of several definitions: give the files of one, or choose with --parent")
+// writeTest writes a test file with what was rendered, and says where it belongs. Each definition has a document.
+func (o *renderOptions) writeTest(w process, files manifest.Options, options offline.Options, renderings []*offline.Rendering, load loadFunc) error {
+	var documents []string
+	first, several := "", false
+	for len(renderings) > 0 {
+		of := renderings[0].Definition
+		end := slices.IndexFunc(renderings, func(r *offline.Rendering) bool { return r.Definition != of })
+		if end < 0 {
+			end = len(renderings)
 		}
-	}
-	i := slices.IndexFunc(set.Definitions, func(d *document.Object) bool { return d.Unstructured == renderings[0].Definition })
-	folder, name, err := placeOfTest(set.Definitions[i].Location.File, files.Filenames)
-	if err != nil {
-		return err
-	}
-	f := offline.TestFile{Definition: name, Scripts: map[string]string{}, Answers: options.Answers}
-	if o.now != "" {
-		f.Now = o.now
-	}
-	if o.manifests.namespace != "default" {
-		f.Namespace = o.manifests.namespace
-	}
-	f.Ready = readyOfTest(o.ready, options, renderings)
-	for name, directory := range files.Scripts {
-		if f.Scripts[name.String()], err = relativeTo(folder, directory); err != nil {
+		i := slices.IndexFunc(options.Set.Definitions, func(d *document.Object) bool { return d.Unstructured == of })
+		definition := options.Set.Definitions[i]
+		folder, name, err := placeOfTest(definition.Location.File, files.Filenames)
+		if err != nil {
 			return err
 		}
+		if first == "" {
+			first, several = folder, end < len(renderings)
+		}
+		if folder != first {
+			return fmt.Errorf("-o test: there are definitions in %s and in %s: give the files of one", first, folder)
+		}
+		f := offline.TestFile{
+			Definition: name, Several: several, Answers: options.Answers, Now: o.now, Ready: readyOfTest(o.ready, options, renderings[:end]),
+		}
+		if o.manifests.namespace != "default" {
+			f.Namespace = o.manifests.namespace
+		}
+		if err := completeTest(&f, folder, files, options.Set, definition, load); err != nil {
+			return err
+		}
+		text, err := f.Test(renderings[:end])
+		if err != nil {
+			return err
+		}
+		documents = append(documents, string(text))
+		renderings = renderings[end:]
 	}
-	if err := completeTest(ctx, &f, folder, files, set, set.Definitions[i]); err != nil {
-		return err
-	}
-	text, err := f.Test(renderings)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w.stdout, "# A test that passes now: put it into %s with a name that ends in %s.\n%s",
-		filepath.ToSlash(folder), controllertest.FileSuffix, text)
+	_, err := fmt.Fprintf(w.stdout, "# A test that passes now: put it into %s with a name that ends in %s.\n%s",
+		filepath.ToSlash(first), controllertest.FileSuffix, strings.Join(documents, "---\n"))
 	return err
 }
+
+// loadFunc loads files.
+type loadFunc func(manifest.Options) (*manifest.Set, error)
 
 // placeOfTest returns the folder for the test of a definition, and the file with the definition if that has to be named.
 func placeOfTest(file string, given []string) (folder, definition string, err error) {
@@ -111,9 +116,17 @@ func relativeTo(folder, name string) (string, error) {
 
 // completeTest loads what a test in a folder finds there, and adds to it what else it needs.
 func completeTest(
-	ctx context.Context, f *offline.TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object,
+	f *offline.TestFile, folder string, files manifest.Options, set *manifest.Set, definition *document.Object, load loadFunc,
 ) error {
-	found, err := manifest.Load(ctx, manifest.Options{
+	f.Scripts = map[string]string{}
+	for name, directory := range files.Scripts {
+		relative, err := relativeTo(folder, directory)
+		if err != nil {
+			return err
+		}
+		f.Scripts[name.String()] = relative
+	}
+	found, err := load(manifest.Options{
 		Filenames: []string{filepath.Join(folder, f.Definition)}, Namespace: files.Namespace, Scripts: files.Scripts,
 	})
 	if err != nil {

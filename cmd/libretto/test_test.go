@@ -234,3 +234,20 @@ func TestRenderedTests(t *testing.T) {
 		})
 	}
 }
+
+// TestTestStopped checks that tests that were stopped are no success: not all were run.
+func TestTestStopped(t *testing.T) {
+	path, err := filepath.Abs(filepath.Join("testdata", "watch.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	w := process{args: []string{"test"}, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	code := exitCode(w, command(w).ExecuteContext(ctx))
+	if code != exitCannot || errs.String() != "libretto: stopped before all cases were run\n" || out.Len() > 0 {
+		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	}
+}

@@ -60,6 +60,9 @@ func (w *testWatch) run(ctx context.Context, changed []string) error {
 	if err != nil {
 		return err
 	}
+	if summary.Total() == 0 {
+		fmt.Fprintln(w.stderr, "libretto:", w.noCases(found))
+	}
 	for _, file := range found.Functions {
 		summary.Inputs[file] = suite.Inputs{file: false}
 	}

@@ -11,11 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/variant"
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -30,12 +30,20 @@ func (s *stepRun) failCheck(check Check, f Failure) {
 		return
 	}
 	f.Check, f.Location = check, s.place("")
-	s.fail(f)
+	same := func(known Failure) bool { return known.Check == check && known.Message == f.Message }
+	if !slices.ContainsFunc(s.result.Failures, same) {
+		s.fail(f)
+	}
 }
 
-// checkPasses makes the checks about what the passes wrote.
+// checkPasses makes the checks about what the hooks answered, and what the passes wrote.
 func (s *stepRun) checkPasses() {
 	for _, pass := range s.passes {
+		for _, call := range pass.Calls {
+			if call.Err == nil && s.Fails == "" { // If the step fails, that may be why.
+				s.checkDeclared(call)
+			}
+		}
 		for _, write := range pass.Writes {
 			s.checkWrite(write)
 		}
@@ -75,11 +83,9 @@ func (s *stepRun) checkSettled(ctx context.Context) error {
 	}
 	for _, pass := range s.passes[before:] {
 		for _, w := range pass.Writes {
-			f := Failure{Message: fmt.Sprintf("it does not settle: one more pass makes the write %s", describeWrite(w))}
-			if w.Before != nil && w.After != nil {
-				f.Diff = changeLines(w.Before, w.After)
-			}
-			s.failCheck(CheckSettles, f)
+			s.failCheck(CheckSettles, Failure{
+				Message: "it does not settle: one more pass makes the write " + describeWrite(w), Diff: changeLines(w.Before, w.After),
+			})
 			return nil
 		}
 	}
@@ -87,13 +93,17 @@ func (s *stepRun) checkSettled(ctx context.Context) error {
 	return nil
 }
 
-// changeLines returns the lines in which two versions of an object differ.
+// changeLines returns the lines in which two versions of an object differ. It returns none if one of them is nil.
 func changeLines(before, after *unstructured.Unstructured) []string {
 	versionless := func(object *unstructured.Unstructured) any {
 		object = object.DeepCopy()
 		object.SetResourceVersion("")
 		object.SetManagedFields(nil)
+		unstructured.RemoveNestedField(object.Object, "metadata", "annotations", merge.LastApplied)
 		return object.Object
+	}
+	if before == nil || after == nil {
+		return nil
 	}
 	return valueChanges(versionless(before), versionless(after))
 }
@@ -129,16 +139,12 @@ func pathText(path jsonvalue.Path) string {
 	return text
 }
 
-// checkAnswers checks the answers of the step: that they name only what the definition declares, and that scripts give them again.
+// checkAnswers checks that scripts answer the last requests of the step in the same way again.
 func (s *stepRun) checkAnswers(ctx context.Context) {
-	if s.Fails != "" {
-		return // The answer may be what fails.
-	}
 	last := map[string]render.HookCall{}
 	for _, pass := range s.passes {
 		for _, call := range pass.Calls {
 			if call.Err == nil {
-				s.checkDeclared(call)
 				last[string(pass.parent.name())+" "+call.Hook+" "+call.Subject] = call
 			}
 		}
@@ -160,8 +166,8 @@ func (s *stepRun) checkDeclared(call render.HookCall) {
 			object := unstructured.Unstructured{Object: jsonvalue.AsObject(item)}
 			declared := func(rule variant.ChildRule) bool { return rule.Kind == object.GroupVersionKind() }
 			if object.Object != nil && !slices.ContainsFunc(s.base.Plan.Config.Children, declared) {
-				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf("the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare",
-					call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
+				s.failCheck(CheckDeclared, Failure{Message: fmt.Sprintf(
+					"the answer of the %s hook has %s[%d], %s of %s, which the definition does not declare", call.Hook, list, i, object.GetKind(), object.GetAPIVersion())})
 			}
 		}
 	}
@@ -201,8 +207,6 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 
 // isWebhook reports whether a webhook serves or can serve a hook.
 func (s *stepRun) isWebhook(hook string) bool {
-	return slices.ContainsFunc(s.base.Plan.Hooks, func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil })
+	is := func(named v1alpha1.NamedHook) bool { return string(named.Name) == hook && named.Hook.Webhook != nil }
+	return slices.ContainsFunc(s.base.Plan.Hooks, is)
 }
-
-// madeBy returns the place in a script that made an object, if it is known.
-func (c *comparison) madeBy(*unstructured.Unstructured) engines.Location { return engines.Location{} }

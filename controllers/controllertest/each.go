@@ -149,6 +149,9 @@ func (s *substitution) value(field, name string) any {
 		s.at = field
 		s.err = fmt.Sprintf("${%s}: each has no %s here: it has %s. Write $${%s} for the text itself",
 			name, name, strings.Join(slices.Sorted(maps.Keys(s.values)), ", "), name)
+		if slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(name)) {
+			s.err += ", and put the name into quotes in each: without, YAML reads it as true or false"
+		}
 	}
 	return value
 }

@@ -63,6 +63,7 @@ func (s *stepRun) refuseWrites(r Refusal) {
 // redefine restarts the host, with another definition if the step has one.
 func (s *stepRun) redefine(ctx context.Context) error {
 	if s.Define != nil {
+		s.redefined = true
 		patched := &unstructured.Unstructured{Object: mergePatch(s.base.Definition.Object, s.Define)}
 		patched.SetGeneration(patched.GetGeneration() + 1)
 		s.base = s.base.Redefine(patched, s.clock.Now())
@@ -154,7 +155,8 @@ func (r *runner) kindOf(apiVersion, kind string) (schema.GroupVersionKind, error
 	case 1:
 		return found[0], nil
 	case 0:
-		return schema.GroupVersionKind{}, fmt.Errorf("no resource has the kind %s: give its CustomResourceDefinition beside the definition, or apiVersion", kind)
+		return schema.GroupVersionKind{}, fmt.Errorf(
+			"no resource has the kind %s: give its CustomResourceDefinition beside the definition, or apiVersion", kind)
 	default:
 		return schema.GroupVersionKind{}, fmt.Errorf("%d resources have the kind %s: add apiVersion", len(found), kind)
 	}

@@ -53,7 +53,8 @@ func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// isObjectOfCluster reports whether an object of a file is put into the cluster. Definitions and CustomResourceDefinitions are the subject's.
+// isObjectOfCluster reports whether an object of a file is put into the cluster. Definitions and CustomResourceDefinitions are the
+// subject's.
 func isObjectOfCluster(object *unstructured.Unstructured) bool {
 	switch object.GetKind() {
 	case v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind, "CustomResourceDefinition", Kind:

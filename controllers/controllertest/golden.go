@@ -211,8 +211,8 @@ func (r *runner) compareGolden() error {
 	if len(changes) > 0 {
 		first, _, _ := strings.Cut(strings.TrimLeft(changes[0], "-+ "), ":")
 		r.fail(Failure{
-			Location: r.place(".golden"), Message: fmt.Sprintf("what happens is not as in %s: %s differs, and %d lines in all", name, first, len(changes)),
-			Diff: textDiff(string(before), text),
+			Location: r.place(".golden"), Diff: textDiff(string(before), text),
+			Message: fmt.Sprintf("what happens is not as in %s: %s differs, and %d lines in all", name, first, len(changes)),
 		})
 	}
 	return nil

@@ -57,10 +57,12 @@ type runner struct {
 
 	clock *clocktesting.FakeClock
 	// base is the definition of the present step.
-	base     *stage.Base
-	stage    *stage.Stage
-	session  *render.Session
-	programs map[string]engines.Program
+	base *stage.Base
+	// redefined is set if that is not the subject's.
+	redefined bool
+	stage     *stage.Stage
+	session   *render.Session
+	programs  map[string]engines.Program
 	// scripts are the programs of scripts alone.
 	scripts map[string]engines.Program
 	// timeouts are those of all hooks.
@@ -165,6 +167,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	if patch := r.testCase.DefinitionPatch; patch != nil {
+		r.redefined = true
 		r.base = r.base.Redefine(&unstructured.Unstructured{Object: mergePatch(r.base.Definition.Object, patch)}, now)
 	}
 	if r.testCase.Hook != "" {
@@ -242,7 +245,7 @@ func (r *runner) namespace() string {
 // newPrograms returns the program of each hook of the definition.
 func (r *runner) newPrograms(ctx context.Context) (map[string]engines.Program, error) {
 	scripts := r.subject.Programs
-	if !jsonvalue.Equal(scriptsOf(r.base.Definition), scriptsOf(r.subject.Definition)) {
+	if r.redefined && !jsonvalue.Equal(scriptsOf(r.base.Definition), scriptsOf(r.subject.Definition)) {
 		if r.subject.Compile == nil {
 			return nil, r.unusable("", "a patch of the definition changes its scripts, which can't be compiled here: make a definition of its own for the case")
 		}
@@ -276,7 +279,7 @@ func scriptsOf(definition *unstructured.Unstructured) map[string]any {
 
 // meetParents adds the parents that are new in the cluster.
 func (r *runner) meetParents() {
-	for _, object := range r.session.Cluster().Objects() {
+	for _, object := range r.session.Cluster().Snapshot() {
 		if !r.stage.IsParent(object) {
 			continue
 		}

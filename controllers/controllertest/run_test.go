@@ -183,3 +183,54 @@ func writeResult(b *bytes.Buffer, r Result) {
 		}
 	}
 }
+
+// TestParallel runs the same case several times at once on one subject.
+func TestParallel(t *testing.T) {
+	parsed, err := txtar.ParseFile("testdata/basics.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, registry := &archive{parsed, ""}, newRegistry(t)
+	subject := a.subject(t, registry)
+	f, _ := Parse("x_test.yaml", a.file("x_test.yaml"))
+	test := f.Tests[0]
+	results := make(chan Result)
+	const times = 4
+	for range times {
+		for i := range test.Cases {
+			go func() { results <- RunCase(t.Context(), registry, test, &test.Cases[i], subject) }()
+		}
+	}
+	outcomes := map[string]map[Outcome]int{}
+	for range times * len(test.Cases) {
+		r := <-results
+		if outcomes[r.Name] == nil {
+			outcomes[r.Name] = map[Outcome]int{}
+		}
+		outcomes[r.Name][r.Outcome]++
+	}
+	for name, all := range outcomes {
+		if len(all) != 1 {
+			t.Errorf("%s comes to different ends: %v", name, all)
+		}
+	}
+}
+
+// TestEndless checks that a case ends with its context, and that it is an error of the case.
+func TestEndless(t *testing.T) {
+	parsed, err := txtar.ParseFile("testdata/checks.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, registry := &archive{parsed, ""}, newRegistry(t)
+	f, _ := Parse("x_test.yaml", []byte(header+`
+given: [{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop}, spec: {mode: flips}}]
+cases: [{name: "for ever", steps: [`+strings.TrimSuffix(strings.Repeat("{passes: 1000}, ", maxSteps), ", ")+"]}]\n"))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	r := RunCase(ctx, registry, f.Tests[0], &f.Tests[0].Cases[0], a.subject(t, registry))
+	if r.Outcome != Errored || !strings.Contains(r.Failures[0].Message, "in time") || time.Since(start) > time.Minute {
+		t.Errorf("%v after %s: %v", r.Outcome, time.Since(start), r.Failures)
+	}
+}

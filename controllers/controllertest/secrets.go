@@ -12,7 +12,7 @@ import (
 
 // hideSecrets hides the values of Secrets in all that is told of the case, and what the schemas of other objects call a password.
 func (r *runner) hideSecrets() {
-	if len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
+	if r.subject.ShowSecrets || len(r.result.Failures) == 0 && len(r.result.Logs) == 0 {
 		return
 	}
 	masker := r.masker()
@@ -54,7 +54,7 @@ func (r *runner) secrets() []string {
 		all = append(all, jsonvalue.SecretTexts(nil, fields, secret)...)
 	}
 	if r.session != nil {
-		for _, object := range r.session.Cluster().Objects() {
+		for _, object := range r.session.Cluster().Snapshot() {
 			add(object.Object)
 		}
 	}

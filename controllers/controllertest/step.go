@@ -110,20 +110,25 @@ func (s *stepRun) run(ctx context.Context) error {
 	err := loop.Run(ctx, passes)
 	var unsettled *stage.UnsettledError
 	if errors.As(err, &unsettled) && ctx.Err() == nil {
-		s.fail(Failure{Location: s.place(""), Check: CheckSettles, Message: unsettled.Message + s.lastWrite()})
+		f := Failure{Message: unsettled.Message}
+		if w := s.lastWrite(); w != nil {
+			f.Message, f.Diff = f.Message+"; the last write was "+describeWrite(*w), changeLines(w.Before, w.After)
+		}
+		s.failCheck(CheckSettles, f)
+		s.checkAnswers(ctx) // They may tell why.
 		return nil
 	}
 	return err
 }
 
-// lastWrite returns the end of a sentence with the last write.
-func (s *stepRun) lastWrite() string {
+// lastWrite returns the last write, or nil.
+func (s *stepRun) lastWrite() *memcluster.Write {
 	for _, pass := range slices.Backward(s.passes) {
 		if n := len(pass.Writes); n > 0 {
-			return "; the last write was " + describeWrite(pass.Writes[n-1])
+			return &pass.Writes[n-1]
 		}
 	}
-	return ""
+	return nil
 }
 
 func describeWrite(w memcluster.Write) string {
@@ -204,7 +209,7 @@ func (s *stepRun) compareErrors() {
 
 func (s *stepRun) compareError(err error, events []render.Event) {
 	if s.Fails == "" {
-		if err != nil {
+		if err != nil && s.testCase.Golden == "" { // A golden file has the errors.
 			s.fail(Failure{Location: s.place(""), Message: "the pass fails: " + err.Error(), Script: scriptPlace(err)})
 		}
 		return

@@ -26,6 +26,8 @@ type Subject struct {
 	ReadFile func(name string) ([]byte, error)
 	// WriteFile replaces a golden file. Nil means that golden files are compared.
 	WriteFile func(name string, text []byte) error
+	// ShowSecrets leaves the values of Secrets in results.
+	ShowSecrets bool
 
 	mu    sync.Mutex
 	bases map[time.Time]*stage.Base // by the time at which cases begin

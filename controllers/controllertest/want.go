@@ -29,7 +29,7 @@ func (s *stepRun) compare(ctx context.Context) error {
 	if s.Want == nil {
 		return nil
 	}
-	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Objects()}
+	c := &comparison{stepRun: s, want: s.Want, all: s.session.Cluster().Snapshot()}
 	for _, object := range c.all {
 		if owner := metav1.GetControllerOf(object); owner != nil {
 			if slices.ContainsFunc(s.parents, func(p *parentState) bool { return p.uid == owner.UID }) {
@@ -263,7 +263,7 @@ func (c *comparison) compareObject(field, what string, part map[string]any, amon
 		if n := len(least) - 1; n > 0 {
 			message += fmt.Sprintf(" (and %d more)", n)
 		}
-		c.fail(Failure{Location: c.place(field + least[0].below()), Message: message, Diff: diffLines(part, best.Object), Script: c.madeBy(best)})
+		c.fail(Failure{Location: c.place(field + least[0].below()), Message: message, Diff: diffLines(part, best.Object)})
 	case other != nil:
 		message := fmt.Sprintf("there is no %s %s: of this kind there are %s", what, partName(part), strings.Join(names[:min(len(names), maxNames)], ", "))
 		if n := len(names) - maxNames; n > 0 {

@@ -22,11 +22,11 @@ import (
 func (s *Session) RunOthers(ctx context.Context, isReady func(*unstructured.Unstructured) bool) (Others, error) {
 	result := Others{}
 	err := s.Edit(ctx, func(client dynamic.Interface) error {
-		o := others{session: s, client: client, all: s.cluster.Objects()}
+		o := others{session: s, client: client, all: s.cluster.Snapshot()}
 		if err := o.collectGarbage(ctx); err != nil {
 			return err
 		}
-		for _, object := range s.cluster.Objects() {
+		for _, object := range s.cluster.Snapshot() {
 			if object.GetDeletionTimestamp() == nil && isReady(object) {
 				if err := o.makeReady(ctx, object); err != nil {
 					return err
@@ -164,7 +164,7 @@ func (o *others) endDeletion(ctx context.Context, object *unstructured.Unstructu
 // dependents returns the objects that an object owns.
 func (o *others) dependents(owner types.UID) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
-	for _, object := range o.session.cluster.Objects() {
+	for _, object := range o.session.cluster.Snapshot() {
 		if slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }) {
 			all = append(all, object)
 		}
@@ -173,6 +173,7 @@ func (o *others) dependents(owner types.UID) []*unstructured.Unstructured {
 }
 
 func (o *others) release(ctx context.Context, object *unstructured.Unstructured, owner types.UID) error {
+	object = object.DeepCopy()
 	object.SetOwnerReferences(slices.DeleteFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }))
 	return o.update(ctx, object)
 }

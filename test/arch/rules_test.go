@@ -110,10 +110,10 @@ var rules = []rule{
 		why: "it is the part of the API server that needs its library: what links no such commands stays without"},
 	{packages: "controllers/render/stage", imports: []string{
 		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
-		"engines", "apply/...", "runtime/controller",
+		"engines", "apply/...", "runtime/controller", "runtime/discovery",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
 	{packages: "controllers/controllertest", imports: []string{
-		"controllers/api/...", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
+		"controllers/api/...", "controllers/variant", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines",
 		"apply/...", "runtime/...",
 	}, inTests: append([]string{"scripts"}, realHooks...), why: "it runs cases wherever its caller has the definition from: files, or a host"},
 	{packages: "controllers/controllertest/suite", imports: []string{

@@ -100,6 +100,7 @@ func (r *runner) subjectOf(ctx context.Context, f *testFile, test *controllertes
 	}
 	subject := &controllertest.Subject{
 		Definition: shared.Definition, Programs: shared.Programs, Resources: shared.Resources, Compile: shared.Compile,
+		ShowSecrets: r.ShowSecrets,
 		ReadFile: func(name string) ([]byte, error) {
 			f.uses(f.path(name))
 			return readFile(f.path(name))

@@ -26,6 +26,7 @@ type Cluster struct {
 
 	mu           sync.Mutex
 	tables       map[schema.GroupVersionResource]*table
+	byKind       map[schema.GroupVersionKind]*table
 	version      int64
 	refusals     []*Refusal
 	watchStarted chan struct{} // Closed when the next watch begins.
@@ -50,14 +51,18 @@ type change struct {
 // New returns an empty cluster that serves resources. For a resource that is listed twice, the last entry
 // counts.
 func New(clock clock.PassiveClock, resources ...Resource) *Cluster {
-	c := &Cluster{clock: clock, tables: map[schema.GroupVersionResource]*table{}, watchStarted: make(chan struct{})}
+	c := &Cluster{
+		clock: clock, tables: map[schema.GroupVersionResource]*table{}, byKind: map[schema.GroupVersionKind]*table{},
+		watchStarted: make(chan struct{}),
+	}
 	for _, r := range resources {
-		c.tables[r.GroupVersionResource] = &table{
+		t := &table{
 			Resource:  r,
 			objects:   map[types.NamespacedName]*unstructured.Unstructured{},
 			creations: map[types.NamespacedName]int{},
 			watchers:  map[*watcher]bool{},
 		}
+		c.tables[r.GroupVersionResource], c.byKind[r.Kind] = t, t
 	}
 	return c
 }
@@ -75,10 +80,8 @@ func (c *Cluster) Find(apiVersion, resource string) (discovery.Resource, error) 
 
 // ResourceOf returns the resource of a kind.
 func (c *Cluster) ResourceOf(kind schema.GroupVersionKind) (Resource, error) {
-	for _, t := range c.tables {
-		if t.Kind == kind {
-			return t.Resource, nil
-		}
+	if t := c.byKind[kind]; t != nil {
+		return t.Resource, nil
 	}
 	return Resource{}, fmt.Errorf("the cluster has no kind %s %s: declare its resource", kind.GroupVersion(), kind.Kind)
 }

@@ -3,7 +3,6 @@ package memcluster
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -55,15 +53,30 @@ func (e *endpoint) List(_ context.Context, options metav1.ListOptions) (*unstruc
 
 // Objects returns copies of all objects, by kind, namespace and name.
 func (c *Cluster) Objects() []*unstructured.Unstructured {
+	all := c.Snapshot()
+	for i, object := range all {
+		all[i] = object.DeepCopy()
+	}
+	return all
+}
+
+// Snapshot returns all objects, by kind, namespace and name. They are read-only, and never change: a write stores another object.
+func (c *Cluster) Snapshot() []*unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	byName := func(a, b schema.GroupVersionResource) int { return cmp.Compare(a.String(), b.String()) }
-	resources := slices.SortedFunc(maps.Keys(c.tables), byName)
-	var all []*unstructured.Unstructured
-	for _, resource := range resources {
-		for _, object := range c.tables[resource].sorted() {
-			all = append(all, object.DeepCopy())
+	byName := func(a, b *table) int {
+		return cmp.Compare(a.GroupVersionResource.String(), b.GroupVersionResource.String())
+	}
+	var tables []*table
+	for _, t := range c.tables {
+		if len(t.objects) > 0 {
+			tables = append(tables, t)
 		}
+	}
+	slices.SortFunc(tables, byName)
+	var all []*unstructured.Unstructured
+	for _, t := range tables {
+		all = append(all, t.sorted()...)
 	}
 	return all
 }

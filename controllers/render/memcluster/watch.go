@@ -1,6 +1,7 @@
 package memcluster
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -126,10 +127,8 @@ func (w *watcher) nextEvents() []watch.Event {
 	w.cluster.mu.Lock()
 	defer w.cluster.mu.Unlock()
 	var events []watch.Event
-	for _, change := range w.table.log {
-		if change.version <= w.after {
-			continue
-		}
+	next, _ := slices.BinarySearchFunc(w.table.log, w.after+1, func(c change, version int64) int { return cmp.Compare(c.version, version) })
+	for _, change := range w.table.log[next:] {
 		w.after = change.version
 		if object, ok := change.event.Object.(*unstructured.Unstructured); ok && w.matches(object) {
 			events = append(events, watch.Event{Type: change.event.Type, Object: object.DeepCopy()})

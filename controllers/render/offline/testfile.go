@@ -19,6 +19,8 @@ import (
 type TestFile struct {
 	// Definition is the file with the definition, or empty for the folder of the test file.
 	Definition string
+	// Several is set if there are documents for other definitions.
+	Several bool
 	// Ref selects one of several definitions, or is empty.
 	Ref string
 	// CRDs are files with CustomResourceDefinitions that are not beside the definition.
@@ -116,6 +118,9 @@ func (r *Rendering) isOneOfSeveral() bool {
 // testCase returns the case of a rendering.
 func (f TestFile) testCase(r *Rendering, several bool) map[string]any {
 	name := f.short(r.Object)
+	if f.Several {
+		name += " of " + nameOf(r.Definition.GetKind(), "", r.Definition.GetName())
+	}
 	c := map[string]any{"name": name + " settles", "want": f.want(r)}
 	if several {
 		c["parent"] = SlashedName(r.Object)

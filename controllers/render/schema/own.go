@@ -75,7 +75,8 @@ func Definition(
 	if dropped, err = resource.Schema.Decode(stored.Object); err != nil {
 		return nil, nil, nil, err
 	}
-	return stored, dropped, resource.Schema.Validate(stored, nil), nil
+	custom, _ := resource.Schema.(*Custom) // readOwn makes it.
+	return stored, dropped, custom.ValidateOnce(stored), nil
 }
 
 const ownGroupVersion = "metacontroller.k8s.io/v1alpha1"

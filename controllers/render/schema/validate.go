@@ -27,6 +27,10 @@ func (c *Custom) Validate(object, old *unstructured.Unstructured) field.ErrorLis
 	if old != nil {
 		return c.validateUpdate(v, object, old)
 	}
+	return c.validateCreation(v, object)
+}
+
+func (c *Custom) validateCreation(v *validators, object *unstructured.Unstructured) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaAccessor(object, c.namespaced, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateCustomResource(nil, object.Object, v.object)...)
 	errs = append(errs, c.validateScale(object)...)

@@ -1,0 +1,161 @@
+package controllertest
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+)
+
+// check notes what is wrong with a case beyond types.
+func (d *decoder) check(field string, c *Case) {
+	d.checkSkips(join(field, "skipChecks"), c.SkipChecks)
+	single := !reflect.DeepEqual(c.Step, Step{})
+	hook := c.Hook != "" || c.Request != nil || c.Response != nil
+	switch {
+	case len(c.Steps) > 0 && single && !(reflect.DeepEqual(c.Step, Step{StepWebhooks: c.StepWebhooks})):
+		d.fail(field, "%q has steps, and fields of a step beside them: put these into a step", c.Name)
+	case hook && (len(c.Steps) > 0 || c.Golden != ""):
+		d.fail(field, "%q calls a hook alone, and has no steps: make two cases of it", c.Name)
+	case hook && c.Hook == "":
+		d.fail(field, "%q has a request or a response, and names no hook", c.Name)
+	case hook && c.Response == nil && c.Fails == "":
+		d.fail(field, "%q calls a hook, and expects nothing: give response or fails", c.Name)
+	case hook && !reflect.DeepEqual(c.Step, Step{Fails: c.Fails}):
+		d.fail(field, "%q calls a hook alone: of the fields of a step it can have fails", c.Name)
+	}
+	if len(c.Steps) > maxSteps {
+		d.fail(join(field, "steps"), "%d steps, and %d are the most: make several cases of it", len(c.Steps), maxSteps)
+		return
+	}
+	if len(c.Steps) == 0 {
+		d.checkStep(field, &c.Step)
+	}
+	for i := range c.Steps {
+		d.checkStep(fmt.Sprintf("%s.steps[%d]", field, i), &c.Steps[i])
+	}
+	d.checkResponses(join(field, "webhooks"), c.Webhooks)
+}
+
+func (d *decoder) checkSkips(field string, skips map[Check]string) {
+	all := []string{string(CheckSettles), string(CheckDeterministic), string(CheckValid), string(CheckDeclared)}
+	for _, check := range slices.Sorted(maps.Keys(skips)) {
+		at := join(field, string(check))
+		if !slices.Contains(all, string(check)) {
+			d.unknown(field, string(check), all)
+		} else if strings.TrimSpace(skips[check]) == "" {
+			d.fail(at, "skipChecks.%s needs a reason", check)
+		}
+	}
+}
+
+// verbs are those of refusals.
+var verbs = []string{
+	string(memcluster.Create), string(memcluster.Update), string(memcluster.UpdateStatus), string(memcluster.Patch),
+	string(memcluster.PatchStatus), string(memcluster.Delete),
+}
+
+// policies are those of deletions.
+var policies = []metav1.DeletionPropagation{
+	"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
+}
+
+func (d *decoder) checkStep(field string, s *Step) {
+	if s.Passes != nil && (*s.Passes < 0 || *s.Passes > maxPasses) {
+		d.fail(join(field, "passes"), "passes is %d, and must be 0 to %d", *s.Passes, maxPasses)
+	}
+	d.checkPattern(join(field, "fails"), s.Fails)
+	for i, patch := range s.Patch {
+		at := fmt.Sprintf("%s[%d]", join(field, "patch"), i)
+		if patch.Object == "" || (patch.Merge == nil) == (patch.JSON == nil) {
+			d.fail(at, "a patch needs object, and one of merge and json")
+		}
+		if patch.Subresource != "" && patch.Subresource != "status" {
+			d.fail(join(at, "subresource"), "subresource is %q, and can only be status", patch.Subresource)
+		}
+	}
+	for i, deletion := range s.Delete {
+		if deletion.Object == "" {
+			d.fail(fmt.Sprintf("%s[%d]", join(field, "delete"), i), "a deletion needs object")
+		}
+		if !slices.Contains(policies, deletion.PropagationPolicy) {
+			d.fail(fmt.Sprintf("%s[%d].propagationPolicy", join(field, "delete"), i),
+				"propagationPolicy is %q, and must be Background, Foreground or Orphan", deletion.PropagationPolicy)
+		}
+	}
+	for i, refusal := range s.Refuse {
+		at := fmt.Sprintf("%s[%d]", join(field, "refuse"), i)
+		if !slices.Contains(verbs, refusal.Verb) {
+			d.fail(at, "verb is %q, and must be one of %s", refusal.Verb, strings.Join(verbs, ", "))
+		}
+		if refusal.Resource == "" || refusal.Reason == "" || refusal.Times < 0 {
+			d.fail(at, "a refusal needs resource, the plural name, and reason, such as Forbidden, Conflict or Invalid")
+		}
+	}
+	d.checkResponses(join(field, "respond"), s.StepWebhooks)
+	if s.Want != nil {
+		d.checkWant(join(field, "want"), s.Want)
+	}
+}
+
+func (d *decoder) checkWant(field string, w *Want) {
+	for i, write := range w.Writes {
+		_, creates := write["create"]
+		_, updates := write["update"]
+		_, deletes := write["delete"]
+		if len(write) != 1 || !creates && !updates && !deletes {
+			d.fail(fmt.Sprintf("%s.writes[%d]", field, i), "a write is create, update or delete, and the name of an object, as in create: Pod/a")
+		}
+	}
+	for i, event := range w.Events {
+		d.checkPattern(fmt.Sprintf("%s.events[%d].message", field, i), event.Message)
+	}
+	for i, line := range w.Logs {
+		d.checkPattern(fmt.Sprintf("%s.logs[%d]", field, i), line)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(w.Counts)) {
+		if n, ok := w.Counts[kind].(int64); !ok || n < 0 {
+			d.fail(join(join(field, "counts"), kind), "counts.%s must be a whole number", kind)
+		}
+	}
+	for name, parts := range map[string][]map[string]any{
+		"children": w.Children, "attachments": w.Attachments, "outputs": w.Outputs, "objects": w.Objects, "absent": w.Absent,
+	} {
+		for i, part := range parts {
+			if kind, _ := part["kind"].(string); kind == "" {
+				d.fail(fmt.Sprintf("%s.%s[%d]", field, name, i), "%s[%d] has no kind", name, i)
+			}
+		}
+	}
+}
+
+// maxPattern is how long a regular expression may be.
+const maxPattern = 10_000
+
+func (d *decoder) checkPattern(field, pattern string) {
+	if len(pattern) > maxPattern {
+		d.fail(field, "%s is a regular expression of %d characters, and %d are the most", shortField(field), len(pattern), maxPattern)
+		return
+	}
+	if _, err := regexp.Compile(pattern); err != nil {
+		d.fail(field, "%s is no regular expression: %v", shortField(field), err)
+	}
+}
+
+func (d *decoder) checkResponses(field string, responses map[string]WebhookResponse) {
+	for _, hook := range slices.Sorted(maps.Keys(responses)) {
+		r, at := responses[hook], join(field, hook)
+		if r.Body != nil && r.Text != "" {
+			d.fail(at, "a response has either body or text")
+		}
+		if r.StatusCode != 0 && (r.StatusCode < 200 || r.StatusCode > 599) {
+			d.fail(join(at, "statusCode"), "statusCode is %d, and must be 200 to 599", r.StatusCode)
+		}
+	}
+}
