@@ -1,7 +1,6 @@
 package cel
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -94,23 +93,10 @@ func TestNoCoverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := program.Run(t.Context(), engines.Call{})
-	if err != nil || response.Coverage != nil || program.CoveragePoints() != nil {
-		t.Errorf("error %v, coverage %v of points %v, although the script asks for none", err, response.Coverage, program.CoveragePoints())
-	}
+	enginetest.CheckNoCoverage(t, program)
 }
 
 // BenchmarkCoverage is BenchmarkRun with and without coverage.
 func BenchmarkCoverage(b *testing.B) {
-	for _, replicas := range []int{3, 30} {
-		for _, name := range []string{"off", "on"} {
-			b.Run(fmt.Sprintf("replicas=%d/coverage=%s", replicas, name), func(b *testing.B) {
-				src := source(b, enginetest.StatefulSet)
-				if name == "on" {
-					src = enginetest.WithCoverage(src)
-				}
-				enginetest.Benchmark(b, caller.Start(b), src, enginetest.StatefulSetRequest(replicas, replicas, replicas))
-			})
-		}
-	}
+	enginetest.BenchmarkCoverage(b, caller, source(b, enginetest.StatefulSet))
 }

@@ -98,3 +98,23 @@ func Benchmark(b *testing.B, engine engines.Engine, src engines.Source, request 
 		}
 	}
 }
+
+// BenchmarkCoverage measures calls of the StatefulSet's hook with and without coverage.
+func BenchmarkCoverage(b *testing.B, caller Caller, plain engines.Source) {
+	for _, replicas := range []int{3, 30} {
+		for name, src := range map[string]engines.Source{"off": plain, "on": WithCoverage(plain)} {
+			b.Run(fmt.Sprintf("replicas=%d/coverage=%s", replicas, name), func(b *testing.B) {
+				Benchmark(b, caller.Start(b), src, StatefulSetRequest(replicas, replicas, replicas))
+			})
+		}
+	}
+}
+
+// CheckNoCoverage checks that a program whose script asks for no coverage counts none.
+func CheckNoCoverage(t *testing.T, program engines.Program) {
+	t.Helper()
+	response, err := program.Run(t.Context(), engines.Call{})
+	if err != nil || response.Coverage != nil || program.CoveragePoints() != nil {
+		t.Errorf("error %v, coverage %v of points %v, although the script asks for none", err, response.Coverage, program.CoveragePoints())
+	}
+}
