@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MaxSourceBytes bounds the files of one script together.
-const MaxSourceBytes = 1 << 20
+// MaxSourceBytes bounds the files of one script together. An engine may allow less of what a script imports.
+const MaxSourceBytes = 16 << 20
 
 // Files are the contents of a script's files, by slash-separated path.
 type Files map[string]string

@@ -1,6 +1,8 @@
 package cel
 
 const (
+	// maxSourceBytes bounds a script, which is one file.
+	maxSourceBytes = 1 << 20
 	// maxExpression bounds one expression, in code points.
 	maxExpression = 100_000
 	// maxExpressionNesting bounds expressions in expressions: the parser recurses.

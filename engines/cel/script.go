@@ -14,8 +14,8 @@ func scriptText(script *engines.Script) (string, error) {
 	switch {
 	case !ok:
 		return "", engines.InvalidError(at, "no such file: %s", script.Files)
-	case len(content) > engines.MaxSourceBytes:
-		return "", engines.InvalidError(at, "holds %d bytes, more than the %d allowed", len(content), engines.MaxSourceBytes)
+	case len(content) > maxSourceBytes:
+		return "", engines.InvalidError(at, "holds %d bytes, more than the %d allowed", len(content), maxSourceBytes)
 	case script.Signature == engines.HTTPContext:
 		return "", engines.InvalidError(at, "the signature HTTPContext is for JavaScript only: leave signature out")
 	default:

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -46,7 +47,7 @@ const (
 )
 
 func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
-	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}}
+	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}, read: &atomic.Int64{}}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}

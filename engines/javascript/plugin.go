@@ -94,6 +94,12 @@ func quote(text string) string {
 func (t tree) load(name string) api.OnLoadResult {
 	t.use(name)
 	text, kind := t.Files[name], loader(name)
+	if t.read.Add(int64(len(text))) > maxSourceBytes {
+		return api.OnLoadResult{Errors: []api.Message{{
+			Text:     fmt.Sprintf("with this file the script imports more than %d KiB of JavaScript: import less, or bundle it without what is not used", maxSourceBytes>>10),
+			Location: &api.Location{File: name, Namespace: namespace},
+		}}}
+	}
 	if kind != api.LoaderText && nesting(text, maxSourceNesting) > maxSourceNesting {
 		return api.OnLoadResult{Errors: []api.Message{{
 			Text:     fmt.Sprintf("brackets are nested more than %d deep", maxSourceNesting),

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/libretto-k8s/libretto/engines"
@@ -17,6 +18,8 @@ type tree struct {
 	ofTests bool
 	// used has the paths of the files that were read.
 	used *sync.Map
+	// read is how many bytes the modules that were read have.
+	read *atomic.Int64
 }
 
 // use notes that a file was read. esbuild reads several at once.

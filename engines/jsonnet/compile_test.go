@@ -90,7 +90,7 @@ func TestCompileErrors(t *testing.T) {
 		"top level endless":  {"the top level runs at load", "local f(n) = 1 + f(n); { a: f(1), sync: f(2) }", "", "sync.jsonnet:1:18: calls and fields wait for each other more than 500 deep"},
 		"request at load":    {"there is none yet", "local p = std.native('$field')('parent'); { sync: p.x }", "", "sync.jsonnet:1:51: Value non indexable"},
 		"nesting":            {"the parser recurses", "function(request) " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "", "sync.jsonnet: brackets are nested more than 500 deep"},
-		"size":               {"the parser takes memory", "//" + strings.Repeat("x", 1<<20), "", "the files of this definition hold 1048578 bytes, more than the 1048576 allowed"},
+		"size":               {"the parser takes memory", "//" + strings.Repeat("x", 16<<20), "", "the files of this definition hold 16777218 bytes, more than the 16777216 allowed"},
 		"endless file cycle": {"values that need each other are found at load", "import 'sync.jsonnet'", "", "sync.jsonnet:1:1: calls and fields wait for each other more than 500 deep"},
 	}
 	for name, c := range cases {

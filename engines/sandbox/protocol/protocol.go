@@ -33,8 +33,8 @@ const (
 	memoryPerByte = MaxResponseMemory / MaxResponseBytes
 	// MaxLogBytes bounds the logs of one call.
 	MaxLogBytes = 64 << 10
-	// MaxSourceBytes bounds the total size of a script's files.
-	MaxSourceBytes = 1 << 20
+	// MaxSourceBytes bounds the total size of a script's files, with their paths.
+	MaxSourceBytes = engines.MaxSourceBytes + 2<<20
 	// MaxQuestion bounds a frame to a worker: a request or a source, and the other fields.
 	MaxQuestion = MaxRequestBytes + 4<<20
 	// MaxAnswer bounds a frame to the host: a body, logs and an error.
