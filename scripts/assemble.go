@@ -9,8 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/scripts/bundle"
+	"github.com/libretto-k8s/libretto/scripts/directory"
 )
+
+// maxFiles is how many files a tree may have: each takes memory besides its text.
+const maxFiles = directory.MaxFiles
 
 // ErrMissing means that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
@@ -70,12 +73,7 @@ func (d *moduleTree) addSource(source Source, r reading) {
 	case source.Directory != nil:
 		d.addDirectory(origin, r)
 	default:
-		files, err := bundle.Expand(r.files)
-		if err != nil {
-			d.fail(origin, engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err))
-			return
-		}
-		d.addItems(origin, source.ConfigMap, files)
+		d.addItems(origin, source.ConfigMap, r.files)
 	}
 }
 
@@ -111,14 +109,20 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 			first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
-	if bad := invalidUTF8(text); bad >= 0 {
+	if !utf8.ValidString(text) {
+		bad := invalidUTF8(text)
 		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s",
 			origin.hint("leave it out with items", "take it away")))
 		return
 	}
+	const way = "pack what the hooks reach with libretto bundle, or "
 	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
-		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s",
-			engines.MaxSourceBytes>>10, origin.hint("choose with items what is needed", "take out what is not needed")))
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d MiB together: %s",
+			engines.MaxSourceBytes>>20, way+origin.hint("choose with items what is needed", "take out what is not needed")))
+	}
+	if len(d.files) == maxFiles {
+		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on there are more than %d script files: %s",
+			maxFiles, way+origin.hint("choose with items what is needed", "take out what is not needed")))
 	}
 	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
@@ -41,6 +42,9 @@ func Compile(ctx context.Context, registry *engines.Registry, spec Spec, content
 	for origin := range spec.origins() {
 		c := contents(origin)
 		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
+		if origin.Directory == "" {
+			readings[origin] = readings[origin].expanded(bundle.Unpack)
+		}
 	}
 	d := assemble(spec, readings, registry)
 	result := &Compiled{Files: d.files, Origins: d.origins, Problems: d.problems}

@@ -1,10 +1,10 @@
 package scripts
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -42,12 +42,14 @@ type fingerprint [sha256.Size]byte
 // fingerprintOf covers all that a revision's programs depend on.
 func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
 	h := sha256.New()
+	buffer := bufio.NewWriterSize(h, 32<<10) // Texts are not copied as a whole.
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%d %d ", len(path), len(files[path]))
-		io.WriteString(h, path)
-		io.WriteString(h, files[path])
+		fmt.Fprintf(buffer, "%d %d ", len(path), len(files[path]))
+		buffer.WriteString(path)
+		buffer.WriteString(files[path])
 	}
-	h.Write(hooks)
+	buffer.Write(hooks)
+	buffer.Flush()
 	return fingerprint(h.Sum(nil))
 }
 

@@ -64,8 +64,9 @@ func (t *Tree) State() State {
 func (t *Tree) Objects() []Object {
 	var objects []Object
 	for origin, s := range t.sources {
-		if r := s.read(); r.uid != "" {
-			objects = append(objects, Object{NamespacedName: origin.ConfigMap, UID: r.uid, Version: r.version})
+		if object := s.object(); object.UID != "" {
+			object.NamespacedName = origin.ConfigMap
+			objects = append(objects, object)
 		}
 	}
 	return objects

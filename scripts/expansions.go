@@ -1,0 +1,63 @@
+package scripts
+
+import (
+	"sync"
+
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
+)
+
+// expansions hold what the archives of ConfigMaps expand to, each once for all trees that use the ConfigMap: the files of an archive
+// take much more memory and time than the archive.
+type expansions struct {
+	mu     sync.Mutex
+	byName map[objectwatch.Name]*expansion
+}
+
+// expansion is the archive of one ConfigMap.
+type expansion struct {
+	all   *expansions
+	name  objectwatch.Name
+	users int // belongs to all
+
+	mu     sync.Mutex
+	read   bool // whether there is an archive of which the rest is known
+	packed string
+	files  map[string]string
+	err    error
+}
+
+func (e *expansions) open(name objectwatch.Name) *expansion {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byName == nil {
+		e.byName = map[objectwatch.Name]*expansion{}
+	}
+	x := e.byName[name]
+	if x == nil {
+		x = &expansion{all: e, name: name}
+		e.byName[name] = x
+	}
+	x.users++
+	return x
+}
+
+// close ends one use. With the last one nothing is held.
+func (x *expansion) close() {
+	x.all.mu.Lock()
+	defer x.all.mu.Unlock()
+	if x.users--; x.users == 0 {
+		delete(x.all.byName, x.name)
+	}
+}
+
+// unpack returns what bundle.Unpack returns. The result must not be changed.
+func (x *expansion) unpack(packed string) (map[string]string, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.read || x.packed != packed {
+		x.files, x.err = bundle.Unpack(packed)
+		x.packed, x.read = packed, true
+	}
+	return x.files, x.err
+}
