@@ -1,12 +1,8 @@
 package scripts
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -41,16 +37,7 @@ type fingerprint [sha256.Size]byte
 
 // fingerprintOf covers all that a revision's programs depend on.
 func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
-	h := sha256.New()
-	buffer := bufio.NewWriterSize(h, 32<<10) // Texts are not copied as a whole.
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(buffer, "%d %d ", len(path), len(files[path]))
-		buffer.WriteString(path)
-		buffer.WriteString(files[path])
-	}
-	buffer.Write(hooks)
-	buffer.Flush()
-	return fingerprint(h.Sum(nil))
+	return fingerprint(archive.Sum(files, hooks))
 }
 
 func (f fingerprint) id() RevisionID { return RevisionID(hex.EncodeToString(f[:])) }
