@@ -1,0 +1,83 @@
+package cel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/authoring"
+)
+
+// libraryFunctions are those of the module for authors that CEL has too, with the types of their arguments and results,
+// and with how many of the arguments may be left out.
+var libraryFunctions = []struct {
+	name      string
+	arguments []*cel.Type
+	optional  int
+	result    *cel.Type
+}{
+	{"objectsOf", []*cel.Type{cel.DynType, cel.StringType, cel.StringType}, 0, cel.ListType(cel.DynType)},
+	{"findCondition", []*cel.Type{cel.DynType, cel.StringType}, 0, cel.DynType},
+	{"isConditionTrue", []*cel.Type{cel.DynType, cel.StringType}, 0, cel.BoolType},
+	{"setCondition", []*cel.Type{cel.DynType, cel.DynType, cel.StringType}, 1, cel.ListType(cel.DynType)},
+	{"isReady", []*cel.Type{cel.DynType}, 0, cel.BoolType},
+	{"ordinalOf", []*cel.Type{cel.StringType, cel.StringType}, 0, cel.DynType},
+	{"hash", []*cel.Type{cel.DynType}, 0, cel.StringType},
+	{"childName", []*cel.Type{cel.StringType, cel.DynType, cel.IntType}, 2, cel.StringType},
+	{"hashedName", []*cel.Type{cel.StringType, cel.DynType}, 0, cel.StringType},
+}
+
+// libraryForAuthors declares libraryFunctions. An argument may be an optional, which is null without a value.
+func libraryForAuthors(env *cel.Env) (*cel.Env, error) {
+	var err error
+	for _, f := range libraryFunctions {
+		for left := range f.optional + 1 {
+			overload := f.name + "_" + string(rune('0'+len(f.arguments)-left))
+			option := cel.Function(f.name, cel.Overload(overload, f.arguments[:len(f.arguments)-left], f.result,
+				cel.FunctionBinding(func(args ...ref.Val) ref.Val { return callAuthoring(f.name, len(f.arguments), args) })))
+			if env, err = option(env); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return env, nil
+}
+
+// maxHashed bounds a value that is hashed, because only its hash is charged.
+const maxHashed = 1 << 20
+
+func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
+	args := make([]any, parameters)
+	for i, value := range given {
+		arg, err := argument(value, name == "hash" || name == "hashedName")
+		if err != nil {
+			return types.NewErr("%s: %v", name, err)
+		}
+		args[i] = arg
+	}
+	result, err := authoring.Call(name, args)
+	if err != nil {
+		return types.NewErr("%v", err)
+	}
+	return adapter{}.NativeToValue(result)
+}
+
+// argument returns the JSON of an argument. Parts of the request are not copied.
+func argument(value ref.Val, hashed bool) (any, error) {
+	budget := engines.Budget(engines.MaxResponseBytes)
+	if hashed {
+		budget = maxHashed
+	} else if part, ok := value.(*object); ok {
+		return part.fields, nil
+	}
+	a := answer{Budget: budget}
+	arg, _, err := a.value(value)
+	if failed := new(engines.Error); errors.As(err, &failed) && failed.Kind == engines.Exhausted {
+		return nil, fmt.Errorf("an argument is larger than %d MiB", budget>>20)
+	}
+	return arg, err
+}
