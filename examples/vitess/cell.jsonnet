@@ -6,76 +6,101 @@ local job = import 'lib/job.libsonnet';
 local libretto = import 'libretto';
 local names = import 'lib/names.libsonnet';
 local stages = import 'lib/stages.libsonnet';
+local status = import 'lib/status.libsonnet';
 local workloads = import 'lib/workloads.libsonnet';
 
+// The Secret with the users of vtgate is a file in each vtgate.
 local users = { name: 'users', mountPath: '/vt/users', readOnly: true };
 
-// The Secret with the users of vtgate, as a file in each vtgate.
-local withUsers(secret) = if secret == null then {} else {
-  containers: [super.containers[0] { volumeMounts: [users] }],
-  volumes: [{ name: users.name, secret: { secretName: secret } }],
-};
-
-local vtgate(cell) = {
-  local spec = cell.spec,
-  local secret = std.get(spec, 'users'),
-  local file = if secret == null then null else users.mountPath + '/users.json',
-  name: cell.metadata.name + '-vtgate',
-  labels: names.labels({ component: 'vtgate', cluster: spec.cluster, cell: spec.cell }),
-  service: workloads.service(self.name, self.labels, flags.ports),
-  deployment: workloads.deployment(self.name, self.labels, spec.vtgate.replicas, {
-    containers: [
-      workloads.container('vtgate', spec.template, flags.vtgate(spec.globalTopology, spec.cell, spec.cells, file))
-      + workloads.web()
-      + workloads.ports(['grpc', 'mysql']),
-    ],
-  } + withUsers(secret) + workloads.inZone(std.get(spec, 'zone'))),
-};
-
-local stagesOf(cell) =
+local vtgate(cell) =
   local spec = cell.spec;
-  local namespace = cell.metadata.namespace;
-  local name = cell.metadata.name;
-  local own = std.get(spec, 'topology');
-  local fields = { cluster: spec.cluster, cell: spec.cell };
-  local labels = names.labels(fields { component: 'job' });
-  local gate = vtgate(cell);
-  // Without a topology server of its own a cell has a folder in the global one.
-  local address = if own == null then spec.globalTopology.address else etcd.address(names.etcd(name), namespace);
+  local name = cell.metadata.name + '-vtgate';
+  local labels = names.labels({ component: 'vtgate', cluster: spec.cluster, cell: spec.cell });
+  local secret = std.get(spec, 'users');
+  local file = if secret != null then users.mountPath + '/users.json';
+  local container =
+    workloads.container('vtgate', spec.template, flags.vtgate(spec.globalTopology, spec.cell, spec.cells, file))
+    + workloads.web()
+    + workloads.ports(['grpc', 'mysql'])
+    + (if secret == null then {} else { volumeMounts: [users] });
+  local volumes = if secret == null then {} else { volumes: [{ name: users.name, secret: { secretName: secret } }] };
   [
-    {
-      name: 'Topology',
-      objects: if own == null then []
-      else etcd.objects(names.etcd(name), namespace, fields, own, spec.template, std.get(spec, 'zone')),
-    },
-    {
-      name: 'Registration',
-      objects: [job.job(name + '-register', labels, spec.globalTopology, spec.template, [
-        ['UpdateCellInfo', '--root=/vitess/' + spec.cell, '--server-address=' + address, spec.cell],
-      ])],
-      undo: job.undo(name + '-unregister', labels, spec.globalTopology, spec.template, [
-        ['DeleteCellInfo', '--force', spec.cell],
-      ]),
-    },
-    { name: 'Vtgate', objects: [gate.service, gate.deployment] },
+    workloads.service(name, labels, flags.ports),
+    workloads.deployment(
+      name,
+      labels,
+      spec.vtgate.replicas,
+      workloads.podSpec({ containers: [container] } + volumes, std.get(spec, 'zone')),
+    ),
   ];
 
-local statusOf(request) =
-  local vtgates = [
-    std.get(deployment, 'status', {})
-    for deployment in libretto.objectsOf(request.children, 'apps/v1', 'Deployment')
-  ];
-  {
-    vtgates: std.sum([std.get(vtgate, 'replicas', 0) for vtgate in vtgates]),
-    readyVtgates: std.sum([std.get(vtgate, 'readyReplicas', 0) for vtgate in vtgates]),
+// topology is the cell's own topology server. Without one it has a folder in the global one.
+local topology(cell) =
+  local spec = cell.spec;
+  local name = names.etcd(cell.metadata.name);
+  local namespace = cell.metadata.namespace;
+  if !std.objectHas(spec, 'topology') then { address: spec.globalTopology.address, objects: [] }
+  else {
+    address: etcd.address(name, namespace),
+    objects: etcd.objects(
+      name,
+      namespace,
+      { cluster: spec.cluster, cell: spec.cell },
+      spec.topology,
+      spec.template,
+      std.get(spec, 'zone'),
+    ),
   };
 
-{
-  sync(request)::
-    local plan = stages.sync(request, stagesOf(request.parent));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions } },
+// registration are the Jobs that write the cell's record into the global topology server, and take it back.
+local registration(cell) =
+  local spec = cell.spec;
+  local name = cell.metadata.name;
+  local labels = names.labels({ component: 'job', cluster: spec.cluster, cell: spec.cell });
+  {
+    job: job.job(name + '-register', labels, spec.globalTopology, spec.template, [
+      ['UpdateCellInfo', '--root=/vitess/' + spec.cell, '--server-address=' + topology(cell).address, spec.cell],
+    ]),
+    undo: job.undo(name + '-unregister', labels, spec.globalTopology, spec.template, [
+      ['DeleteCellInfo', '--force', spec.cell],
+    ]),
+  };
 
-  finalize(request)::
-    local plan = stages.finalize(request, stagesOf(request.parent));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions }, finalized: plan.finalized },
+local stagesOf(cell) = [
+  { name: 'Topology', objects: topology(cell).objects },
+  { name: 'Registration', objects: [registration(cell).job], undo: registration(cell).undo },
+  { name: 'Vtgate', objects: vtgate(cell) },
+];
+
+local statusOf(request) =
+  local vtgates = libretto.objectsOf(request.children, 'apps/v1', 'Deployment');
+  local cell = request.parent;
+  {
+    vtgates: status.sum(vtgates, 'replicas'),
+    readyVtgates: status.sum(vtgates, 'readyReplicas'),
+    // What keyspaces wait for.
+    conditions: [libretto.readyCondition(request.children, [registration(cell).job], cell, 'Registered')],
+  };
+
+local globalTopology(request) =
+  local cell = request.parent;
+  std.get(request.related['StatefulSet.apps/v1'], '%s/%s' % [cell.metadata.namespace, names.etcd(cell.spec.cluster)]);
+
+{
+  customize(request):: {
+    local cell = request.parent,
+    relatedResources: [{
+      apiVersion: 'apps/v1',
+      resource: 'statefulsets',
+      namespace: cell.metadata.namespace,
+      names: [names.etcd(cell.spec.cluster)],
+    }],
+  },
+
+  sync(request)::
+    if etcd.hasQuorum(globalTopology(request))
+    then stages.sync(request, stagesOf(request.parent), statusOf(request))
+    else stages.wait('TopologyNotReady', 'the global topology server has no quorum', statusOf(request)),
+
+  finalize(request):: stages.finalize(request, stagesOf(request.parent), statusOf(request)),
 }

@@ -10,6 +10,9 @@ local stages = import 'lib/stages.libsonnet';
 local status = import 'lib/status.libsonnet';
 local workloads = import 'lib/workloads.libsonnet';
 
+// optional are the fields that are set.
+local optional(fields) = { [name]: fields[name] for name in std.objectFields(fields) if fields[name] != null };
+
 local stagesOf(request) =
   local cluster = request.parent;
   local name = cluster.metadata.name;
@@ -23,31 +26,30 @@ local stagesOf(request) =
     local all = labels({ component: 'vtctld' });
     [
       workloads.service(names.vtctld(name), all, { web: flags.ports.web, grpc: flags.ports.grpc }),
-      workloads.deployment(names.vtctld(name), all, spec.vtctld.replicas, {
+      workloads.deployment(names.vtctld(name), all, spec.vtctld.replicas, workloads.podSpec({
         containers: [
           workloads.container('vtctld', template, flags.vtctld(topology)) + workloads.web() + workloads.ports(['grpc']),
         ],
-      }),
+      })),
     ];
 
   local zones = { [cell.name]: std.get(cell, 'zone') for cell in spec.cells };
 
-  local cell(own) = workloads.custom(names.apiVersion, 'VitessCell', names.cell(name, own.name), labels({ cell: own.name }), std.prune({
+  local cell(own) = workloads.custom('VitessCell', names.cell(name, own.name), labels({ cell: own.name }), {
     cluster: name,
     cell: own.name,
-    zone: zones[own.name],
     cells: [cell.name for cell in spec.cells],
     globalTopology: topology,
-    topology: std.get(own, 'topology'),
-    users: std.get(spec, 'users'),
-  }) + { vtgate: own.vtgate, template: template });
+    vtgate: own.vtgate,
+    template: template,
+  } + optional({ zone: zones[own.name], topology: std.get(own, 'topology'), users: std.get(spec, 'users') }));
 
-  local keyspace(own) = workloads.custom(names.apiVersion, 'VitessKeyspace', names.keyspace(name, own.name), labels({ keyspace: own.name }), {
+  local keyspace(own) = workloads.custom('VitessKeyspace', names.keyspace(name, own.name), labels({ keyspace: own.name }), {
     cluster: name,
     keyspace: own.name,
     durabilityPolicy: own.durabilityPolicy,
     shards: own.shards,
-    tablets: [std.prune(pool { zone: zones[pool.cell] }) for pool in own.tablets],
+    tablets: [pool + optional({ zone: zones[pool.cell] }) for pool in own.tablets],
     topology: topology,
     template: template,
   });
@@ -78,13 +80,10 @@ local statusOf(request) =
   };
 
 {
-  sync(request)::
-    local plan = stages.sync(request, stagesOf(request));
-    // Rolling updates go in the order of the answer: tablets before vtgates, because servers come before their clients.
-    { children: std.reverse(plan.children), status: statusOf(request) + { conditions: plan.conditions } },
+  // Rolling updates go in the order of the answer: tablets before vtgates, because servers come before their clients.
+  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)) + { children: std.reverse(super.children) },
 
-  // Keyspaces go first, then cells, then vtctld, and the topology server last: those before it take back what they wrote there.
-  finalize(request)::
-    local plan = stages.finalize(request, stagesOf(request));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions }, finalized: plan.finalized },
+  // Keyspaces go first, then cells, then vtctld. The topology server is last, as those before it take back what they
+  // wrote there.
+  finalize(request):: stages.finalize(request, stagesOf(request), statusOf(request)),
 }

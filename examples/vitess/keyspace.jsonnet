@@ -13,7 +13,7 @@ local stagesOf(keyspace) =
   local labels(fields) = names.labels({ cluster: spec.cluster, keyspace: spec.keyspace } + fields);
 
   local shard(range) =
-    workloads.custom(names.apiVersion, 'VitessShard', names.shard(name, range), labels({ shard: names.range(range) }), {
+    workloads.custom('VitessShard', names.shard(name, range), labels({ shard: names.range(range) }), {
       cluster: spec.cluster,
       keyspace: spec.keyspace,
       shard: range,
@@ -45,12 +45,33 @@ local statusOf(request) =
     readyTablets: status.sum(shards, 'readyTablets'),
   };
 
-{
-  sync(request)::
-    local plan = stages.sync(request, stagesOf(request.parent));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions } },
+// cells are the names of the objects of the cells that have tablets.
+local cells(keyspace) = std.set([names.cell(keyspace.spec.cluster, pool.cell) for pool in keyspace.spec.tablets]);
 
-  finalize(request)::
-    local plan = stages.finalize(request, stagesOf(request.parent));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions }, finalized: plan.finalized },
+// unregistered are those that are not in the topology server yet.
+local unregistered(request) = [
+  name
+  for name in cells(request.parent)
+  for cell in [std.get(request.related['VitessCell.' + names.apiVersion], request.parent.metadata.namespace + '/' + name)]
+  if cell == null || !libretto.isConditionTrue(cell, 'Registered')
+];
+
+{
+  customize(request):: {
+    local keyspace = request.parent,
+    relatedResources: [{
+      apiVersion: names.apiVersion,
+      resource: 'vitesscells',
+      namespace: keyspace.metadata.namespace,
+      names: cells(keyspace),
+    }],
+  },
+
+  sync(request)::
+    local missing = unregistered(request);
+    if missing == []
+    then stages.sync(request, stagesOf(request.parent), statusOf(request))
+    else stages.wait('CellsNotRegistered', 'not in the topology server: ' + std.join(', ', missing), statusOf(request)),
+
+  finalize(request):: stages.finalize(request, stagesOf(request.parent), statusOf(request)),
 }

@@ -45,11 +45,11 @@ local vtorc(shard) =
   local labels = names.labels({ component: 'vtorc', cluster: spec.cluster, keyspace: spec.keyspace, shard: names.range(spec.shard) });
   local cell = spec.tablets[0].cell;
   local hasTablets = std.any([pool.replicas > 0 for pool in spec.tablets]);
-  workloads.deployment(shard.metadata.name + '-vtorc', labels, if hasTablets then 1 else 0, {
+  workloads.deployment(shard.metadata.name + '-vtorc', labels, if hasTablets then 1 else 0, workloads.podSpec({
     containers: [
       workloads.container('vtorc', spec.template, flags.vtorc(spec.topology, cell, spec.keyspace, spec.shard)) + workloads.web(),
     ],
-  });
+  }));
 
 local stagesOf(request) =
   local shard = request.parent;
@@ -85,12 +85,8 @@ local statusOf(request) = {
 };
 
 {
-  sync(request)::
-    local plan = stages.sync(request, stagesOf(request));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions } },
+  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)),
 
   // vtorc goes before the tablets: it would take their end for a failure, and elect another primary.
-  finalize(request)::
-    local plan = stages.finalize(request, stagesOf(request));
-    { children: plan.children, status: statusOf(request) + { conditions: plan.conditions }, finalized: plan.finalized },
+  finalize(request):: stages.finalize(request, stagesOf(request), statusOf(request)),
 }

@@ -63,17 +63,18 @@
   },
 
   // vtctldclient works on the topology server itself, without a vtctld between.
-  vtctldclient(topology):: $.topology(topology) + { server: 'internal' },
+  vtctldclient(topology):: $.topology(topology) + { server: 'internal', 'action-timeout': '30s' },
 
-  etcd(member):: {
+  // The flags of a member of an etcd that consists of peers, each with name and host.
+  etcd(member, peers, token):: {
     name: member.name,
     'data-dir': '/var/lib/etcd/data',
     'listen-client-urls': 'http://0.0.0.0:2379',
     'advertise-client-urls': 'http://%s:2379' % member.host,
     'listen-peer-urls': 'http://0.0.0.0:2380',
     'initial-advertise-peer-urls': 'http://%s:2380' % member.host,
-    'initial-cluster': std.join(',', ['%s=http://%s:2380' % [peer.name, peer.host] for peer in member.peers]),
-    'initial-cluster-token': member.token,
+    'initial-cluster': std.join(',', ['%s=http://%s:2380' % [peer.name, peer.host] for peer in peers]),
+    'initial-cluster-token': token,
     'initial-cluster-state': 'new',
     'auto-compaction-retention': '8h',
   },

@@ -7,31 +7,27 @@ local workloads = import 'workloads.libsonnet';
 {
   // job runs commands one after another, each a list of arguments. Its name changes with them, and only with them:
   // a new command is a new Job, and a new image is no reason to run it again. Commands have to be repeatable.
-  job(prefix, labels, topology, template, commands)::
-    local container(i) = workloads.container('vtctldclient', template, flags.vtctldclient(topology)) {
-      name: 'step-%d' % (i + 1),
-      args+: commands[i],
-    };
-    local last = std.length(commands) - 1;
-    {
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: { name: '%s-%s' % [prefix, libretto.hash(commands)[0:8]], labels: labels },
-      spec: {
-        backoffLimit: 20,
-        template: {
-          metadata: { labels: labels },
-          spec: {
-            restartPolicy: 'OnFailure',
-            securityContext: workloads.securityContext,
-            [if last > 0 then 'initContainers']: [container(i) for i in std.range(0, last - 1)],
-            containers: [container(last)],
-          },
-        },
-      },
-    },
+  job(prefix, labels, topology, template, commands, spec={})::
+    local containers = [
+      workloads.container('vtctldclient', template, flags.vtctldclient(topology)) {
+        name: 'step-%d' % (i + 1),
+        args+: commands[i],
+      }
+      for i in std.range(0, std.length(commands) - 1)
+    ];
+    local last = std.length(containers) - 1;
+    libretto.job({
+      name: libretto.hashedName(prefix, commands),
+      labels: labels,
+      podSpec: workloads.podSpec({
+        restartPolicy: 'OnFailure',
+        initContainers: containers[0:last],
+        containers: [containers[last]],
+      }),
+      spec: { backoffLimit: 20 } + spec,
+    }),
 
-  // undo is a Job that gives up after two minutes, for when the topology server does not come back.
+  // undo is a job that gives up soon, for when the topology server does not come back.
   undo(prefix, labels, topology, template, commands)::
-    self.job(prefix, labels, topology, template, commands) { spec+: { activeDeadlineSeconds: 120 } },
+    self.job(prefix, labels, topology, template, commands, { backoffLimit: 3, activeDeadlineSeconds: 120 }),
 }

@@ -1,5 +1,7 @@
 // Names and labels. Everything of a cluster is in its namespace, and its name begins with that of the cluster.
 
+local libretto = import 'libretto';
+
 {
   group:: 'vitess.libretto.dev',
   apiVersion:: self.group + '/v1alpha1',
@@ -16,12 +18,13 @@
   // The address of a Service for the Pods of any namespace.
   host(service, namespace):: '%s.%s.svc' % [service, namespace],
 
-  // labels sets the labels of this operator, such as {cell: 'zone1', component: 'vtgate'}, and those that Kubernetes recommends.
-  labels(fields):: {
-    'app.kubernetes.io/name': 'vitess',
-    'app.kubernetes.io/managed-by': 'libretto',
-  } + { [$.group + '/' + name]: std.toString(fields[name]) for name in std.objectFields(fields) },
+  // The label of nodes by which cells are placed.
+  zone:: 'topology.kubernetes.io/zone',
+
+  // labels are those of this operator, such as {cell: 'zone1', component: 'vtgate'}, and those that Kubernetes recommends.
+  labels(fields):: libretto.recommendedLabels({ name: 'vitess', managedBy: 'libretto' })
+                   + { [$.group + '/' + name]: std.toString(fields[name]) for name in std.objectFields(fields) },
 
   // label reads one of them from an object.
-  label(object, name):: std.get(std.get(object.metadata, 'labels', {}), $.group + '/' + name, ''),
+  label(object, name):: object.metadata.labels[$.group + '/' + name],
 }

@@ -39,12 +39,12 @@ local socket = { name: 'socket', mountPath: '/vt/socket' };
     }),
   },
 
-  // place reads the place back from a Pod or a claim.
+  // place reads the place back from a Pod.
   place(object):: {
     cell: names.label(object, 'cell'),
     type: names.label(object, 'tablet-type'),
     index: std.parseInt(names.label(object, 'tablet-index')),
-    zone: std.get(std.get(std.get(object, 'spec', {}), 'nodeSelector', {}), 'topology.kubernetes.io/zone'),
+    zone: std.get(std.get(object.spec, 'nodeSelector', {}), names.zone),
   },
 
   // claim is made once and left alone then.
@@ -57,29 +57,22 @@ local socket = { name: 'socket', mountPath: '/vt/socket' };
 
   pod(shard, tablet)::
     local template = shard.spec.template;
-    local topology = shard.spec.topology;
-    health.stamped({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: tablet.name, labels: tablet.labels },
-      spec: {
+    health.stamped(libretto.pod({
+      name: tablet.name,
+      labels: tablet.labels,
+      podSpec: workloads.podSpec({
         hostname: tablet.alias,
         subdomain: shard.metadata.name,
-        securityContext: workloads.securityContext,
         terminationGracePeriodSeconds: 360,
-        // A sidecar starts before vttablet and stops after it, so that vttablet has its MySQL until the end.
-        initContainers: [
-          $.mysqld(template, tablet) { restartPolicy: 'Always' },
-        ],
-        containers: [
-          $.vttablet(template, topology, tablet),
-        ] + std.get(template, 'sidecars', []),
+        // What restarts always among the init containers is a sidecar: MySQL starts before vttablet and stops after it.
+        initContainers: [$.mysqlctld(template, tablet) { restartPolicy: 'Always' }],
+        containers: [$.vttablet(template, shard.spec.topology, tablet)] + std.get(template, 'sidecars', []),
         volumes: [
           { name: data.name, persistentVolumeClaim: { claimName: tablet.name } },
           { name: socket.name, emptyDir: {} },
         ],
-      } + workloads.inZone(tablet.zone),
-    }),
+      }, tablet.zone),
+    })),
 
   vttablet(template, topology, tablet)::
     workloads.container('vttablet', template, flags.vttablet(topology, tablet))
@@ -91,7 +84,7 @@ local socket = { name: 'socket', mountPath: '/vt/socket' };
       lifecycle: {
         preStop: {
           exec: {
-            command: ['vtctldclient'] + flags.args(flags.vtctldclient(topology) + { 'action-timeout': '30s' }) + [
+            command: ['vtctldclient'] + flags.args(flags.vtctldclient(topology)) + [
               'PlannedReparentShard',
               '--avoid-primary=' + tablet.alias,
               '%s/%s' % [tablet.keyspace, tablet.shard],
@@ -101,7 +94,7 @@ local socket = { name: 'socket', mountPath: '/vt/socket' };
       },
     },
 
-  mysqld(template, tablet)::
+  mysqlctld(template, tablet)::
     workloads.container('mysqlctld', template, flags.mysqlctld(tablet))
     + workloads.ports(['mysql'])
     + {
