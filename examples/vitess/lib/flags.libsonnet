@@ -6,7 +6,7 @@
   ports:: { web: 15000, grpc: 15999, mysql: 3306 },
 
   // args renders flags for a command line.
-  args(flags):: ['--%s=%s' % [name, flags[name]] for name in std.objectFields(flags) if flags[name] != null],
+  args(flags):: ['--' + name + '=' + flags[name] for name in std.objectFields(flags) if flags[name] != null],
 
   // topology is that of all components: how to reach the global topology server.
   topology(topology):: {
