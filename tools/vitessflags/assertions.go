@@ -51,9 +51,6 @@ func (m *machine) checkCells(ctx context.Context) error {
 		return err
 	}
 	got := map[string]cell{}
-	type names struct {
-		Names []string `json:"names"`
-	}
 	text, err := m.ask(ctx, "GetCellInfoNames")
 	if err != nil {
 		return err

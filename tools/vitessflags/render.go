@@ -5,83 +5,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// object is a Kubernetes object.
-type object map[string]any
-
-// at returns a value of the object, or nil.
-func at(value any, path ...string) any {
-	for _, field := range path {
-		fields, _ := value.(map[string]any)
-		value = fields[field]
-	}
-	return value
-}
-
-func (o object) at(path ...string) any { return at(map[string]any(o), path...) }
-
-func (o object) text(path ...string) string { return text(o.at(path...)) }
-
-func text(value any) string {
-	text, _ := value.(string)
-	return text
-}
-
-func list(value any) []any {
-	values, _ := value.([]any)
-	return values
-}
-
-func (o object) kind() string      { return o.text("kind") }
-func (o object) name() string      { return o.text("metadata", "name") }
-func (o object) namespace() string { return o.text("metadata", "namespace") }
-func (o object) id() string        { return o.kind() + " " + o.name() }
-
-// tree has all objects that the operator writes for an instance, from its creation to its deletion.
-type tree struct {
-	objects []object
-	// undo are the Jobs that the finalize hooks write.
-	undo []object
-	// parents are the objects that are reconciled, from the instance down.
-	parents []object
-}
-
-func (t *tree) kinds() string {
-	counts := map[string]int{}
-	for _, o := range t.objects {
-		counts[o.kind()]++
-	}
-	var texts []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		texts = append(texts, fmt.Sprintf("%d %s", counts[kind], kind))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// of returns the objects of a kind in the order in which they are written.
-func (t *tree) of(kind string) []object {
-	var found []object
-	for _, o := range append(slices.Clone(t.parents[:1]), t.objects...) {
-		if o.kind() == kind {
-			found = append(found, o)
-		}
-	}
-	return found
-}
+// maxRounds is how often all parents are rendered at most. Each round may make others ready that wait for one.
+const maxRounds = 10
 
 // rendering is one parent in the output of libretto render -o json.
 type rendering struct {
-	Parent   string   `json:"parent"`
-	Error    string   `json:"error"`
+	Status   any      `json:"status"`
 	Children []object `json:"children"`
 	Steps    []struct {
+		Actions []struct {
+			Action string `json:"action"`
+			Object string `json:"object"`
+		} `json:"actions"`
 		Calls []struct {
 			Hook     string `json:"hook"`
 			Response struct {
@@ -91,87 +36,206 @@ type rendering struct {
 	} `json:"steps"`
 }
 
-// render runs the operator offline, level by level: children that have definitions of their own are the parents of the next level.
+// parent is an object that is reconciled: the instance, or a child that has a definition of its own.
+type parent struct {
+	object
+	children []object
+	// turn says when it first had children: no parent has those that it waits for before others are ready.
+	turn int
+}
+
+// renderer runs the operator offline. Libretto renders one parent at a time, so the renderer goes round until all are ready.
+type renderer struct {
+	libretto, example, directory string
+
+	others  []object // What is in the file of the instance beside it.
+	parents []*parent
+	runs    int
+}
+
+// render returns the whole tree of the instance in a file.
 func render(ctx context.Context, libretto, example, instance string) (*tree, error) {
 	directory, err := os.MkdirTemp("", "vitessflags-render")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(directory)
-	t := &tree{}
-	for level := 1; instance != ""; level++ {
-		settled, err := renderFile(ctx, libretto, example, instance)
-		if err != nil {
-			return nil, err
-		}
-		deleted, err := renderFile(ctx, libretto, example, instance, "--hook", "finalize")
-		if err != nil {
-			return nil, err
-		}
-		if instance, err = t.add(settled, deleted, filepath.Join(directory, fmt.Sprintf("level%d.json", level))); err != nil {
-			return nil, err
-		}
+	r := &renderer{libretto: libretto, example: example, directory: directory}
+	if err := r.read(instance); err != nil {
+		return nil, err
 	}
-	return t, nil
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	t := &tree{}
+	inTurn := slices.SortedStableFunc(slices.Values(r.parents), func(a, b *parent) int { return a.turn - b.turn })
+	for _, p := range inTurn {
+		t.objects = append(t.objects, p.children...)
+	}
+	t.undo, err = r.undo(ctx)
+	return t, err
 }
 
-func renderFile(ctx context.Context, libretto, example, instance string, flags ...string) ([]rendering, error) {
-	args := append([]string{"render", "-f", example, "-f", instance, "--until-settled", "-o", "json"}, flags...)
-	command := exec.CommandContext(ctx, libretto, args...)
+// isParent reports whether the operator reconciles an object.
+func isParent(o object) bool { return strings.HasPrefix(o.kind(), "Vitess") }
+
+func (r *renderer) read(instance string) error {
+	text, err := os.ReadFile(instance)
+	if err != nil {
+		return err
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var o object
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			return fmt.Errorf("%s: %w", instance, err)
+		}
+		if isParent(o) {
+			r.parents = append(r.parents, &parent{object: o})
+		} else if o != nil {
+			r.others = append(r.others, o)
+		}
+	}
+	if r.parents == nil {
+		return fmt.Errorf("%s has no object of the operator", instance)
+	}
+	return nil
+}
+
+// settle renders the parents until all are ready.
+func (r *renderer) settle(ctx context.Context) error {
+	for range maxRounds {
+		changed := false
+		for i := 0; i < len(r.parents); i++ { // It grows.
+			p := r.parents[i]
+			if isReady(p.object) {
+				continue
+			}
+			rendered, err := r.run(ctx, p)
+			if err != nil {
+				return err
+			}
+			changed = changed || !reflect.DeepEqual(p.object["status"], rendered.Status) || len(p.children) != len(rendered.Children)
+			p.object["status"] = rendered.Status
+			r.setChildren(p, inOrder(rendered))
+		}
+		if !changed {
+			break
+		}
+	}
+	for _, p := range r.parents {
+		if !isReady(p.object) {
+			return fmt.Errorf("%s does not become ready: its status is %v", p.id(), p.object["status"])
+		}
+	}
+	return nil
+}
+
+func isReady(o object) bool {
+	return slices.ContainsFunc(list(o.at("status", "conditions")), func(c any) bool {
+		return at(c, "type") == "Ready" && at(c, "status") == "True"
+	})
+}
+
+func (r *renderer) setChildren(p *parent, children []object) {
+	if len(p.children) == 0 {
+		p.turn = r.runs
+	}
+	p.children = children
+	for _, child := range children {
+		child["metadata"].(map[string]any)["namespace"] = p.namespace()
+		known := slices.ContainsFunc(r.parents, func(other *parent) bool { return other.id() == child.id() })
+		if isParent(child) && !known {
+			r.parents = append(r.parents, &parent{object: child})
+		}
+	}
+}
+
+// run renders one parent, beside everything but its own children.
+func (r *renderer) run(ctx context.Context, p *parent, flags ...string) (*rendering, error) {
+	r.runs++
+	file, err := r.write(p)
+	if err != nil {
+		return nil, err
+	}
+	name := p.kind() + "/" + p.namespace() + "/" + p.name()
+	args := append([]string{"render", "-f", r.example, "-f", file, "--parent", name, "--until-settled", "-o", "json",
+		"--now", "2026-01-01T00:00:00Z"}, flags...)
+	command := exec.CommandContext(ctx, r.libretto, args...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("libretto %s: %w\n%s", strings.Join(args, " "), err, &stderr)
 	}
-	var renderings []rendering
-	if err := json.Unmarshal(stdout.Bytes(), &renderings); err != nil {
+	renderings, err := parsed[[]rendering](stdout.String(), nil)
+	if err == nil && len(renderings) != 1 {
+		err = fmt.Errorf("%d renderings, want one", len(renderings))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("libretto %s: %w", strings.Join(args, " "), err)
 	}
-	return renderings, nil
+	return &renderings[0], nil
 }
 
-// add adds one level. It writes those children that are parents to a file, and returns its path, or nothing if there are none.
-func (t *tree) add(settled, deleted []rendering, file string) (string, error) {
-	var next []any
-	for _, r := range settled {
-		kind, rest, _ := strings.Cut(r.Parent, " ")
-		namespace, name, _ := strings.Cut(rest, "/")
-		if len(t.parents) == 0 {
-			t.parents = append(t.parents, object{"kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}})
+// write writes the objects for the rendering of a parent to a file, and returns its path.
+func (r *renderer) write(p *parent) (string, error) {
+	items := slices.Clone(r.others)
+	own := map[string]bool{}
+	for _, child := range p.children {
+		own[child.id()] = true
+	}
+	for _, other := range r.parents {
+		if !own[other.id()] {
+			items = append(items, other.object)
 		}
-		for _, child := range inOrder(r) {
-			if child.namespace() == "" {
-				child["metadata"].(map[string]any)["namespace"] = namespace
-			}
-			t.objects = append(t.objects, child)
-			if strings.HasPrefix(child.kind(), "Vitess") {
-				next = append(next, child)
-				t.parents = append(t.parents, child)
+		for _, child := range other.children {
+			if other != p && !isParent(child) {
+				items = append(items, child)
 			}
 		}
 	}
-	for _, r := range deleted {
-		_, rest, _ := strings.Cut(r.Parent, " ")
-		namespace, _, _ := strings.Cut(rest, "/")
-		for _, job := range jobsOf(r) {
-			job["metadata"].(map[string]any)["namespace"] = namespace
-			if !slices.ContainsFunc(t.objects, func(o object) bool { return o.id() == job.id() }) {
-				t.undo = append(t.undo, job)
-			}
-		}
-	}
-	if next == nil {
-		return "", nil
-	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": next})
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {
 		return "", err
 	}
+	file := filepath.Join(r.directory, "objects.json")
 	return file, os.WriteFile(file, text, 0o644)
 }
 
+// undo returns the Jobs of the finalize hooks, those of the parents first that are deleted first.
+func (r *renderer) undo(ctx context.Context) ([]object, error) {
+	var order []string
+	jobs := map[string][]object{}
+	for _, p := range r.parents {
+		deleted, err := r.run(ctx, p, "--hook", "finalize")
+		if err != nil {
+			return nil, err
+		}
+		order = append(order, p.id())
+		for _, step := range deleted.Steps {
+			for _, a := range step.Actions {
+				kind, name, _ := strings.Cut(a.Object, " ")
+				if a.Action == "delete" {
+					order = append(order, kind+" "+name[strings.Index(name, "/")+1:])
+				}
+			}
+		}
+		for _, job := range jobsOf(deleted) {
+			if !slices.ContainsFunc(p.children, func(o object) bool { return o.id() == job.id() }) {
+				job["metadata"].(map[string]any)["namespace"] = p.namespace()
+				jobs[p.id()] = append(jobs[p.id()], job)
+			}
+		}
+	}
+	var all []object
+	for _, id := range order {
+		all = append(all, jobs[id]...)
+		delete(jobs, id)
+	}
+	return all, nil
+}
+
 // inOrder returns the settled children in the order in which the hooks first wanted them.
-func inOrder(r rendering) []object {
+func inOrder(r *rendering) []object {
 	var order []string
 	for _, step := range r.Steps {
 		for _, call := range step.Calls {
@@ -186,7 +250,7 @@ func inOrder(r rendering) []object {
 }
 
 // jobsOf returns the Jobs that the finalize hook wants.
-func jobsOf(r rendering) []object {
+func jobsOf(r *rendering) []object {
 	var jobs []object
 	seen := map[string]bool{}
 	for _, step := range r.Steps {

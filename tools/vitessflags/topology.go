@@ -13,9 +13,6 @@ import (
 	"time"
 )
 
-// maxAttempts is how often a Job is tried: those that need another one fail until that has run.
-const maxAttempts = 3
-
 // machine runs on this machine what the operator wants to run in a cluster.
 type machine struct {
 	*places
@@ -34,10 +31,8 @@ func tryTopology(ctx context.Context, out io.Writer, programs map[string]string,
 	m := &machine{places: p, out: out, programs: programs}
 	defer m.stop()
 	fmt.Fprintln(out, "\nTopology: rendered command lines on this machine, with only addresses, ports and paths replaced")
-	for _, program := range []string{"etcd"} {
-		if err := m.startAll(ctx, "StatefulSet", program); err != nil {
-			return err
-		}
+	if err := m.startAll(ctx, "StatefulSet", "etcd"); err != nil {
+		return err
 	}
 	if err := m.runJobs(ctx, t.of("Job")); err != nil {
 		return err
@@ -68,7 +63,7 @@ func (m *machine) stop() {
 // Pods, a Deployment one.
 func (m *machine) startAll(ctx context.Context, kind, program string) error {
 	owners := workloadsOf(m.tree, kind, program)
-	if owners == nil {
+	if len(owners) == 0 {
 		return fmt.Errorf("no %s runs %s", kind, program)
 	}
 	type started struct {
@@ -127,21 +122,12 @@ func (m *machine) probe(pod string, owner object) (string, error) {
 	return "http://" + address + text(at(get, "path")), err
 }
 
-// runJobs runs Jobs, and again those that fail.
+// runJobs runs Jobs in the order in which the operator writes them. None may fail, though a cluster would try again.
 func (m *machine) runJobs(ctx context.Context, jobs []object) error {
-	for attempt := 1; len(jobs) > 0; attempt++ {
-		var failed []object
-		for _, job := range jobs {
-			err := m.runJob(ctx, job)
-			switch {
-			case err != nil && attempt == maxAttempts:
-				return err
-			case err != nil:
-				failed = append(failed, job)
-				fmt.Fprintf(m.out, "      again later: %v\n", err)
-			}
+	for _, job := range jobs {
+		if err := m.runJob(ctx, job); err != nil {
+			return err
 		}
-		jobs = failed
 	}
 	return nil
 }
