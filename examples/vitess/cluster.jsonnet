@@ -80,8 +80,14 @@ local statusOf(request) =
   };
 
 {
-  // Rolling updates go in the order of the answer: tablets before vtgates, because servers come before their clients.
-  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)) + { children: std.reverse(super.children) },
+  // Rolling updates go in the order of the answer. Keyspaces are listed first, as tablets are updated before vtgates:
+  // servers before their clients.
+  sync(request)::
+    local answer = stages.sync(request, stagesOf(request), statusOf(request));
+    local isKeyspace(child) = child.kind == 'VitessKeyspace';
+    answer {
+      children: std.filter(isKeyspace, answer.children) + std.filter(function(child) !isKeyspace(child), answer.children),
+    },
 
   // Keyspaces go first, then cells, then vtctld. The topology server is last, as those before it take back what they
   // wrote there.
