@@ -32,8 +32,8 @@ local surplus(request) =
 
 // otherClaims keeps the claims of tablets that are gone: data outlives a scale-down. As claims are not updated, their
 // name and labels are enough.
-local otherClaims(request, claims) =
-  local names = std.set([claim.metadata.name for claim in claims]);
+local otherClaims(request) =
+  local names = std.set([tablet.name for tablet in wanted(request.parent)]);
   [
     { apiVersion: claim.apiVersion, kind: claim.kind, metadata: { name: claim.metadata.name, labels: claim.metadata.labels } }
     for claim in libretto.objectsOf(request.children, 'v1', 'PersistentVolumeClaim')
@@ -55,7 +55,6 @@ local stagesOf(request) =
   local shard = request.parent;
   local spec = shard.spec;
   local own = wanted(shard);
-  local claims = std.map(tablets.claim, own);
   local selector = names.labels({
     component: 'vttablet',
     cluster: spec.cluster,
@@ -64,11 +63,12 @@ local stagesOf(request) =
   });
   [
     {
-      name: 'Service',
+      name: 'Claims',
       objects: [
         // vtorc talks to tablets that are not ready.
         workloads.service(shard.metadata.name, selector, flags.ports, { clusterIP: 'None', publishNotReadyAddresses: true }),
-      ] + claims + otherClaims(request, claims),
+      ] + std.map(tablets.claim, own),
+      opens: true,  // a claim may be bound only when there is a Pod for it
     },
     {
       name: 'Tablets',
@@ -85,7 +85,7 @@ local statusOf(request) = {
 };
 
 {
-  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)),
+  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)) + { children+: otherClaims(request) },
 
   // vtorc goes before the tablets: it would take their end for a failure, and elect another primary.
   finalize(request):: stages.finalize(request, stagesOf(request), statusOf(request)),
