@@ -106,6 +106,10 @@ generate: ## Write all generated files
 verify: ## Fail if a generated file is out of date
 	./tools/verify.sh
 
+.PHONY: vitess-flags
+vitess-flags: build ## Try the flags and the topology of examples/vitess with the programs of Vitess (builds them, which takes minutes)
+	$(GO) -C tools run ./vitessflags -bin ../$(BIN) ../examples/vitess ../examples/vitess/cluster.yaml
+
 .PHONY: clean
 clean: ## Remove bin/
 	rm -rf $(BIN)

@@ -10,23 +10,6 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 )
 
-// check looks at all observations. It returns a description of the present state, and whether it is the expected one.
-type check func(observations) (seen string, done bool)
-
-// all returns a check that passes if all checks pass.
-func all(checks ...check) check {
-	return func(log observations) (string, bool) {
-		var reports []string
-		whole := true
-		for _, c := range checks {
-			seen, done := c(log)
-			reports = append(reports, seen)
-			whole = whole && done
-		}
-		return strings.Join(reports, "; "), whole
-	}
-}
-
 // newRevision returns a check that passes if the script revision is not the old one.
 func newRevision(old string) check {
 	return func(log observations) (string, bool) {
@@ -37,7 +20,7 @@ func newRevision(old string) check {
 
 // definitionReady passes if the newest script is loaded.
 func definitionReady(log observations) (string, bool) {
-	definition := log.get(composites, controllerName)
+	definition := log.Get(composites, controllerName)
 	if definition == nil {
 		return "no definition", false
 	}
@@ -50,7 +33,7 @@ func definitionReady(log observations) (string, bool) {
 // scriptsBroken returns a check that passes if the condition ScriptsReady is False and names a position.
 func scriptsBroken(position *regexp.Regexp) check {
 	return func(log observations) (string, bool) {
-		definition := log.get(composites, controllerName)
+		definition := log.Get(composites, controllerName)
 		if definition == nil {
 			return "no definition", false
 		}
@@ -80,13 +63,13 @@ func podNames(n int) []string {
 // CatSet says so.
 func allReady(n int) check {
 	return func(log observations) (string, bool) {
-		done := len(log.list(pods)) == n
+		done := len(log.List(pods)) == n
 		for _, name := range podNames(n) {
-			pod, claim := log.get(pods, name), log.get(claims, "www-"+name)
+			pod, claim := log.Get(pods, name), log.Get(claims, "www-"+name)
 			done = done && pod != nil && isReady(pod) && claim != nil && phase(claim) == "Bound"
 		}
 		ready := int64(0)
-		if set := log.get(catsets, "nginx"); set != nil {
+		if set := log.Get(catsets, "nginx"); set != nil {
 			ready = readyReplicas(set)
 		}
 		return fmt.Sprintf("%s, CatSet with %d ready", describePods(log), ready), done && ready == int64(n)
@@ -105,7 +88,7 @@ func readyReplicas(set *unstructured.Unstructured) int64 {
 
 func describePods(log observations) string {
 	var each []string
-	for _, pod := range log.list(pods) {
+	for _, pod := range log.List(pods) {
 		state := phase(pod)
 		switch {
 		case pod.GetDeletionTimestamp() != nil:
@@ -113,7 +96,7 @@ func describePods(log observations) string {
 		case isReady(pod):
 			state = "Ready"
 		}
-		if claim := log.get(claims, "www-"+pod.GetName()); claim == nil || phase(claim) != "Bound" {
+		if claim := log.Get(claims, "www-"+pod.GetName()); claim == nil || phase(claim) != "Bound" {
 			state += " without claim"
 		}
 		each = append(each, pod.GetName()+" "+state)
@@ -135,7 +118,7 @@ func replaced(name, old string) check {
 // isLeader returns a check that passes if the Pod has the label of the edited script.
 func isLeader(name string) check {
 	return func(log observations) (string, bool) {
-		pod := log.get(pods, name)
+		pod := log.Get(pods, name)
 		if pod == nil {
 			return "no " + name, false
 		}
@@ -170,7 +153,7 @@ func scriptRevision(definition *unstructured.Unstructured) string {
 
 // revision returns the revision of the loaded scripts, or "".
 func revision(log observations) string {
-	if definition := log.get(composites, controllerName); definition != nil {
+	if definition := log.Get(composites, controllerName); definition != nil {
 		return scriptRevision(definition)
 	}
 	return ""

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 type object = map[string]any
@@ -18,7 +20,7 @@ type logBuilder struct{ log observations }
 func (h *logBuilder) see(resource schema.GroupVersionResource, name string, content object) *logBuilder {
 	o := &unstructured.Unstructured{Object: content}
 	o.SetName(name)
-	h.log = append(h.log, observation{at: time.UnixMilli(int64(len(h.log))), resource: resource, object: o})
+	h.log = append(h.log, observation{At: time.UnixMilli(int64(len(h.log))), Resource: resource, Object: o})
 	return h
 }
 
@@ -37,7 +39,7 @@ func (h *logBuilder) pod(name, suffix string, ready bool, labels object) *logBui
 
 func (h *logBuilder) gone(name string) *logBuilder {
 	h.see(pods, name, object{})
-	h.log[len(h.log)-1].deleted = true
+	h.log[len(h.log)-1].Deleted = true
 	return h
 }
 
@@ -84,7 +86,7 @@ func TestChecks(t *testing.T) {
 		"NotLoaded":     {"the script is not", new(logBuilder).definition("a", "False", "why"), definitionReady, false, "why"},
 		"Broken":        {"the right line is named", new(logBuilder).definition("a", "False", "sync.js:52:36: x"), scriptsBroken(position), true, "sync.js:52:36"},
 		"BrokenNowhere": {"another line is", new(logBuilder).definition("a", "False", "sync.js:5:1: x"), scriptsBroken(position), false, "sync.js:5:1"},
-		"All":           {"one of two is not all", two(), all(replaced("nginx-0", ""), isLeader("nginx-0")), false, `; nginx-0 has role ""`},
+		"All":           {"one of two is not all", two(), steps.All(replaced("nginx-0", ""), isLeader("nginx-0")), false, `; nginx-0 has role ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen, done := c.check(c.given.log)

@@ -57,3 +57,17 @@ func diff(name, before, after string) []diffLine {
 	}
 	return lines
 }
+
+// diff prints the lines of a diff.
+func (d *demo) diff(lines []diffLine) {
+	for _, line := range lines {
+		switch line.sign {
+		case '-':
+			d.Out.Removed(line.text)
+		case '+':
+			d.Out.Added(line.text)
+		default:
+			d.Out.Info(line.text)
+		}
+	}
+}

@@ -95,3 +95,11 @@ func TestDiff(t *testing.T) {
 		})
 	}
 }
+
+func TestNextReading(t *testing.T) {
+	for _, entry := range nextReading {
+		if _, err := os.Stat(filepath.Join(root, entry[0])); err != nil {
+			t.Errorf("what the summary points at is not there: %v", err)
+		}
+	}
+}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,38 +13,23 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 // clusterStep returns the first step.
-func (d *demo) clusterStep() step {
+func (d *demo) clusterStep() steps.Step {
 	if d.external() {
-		return step{
-			"Use the cluster of KUBECONFIG",
-			"KUBECONFIG is set, so that no control plane is started. What the demo creates is deleted at the end.",
-			d.useExternalCluster,
+		return steps.Step{
+			Title: "Use the cluster of KUBECONFIG",
+			Why:   "KUBECONFIG is set, so that no control plane is started. What the demo creates is deleted at the end.",
+			Run:   d.useExternalCluster,
 		}
 	}
-	return step{
-		"Start a control plane",
-		"A real API server with etcd. A stand-in for the kubelet says that Pods run, so that nothing is downloaded.",
-		d.startControlPlane,
+	return steps.Step{
+		Title: "Start a control plane",
+		Why:   "A real API server with etcd. A stand-in for the kubelet says that Pods run, so that nothing is downloaded.",
+		Run:   d.StartControlPlane,
 	}
-}
-
-func (d *demo) startControlPlane(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	begin := time.Now()
-	err := d.out.withProgress("the control plane starts", func() (err error) {
-		d.cluster, err = cluster.Start(ctx, cluster.Options{})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	d.out.ok("ready at %s (%s)", d.cluster.Config.Host, duration(time.Since(begin)))
-	d.out.info("While the demo lasts you can look around: export KUBECONFIG=" + d.cluster.Kubeconfig)
-	return d.makeWorkDir(d.cluster.Dir)
 }
 
 func (d *demo) useExternalCluster(ctx context.Context) error {
@@ -54,27 +37,17 @@ func (d *demo) useExternalCluster(ctx context.Context) error {
 		return fmt.Errorf("KUBECONFIG=%s lists several files: set it to one", d.kubeconfig)
 	}
 	var err error
-	if d.cluster, err = cluster.Attach(d.kubeconfig); err != nil {
+	if d.Cluster, err = cluster.Attach(d.kubeconfig); err != nil {
 		return err
 	}
-	if err := d.makeWorkDir(""); err != nil {
+	if err := d.MakeWorkDir(""); err != nil {
 		return err
 	}
-	if err := d.out.withProgress("looking what is there", func() error { return d.refuseIfInUse(ctx) }); err != nil {
+	if err := d.Out.WithProgress("looking what is there", func() error { return d.refuseIfInUse(ctx) }); err != nil {
 		return err
 	}
-	d.out.ok("nothing is in the way at %s", d.cluster.Config.Host)
+	d.Out.OK("nothing is in the way at %s", d.Cluster.Config.Host)
 	return nil
-}
-
-// makeWorkDir creates the folder for the demo's files. A folder in parent is deleted with it, even if the demo is killed.
-func (d *demo) makeWorkDir(parent string) error {
-	work, err := os.MkdirTemp(parent, "demo-")
-	if err != nil {
-		return fmt.Errorf("work folder: %w", err)
-	}
-	d.workDir, err = filepath.Abs(work)
-	return err
 }
 
 // errInUse is the error for a cluster that has objects of the demo's names, which close would delete, or definitions, which
@@ -106,7 +79,7 @@ func (d *demo) refuseIfInUse(ctx context.Context) error {
 		}
 	}
 	for _, resource := range []schema.GroupVersionResource{composites, decorators, maps} {
-		list, err := d.cluster.Dynamic().Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+		list, err := d.Cluster.Dynamic().Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%s: %w", resource.Resource, err)
 		}
@@ -118,7 +91,7 @@ func (d *demo) refuseIfInUse(ctx context.Context) error {
 }
 
 func (d *demo) exists(ctx context.Context, resource schema.GroupVersionResource, name string) (bool, error) {
-	_, err := d.cluster.Dynamic().Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	_, err := d.Cluster.Dynamic().Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -157,19 +130,7 @@ func (d *demo) install(ctx context.Context) error {
 	if err := d.installDefinitions(ctx); err != nil {
 		return err
 	}
-	d.out.command(commandLine("bin/libretto", "serve", "--kubeconfig="+d.cluster.Kubeconfig))
-	begin := time.Now()
-	err := d.out.withProgress("libretto starts", func() (err error) {
-		ctx, cancel := context.WithTimeout(ctx, startLimit)
-		defer cancel()
-		d.libretto, err = d.cluster.StartLibretto(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	d.out.ok("libretto is ready for definitions (%s)", duration(time.Since(begin)))
-	return nil
+	return d.StartLibretto(ctx)
 }
 
 func (d *demo) installDefinitions(ctx context.Context) error {
@@ -178,18 +139,11 @@ func (d *demo) installDefinitions(ctx context.Context) error {
 		return err
 	}
 	if found {
-		d.out.info("The CRDs are there already, and are left as they are.")
+		d.Out.Info("The CRDs are there already, and are left as they are.")
 		return nil
 	}
 	d.addCleanup("-k", definitionFolder)
-	if err := d.kubectl(ctx, "apply", "-k", definitionFolder); err != nil {
-		return err
-	}
-	wait := []string{"wait", "--for=condition=Established"}
-	for _, kind := range []string{"composite", "decorator", "map"} {
-		wait = append(wait, "crd/"+kind+"controllers.metacontroller.k8s.io")
-	}
-	return d.kubectl(ctx, wait...)
+	return d.InstallDefinitions(ctx, definitionFolder)
 }
 
 // createController applies the example and starts the watch.
@@ -199,18 +153,18 @@ func (d *demo) createController(ctx context.Context) error {
 		return err
 	}
 	d.addCleanup("-k", exampleFolder)
-	if err := d.kubectl(ctx, "apply", "-k", exampleFolder); err != nil {
+	if err := d.Kubectl().Run(ctx, "apply", "-k", exampleFolder); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, "wait", "--for=condition=Established", "crd/"+catsets.Resource+"."+catsets.Group); err != nil {
+	if err := d.Kubectl().Run(ctx, "wait", "--for=condition=Established", "crd/"+catsets.Resource+"."+catsets.Group); err != nil {
 		return err
 	}
-	if d.watch, err = d.startWatch(ctx); err != nil {
+	if d.Watch, err = d.startWatch(ctx); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "the controller is Ready, its script loaded", definitionReady); err != nil {
+	if err := d.Await(ctx, "the controller is Ready, its script loaded", definitionReady); err != nil {
 		return err
 	}
-	d.out.ok("the controller runs")
-	return d.kubectl(ctx, "get", "compositecontroller", controllerName)
+	d.Out.OK("the controller runs")
+	return d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName)
 }

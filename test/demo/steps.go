@@ -10,79 +10,81 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 // getAll prints the CatSet, its Pods and claims.
 func (d *demo) getAll(ctx context.Context) error {
-	return d.kubectl(ctx, "get", "catsets,pods,pvc", "-n", demoNamespace)
+	return d.Kubectl().Run(ctx, "get", "catsets,pods,pvc", "-n", demoNamespace)
 }
 
 func (d *demo) threePods(ctx context.Context) error {
 	d.addCleanup("-f", catsetFile)
-	if err := d.kubectl(ctx, "apply", "-f", catsetFile); err != nil {
+	if err := d.Kubectl().Run(ctx, "apply", "-f", catsetFile); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "three Pods are Ready, each with its claim", allReady(3)); err != nil {
+	if err := d.Await(ctx, "three Pods are Ready, each with its claim", allReady(3)); err != nil {
 		return err
 	}
-	d.out.ok("three Pods are Ready, each with a claim of its own, %s after the CatSet was there", duration(settlingTime(d.watch.all(), 3)))
-	if !inOrder(d.watch.all(), podNames(3)) {
+	d.Out.OK("three Pods are Ready, each with a claim of its own, %s after the CatSet was there", steps.Duration(settlingTime(d.Watch.All(), 3)))
+	if !inOrder(d.Watch.All(), podNames(3)) {
 		return errors.New("expected every Pod to be created after the one before was Ready; last seen: another order")
 	}
-	d.out.ok("each was created when the one before was Ready")
+	d.Out.OK("each was created when the one before was Ready")
 	return d.getAll(ctx)
 }
 
 func (d *demo) scale(ctx context.Context) error {
-	before := podVersions(d.watch.all(), podNames(3)...)
-	if err := d.kubectl(ctx, "scale", "catset", "nginx", "-n", demoNamespace, "--replicas=5"); err != nil {
+	before := podVersions(d.Watch.All(), podNames(3)...)
+	if err := d.Kubectl().Run(ctx, "scale", "catset", "nginx", "-n", demoNamespace, "--replicas=5"); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "five Pods are Ready, each with its claim", allReady(5)); err != nil {
+	if err := d.Await(ctx, "five Pods are Ready, each with its claim", allReady(5)); err != nil {
 		return err
 	}
-	d.out.ok("five Pods are Ready, %s after the CatSet said so", duration(settlingTime(d.watch.all(), 5)))
+	d.Out.OK("five Pods are Ready, %s after the CatSet said so", steps.Duration(settlingTime(d.Watch.All(), 5)))
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.out.ok("the first three were not touched")
+	d.Out.OK("the first three were not touched")
 	return d.getAll(ctx)
 }
 
 func (d *demo) deletePod(ctx context.Context) error {
 	const name = "nginx-1"
-	others := podVersions(d.watch.all(), "nginx-0", "nginx-2", "nginx-3", "nginx-4")
-	claim := uid(d.watch.all(), claims, "www-"+name)
+	others := podVersions(d.Watch.All(), "nginx-0", "nginx-2", "nginx-3", "nginx-4")
+	claim := uid(d.Watch.All(), claims, "www-"+name)
 	gap, err := d.deleteAndAwait(ctx, name)
 	if err != nil {
 		return err
 	}
-	d.out.ok("%s is back and Ready, %s after it was gone", name, duration(gap))
-	if now := uid(d.watch.all(), claims, "www-"+name); now != claim {
+	d.Out.OK("%s is back and Ready, %s after it was gone", name, steps.Duration(gap))
+	if now := uid(d.Watch.All(), claims, "www-"+name); now != claim {
 		return fmt.Errorf("expected the claim www-%s to be the one it was, %s; last seen: %s", name, claim, now)
 	}
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.out.ok("its claim is the same one, and the other four Pods were not touched")
-	return d.kubectl(ctx, "get", "pods", "-n", demoNamespace)
+	d.Out.OK("its claim is the same one, and the other four Pods were not touched")
+	return d.Kubectl().Run(ctx, "get", "pods", "-n", demoNamespace)
 }
 
 // deleteAndAwait deletes one of five Pods and waits for the new one. It returns how long there was no Ready Pod.
 func (d *demo) deleteAndAwait(ctx context.Context, name string) (time.Duration, error) {
-	mark, old := d.watch.mark(), uid(d.watch.all(), pods, name)
-	if err := d.kubectl(ctx, "delete", "pod", name, "-n", demoNamespace); err != nil {
+	mark, old := d.Watch.Mark(), uid(d.Watch.All(), pods, name)
+	if err := d.Kubectl().Run(ctx, "delete", "pod", name, "-n", demoNamespace); err != nil {
 		return 0, err
 	}
-	if err := d.await(ctx, "a new "+name+" is Ready", all(replaced(name, old), allReady(5))); err != nil {
+	if err := d.Await(ctx, "a new "+name+" is Ready", steps.All(replaced(name, old), allReady(5))); err != nil {
 		return 0, err
 	}
-	return downtime(d.watch.since(mark), name, old), nil
+	return downtime(d.Watch.Since(mark), name, old), nil
 }
 
 // untouched returns an error if a Pod has another UID or version than before.
 func (d *demo) untouched(before map[string]string) error {
-	now := d.watch.all()
+	now := d.Watch.All()
 	for name, expected := range before {
 		if seen := podVersions(now, name)[name]; seen != expected {
 			return fmt.Errorf("expected Pod %s to be untouched, %s; last seen: %s", name, expected, seen)
@@ -93,25 +95,25 @@ func (d *demo) untouched(before map[string]string) error {
 
 // editScript changes the behaviour by changing the ConfigMap.
 func (d *demo) editScript(ctx context.Context) error {
-	log := d.watch.all()
+	log := d.Watch.All()
 	oldRevision, oldPod := revision(log), uid(log, pods, "nginx-0")
 	others := podVersions(log, podNames(5)[1:]...)
 	changed, err := leaderEdit.apply(d.script)
 	if err != nil {
 		return err
 	}
-	live := all(newRevision(oldRevision), replaced("nginx-0", oldPod), isLeader("nginx-0"), allReady(5))
+	live := steps.All(newRevision(oldRevision), replaced("nginx-0", oldPod), isLeader("nginx-0"), allReady(5))
 	since, start, err := d.changeScript(ctx, d.script, changed, "nginx-0 is made anew with the label role=leader", live)
 	if err != nil {
 		return err
 	}
 	d.script = changed
-	d.out.timings(editTimes(since, start, oldRevision, oldPod))
+	d.timings(editTimes(since, start, oldRevision, oldPod))
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.out.ok("the other four Pods come out the same, and were not touched")
-	return d.kubectl(ctx, "get", "pods", "-n", demoNamespace, "-L", "role")
+	d.Out.OK("the other four Pods come out the same, and were not touched")
+	return d.Kubectl().Run(ctx, "get", "pods", "-n", demoNamespace, "-L", "role")
 }
 
 // breakScript shows that an invalid script changes only the condition.
@@ -120,43 +122,43 @@ func (d *demo) breakScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := podVersions(d.watch.all(), podNames(5)...)
+	before := podVersions(d.Watch.All(), podNames(5)...)
 	position := regexp.MustCompile(fmt.Sprintf(`%s:%d:\d+: `, regexp.QuoteMeta(scriptName), missingParenthesis.line(d.script)))
 	expected := "condition ScriptsReady is False and names " + position.String()
 	since, start, err := d.changeScript(ctx, d.script, broken, expected, scriptsBroken(position))
 	if err != nil {
 		return err
 	}
-	d.out.timings(breakTimes(since, start, position))
-	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName); err != nil {
+	d.timings(breakTimes(since, start, position))
+	if err := d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName); err != nil {
 		return err
 	}
 	message := `jsonpath={.status.conditions[?(@.type=="ScriptsReady")].message}`
-	if err := d.kubectl(ctx, "get", "compositecontroller", controllerName, "-o", message); err != nil {
+	if err := d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName, "-o", message); err != nil {
 		return err
 	}
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.out.ok("all five Pods are untouched: same UIDs, same resourceVersions")
+	d.Out.OK("all five Pods are untouched: same UIDs, same resourceVersions")
 	return d.deleteLeader(ctx, position)
 }
 
 // deleteLeader deletes the leader while the newest script is invalid. Only the edited script makes a leader.
 func (d *demo) deleteLeader(ctx context.Context, position *regexp.Regexp) error {
-	others := podVersions(d.watch.all(), podNames(5)[1:]...)
+	others := podVersions(d.Watch.All(), podNames(5)[1:]...)
 	gap, err := d.deleteAndAwait(ctx, "nginx-0")
 	if err != nil {
 		return err
 	}
 	expected := "the new nginx-0 has the label role=leader while the script is broken"
-	if err := d.await(ctx, expected, all(isLeader("nginx-0"), scriptsBroken(position))); err != nil {
+	if err := d.Await(ctx, expected, steps.All(isLeader("nginx-0"), scriptsBroken(position))); err != nil {
 		return err
 	}
 	if err := d.untouched(others); err != nil {
 		return err
 	}
-	d.out.ok("the last good revision still works: the leader is back, as leader, %s after it was gone", duration(gap))
+	d.Out.OK("the last good revision still works: the leader is back, as leader, %s after it was gone", steps.Duration(gap))
 	return nil
 }
 
@@ -165,17 +167,17 @@ func (d *demo) repairScript(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := podVersions(d.watch.all(), podNames(5)...)
+	before := podVersions(d.Watch.All(), podNames(5)...)
 	since, start, err := d.changeScript(ctx, broken, d.script, "condition ScriptsReady is True again", definitionReady)
 	if err != nil {
 		return err
 	}
-	d.out.timings(repairTimes(since, start))
+	d.timings(repairTimes(since, start))
 	if err := d.untouched(before); err != nil {
 		return err
 	}
-	d.out.ok("no Pod was touched: the script is the one that served all the time")
-	return d.kubectl(ctx, "get", "compositecontroller", controllerName)
+	d.Out.OK("no Pod was touched: the script is the one that served all the time")
+	return d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName)
 }
 
 // readScript returns the example's script.
@@ -190,25 +192,25 @@ func readScript() (string, error) {
 // changeScript applies an edited script and waits for a check. It returns the observations since, and when the ConfigMap
 // was changed.
 func (d *demo) changeScript(ctx context.Context, before, after, expected string, c check) (log observations, start time.Time, err error) {
-	mark := d.watch.mark()
+	mark := d.Watch.Mark()
 	if err := d.applyScript(ctx, before, after); err != nil {
 		return nil, time.Time{}, err
 	}
-	if err := d.await(ctx, expected, c); err != nil {
+	if err := d.Await(ctx, expected, c); err != nil {
 		return nil, time.Time{}, err
 	}
 	start, err = d.changedAt(ctx, after)
-	return d.watch.since(mark), start, err
+	return d.Watch.Since(mark), start, err
 }
 
 // applyScript writes the edited script and applies it as a ConfigMap.
 func (d *demo) applyScript(ctx context.Context, before, after string) error {
-	d.out.diff(diff(scriptName, before, after))
-	path := filepath.Join(d.workDir, scriptName)
+	d.diff(diff(scriptName, before, after))
+	path := filepath.Join(d.WorkDir, scriptName)
 	if err := os.WriteFile(path, []byte(after), 0o600); err != nil {
 		return fmt.Errorf("edited script: %w", err)
 	}
-	return d.kubectlPiped(ctx,
+	return d.Kubectl().RunPiped(ctx,
 		[]string{"create", "configmap", configMapName, "-n", scriptNamespace, "--from-file=" + path, "--dry-run=client", "-o", "yaml"},
 		[]string{"apply", "-f", "-"})
 }
@@ -217,9 +219,9 @@ func (d *demo) applyScript(ctx context.Context, before, after string) error {
 // the time of the watch event.
 func (d *demo) changedAt(ctx context.Context, text string) (time.Time, error) {
 	if d.external() {
-		return editedAt(d.watch.all(), text), nil
+		return editedAt(d.Watch.All(), text), nil
 	}
-	requests, err := d.cluster.Requests(ctx, 0, "kubectl")
+	requests, err := d.Cluster.Requests(ctx, 0, "kubectl")
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -235,30 +237,14 @@ func editedAt(log observations, text string) time.Time {
 	var since time.Time
 	held := ""
 	for _, s := range log {
-		if !s.is(configMaps, configMapName) {
+		if !s.Is(configMaps, configMapName) {
 			continue
 		}
 		before := held
-		held, _, _ = unstructured.NestedString(s.object.Object, "data", scriptName)
+		held, _, _ = unstructured.NestedString(s.Object.Object, "data", scriptName)
 		if held == text && before != text {
-			since = s.at
+			since = s.At
 		}
 	}
 	return since
-}
-
-// await waits until the check passes, up to the time limit.
-func (d *demo) await(ctx context.Context, expected string, c check) error {
-	return d.out.withProgress("waiting until "+expected, func() error {
-		ctx, cancel := context.WithTimeout(ctx, d.limit)
-		defer cancel()
-		seen, err := d.watch.await(ctx, c, d.libretto.Ended)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return timeoutError{expected: expected, limit: d.limit, seen: seen}
-		}
-		if err != nil {
-			return fmt.Errorf("expected %s: %w; last seen: %s", expected, err, seen)
-		}
-		return nil
-	})
 }

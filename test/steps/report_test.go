@@ -1,10 +1,8 @@
-package main
+package steps
 
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,8 +19,8 @@ func TestDuration(t *testing.T) {
 		"12.3 s": 12345 * time.Millisecond,
 		"180 s":  3 * time.Minute,
 	} {
-		if got := duration(d); got != want {
-			t.Errorf("duration(%v) = %q, want %q", d, got, want)
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
 		}
 	}
 }
@@ -33,8 +31,8 @@ func TestCommandLine(t *testing.T) {
 		`kubectl get -o 'jsonpath={.a}'`:                  {"get", "-o", "jsonpath={.a}"},
 		`kubectl 'it'\''s' ''`:                            {"it's", ""},
 	} {
-		if got := commandLine("kubectl", args...); got != want {
-			t.Errorf("commandLine(%q) = %s, want %s", args, got, want)
+		if got := CommandLine("kubectl", args...); got != want {
+			t.Errorf("CommandLine(%q) = %s, want %s", args, got, want)
 		}
 	}
 }
@@ -50,7 +48,7 @@ func TestColours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			newReport(environment{stdout: &out, terminal: c.colour, colour: c.colour}).ok("it is %s", "so")
+			NewReport(Environment{Stdout: &out, Terminal: c.colour, Colour: c.colour}).OK("it is %s", "so")
 			if d := cmp.Diff(c.want, out.String()); d != "" {
 				t.Error(d)
 			}
@@ -70,8 +68,8 @@ func TestProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			synctest.Test(t, func(*testing.T) { // With a fake clock.
-				r := newReport(environment{stdout: &out, terminal: c.terminal})
-				_ = r.withProgress("it lasts", func() error {
+				r := NewReport(Environment{Stdout: &out, Terminal: c.terminal})
+				_ = r.WithProgress("it lasts", func() error {
 					time.Sleep(terminalTick + terminalTick/2)
 					return nil
 				})
@@ -87,14 +85,14 @@ func TestProgress(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	steps := []step{{title: "Three Pods"}, {title: "Scale to five"}, {title: "Edit the script"}}
+	steps := []Step{{Title: "Three Pods"}, {Title: "Scale to five"}, {Title: "Edit the script"}}
 	outcomes := []outcome{
 		{took: 400 * time.Millisecond},
 		{took: 30 * time.Second, err: errors.New("boom")},
 	}
 	var out bytes.Buffer
-	r := newReport(environment{stdout: &out})
-	r.summary(outcomes, steps, nil)
+	r := NewReport(Environment{Stdout: &out})
+	r.summary(outcomes, Program{Steps: steps}, nil)
 	want := []string{
 		"",
 		"Summary",
@@ -112,23 +110,20 @@ func TestSummary(t *testing.T) {
 }
 
 func TestSummaryOfSuccess(t *testing.T) {
-	steps := []step{{title: "Three Pods"}}
+	p := Program{Steps: []Step{{Title: "Three Pods"}}, Reading: [][2]string{{"docs/a.md", "what comes next"}}}
 	var out bytes.Buffer
-	newReport(environment{stdout: &out}).summary([]outcome{{}}, steps, nil)
-	if !strings.Contains(out.String(), "Every step came true.") {
-		t.Errorf("got %q", out.String())
-	}
-	for _, entry := range nextReading {
-		if _, err := os.Stat(filepath.Join(root, entry[0])); err != nil {
-			t.Errorf("what the summary points at is not there: %v", err)
+	NewReport(Environment{Stdout: &out}).summary([]outcome{{}}, p, nil)
+	for _, want := range []string{"Every step came true.", "docs/a.md", "what comes next"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %q, want %q in it", out.String(), want)
 		}
 	}
 }
 
 func TestFailure(t *testing.T) {
 	var out bytes.Buffer
-	err := timeoutError{expected: "five Pods are Ready", limit: time.Minute, seen: "nginx-0 Ready, nginx-1 Pending"}
-	newReport(environment{stdout: &out}).failure(err, strings.Repeat("old\n", 5)+strings.Repeat("new\n", logTail))
+	err := TimeoutError{Expected: "five Pods are Ready", Limit: time.Minute, Seen: "nginx-0 Ready, nginx-1 Pending"}
+	NewReport(Environment{Stdout: &out}).failure(err, strings.Repeat("old\n", 5)+strings.Repeat("new\n", logTail))
 	got := out.String()
 	if !strings.Contains(got, "FAILED  expected within 60.0 s: five Pods are Ready; last seen: nginx-0 Ready, nginx-1 Pending\n") {
 		t.Errorf("the failure is not printed: %s", got)

@@ -1,4 +1,4 @@
-package main
+package steps
 
 import (
 	"fmt"
@@ -10,41 +10,45 @@ import (
 // logTail is the number of log lines that a failure prints.
 const logTail = 30
 
-// report prints the demo as plain text. Colours and the progress line are only for terminals.
-type report struct {
+// Report prints a demonstration as plain text. Colours and the progress line are only for terminals.
+type Report struct {
 	out      io.Writer
 	terminal bool
 	style    style
 	begin    time.Time
 }
 
-func newReport(env environment) *report {
-	return &report{out: env.stdout, terminal: env.terminal, style: style(env.colour), begin: time.Now()}
+// NewReport returns a Report that prints to the standard output of an environment.
+func NewReport(env Environment) *Report {
+	return &Report{out: env.Stdout, terminal: env.Terminal, style: style(env.Colour), begin: time.Now()}
 }
 
 // print prints. It ignores errors, as SIGPIPE ends the demo.
-func (r *report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
+func (r *Report) print(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
 
-func (r *report) line(format string, args ...any) { r.print(format+"\n", args...) }
+func (r *Report) line(format string, args ...any) { r.print(format+"\n", args...) }
 
-func (r *report) title(text string) { r.line("%s", r.style.bold(text)) }
+// Title prints the first line.
+func (r *Report) Title(text string) { r.line("%s", r.style.bold(text)) }
 
-func (r *report) heading(number, of int, s step) {
-	r.section(fmt.Sprintf("[%d/%d] %s", number, of, s.title), s.why)
+func (r *Report) heading(number, of int, s Step) {
+	r.Section(fmt.Sprintf("[%d/%d] %s", number, of, s.Title), s.Why)
 }
 
-func (r *report) section(title, why string) {
+// Section prints a title of a part, and what it is for.
+func (r *Report) Section(title, why string) {
 	r.line("\n%s", r.style.bold(title))
-	r.info(why)
+	r.Info(why)
 }
 
-func (r *report) info(text string) { r.line("    %s", text) }
+// Info prints a remark.
+func (r *Report) Info(text string) { r.line("    %s", text) }
 
-// command prints a command before it runs.
-func (r *report) command(line string) { r.line("  %s", r.style.command("$ "+line)) }
+// Command prints a command before it runs.
+func (r *Report) Command(line string) { r.line("  %s", r.style.command("$ "+line)) }
 
-// answer prints the output of a command.
-func (r *report) answer(text string) {
+// Answer prints the output of a command.
+func (r *Report) Answer(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
 		return
@@ -54,39 +58,25 @@ func (r *report) answer(text string) {
 	}
 }
 
-func (r *report) diff(lines []diffLine) {
-	for _, line := range lines {
-		switch line.sign {
-		case '-':
-			r.line("%s", r.style.bad("    - "+line.text))
-		case '+':
-			r.line("%s", r.style.good("    + "+line.text))
-		default:
-			r.info(line.text)
-		}
-	}
-}
+// Removed prints a line of a diff that is no longer there.
+func (r *Report) Removed(text string) { r.line("%s", r.style.bad("    - "+text)) }
 
-// ok prints an expectation that was met.
-func (r *report) ok(format string, args ...any) {
+// Added prints a line of a diff that is new.
+func (r *Report) Added(text string) { r.line("%s", r.style.good("    + "+text)) }
+
+// OK prints an expectation that was met.
+func (r *Report) OK(format string, args ...any) {
 	r.line("  %s  "+format, append([]any{r.style.good("ok")}, args...)...)
 }
 
-// timings prints the times from the change of the ConfigMap.
-func (r *report) timings(timings []timing) {
-	for _, t := range timings {
-		r.ok("%s after the ConfigMap changed: %s", duration(t.took), t.what)
-	}
-}
-
 // failure prints an error and the end of libretto's log.
-func (r *report) failure(err error, log string) {
+func (r *Report) failure(err error, log string) {
 	r.line("  %s  %v", r.style.bad("FAILED"), err)
 	if log == "" {
 		return
 	}
 	r.line("\nThe last lines of libretto's log:")
-	r.answer(tail(log, logTail))
+	r.Answer(tail(log, logTail))
 }
 
 func tail(text string, n int) string {
@@ -95,8 +85,8 @@ func tail(text string, n int) string {
 }
 
 // interrupted prints the last line of a demo that got a signal.
-func (r *report) interrupted(err error) {
-	r.line("\ninterrupted after %s", duration(time.Since(r.begin)))
+func (r *Report) interrupted(err error) {
+	r.line("\ninterrupted after %s", Duration(time.Since(r.begin)))
 	if err != nil {
 		r.line("  %v", err)
 	}
@@ -123,8 +113,8 @@ const (
 	logTick      = 5 * time.Second
 )
 
-// withProgress runs a task and prints its progress. The task must not print.
-func (r *report) withProgress(what string, task func() error) error {
+// WithProgress runs a task and prints its progress. The task must not print.
+func (r *Report) WithProgress(what string, task func() error) error {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -137,7 +127,7 @@ func (r *report) withProgress(what string, task func() error) error {
 }
 
 // progress prints the elapsed time until stop is closed.
-func (r *report) progress(what string, stop <-chan struct{}) {
+func (r *Report) progress(what string, stop <-chan struct{}) {
 	tick, format, last := logTick, "  ... %s (%s)\n", ""
 	if r.terminal {
 		// It is truncated, as a wrapped line can't be overwritten.
@@ -149,7 +139,7 @@ func (r *report) progress(what string, stop <-chan struct{}) {
 	for shown := false; ; shown = true {
 		select {
 		case <-ticker.C:
-			r.print(format, what, duration(time.Since(begin)))
+			r.print(format, what, Duration(time.Since(begin)))
 		case <-stop:
 			if shown {
 				r.print("%s", last)
@@ -159,43 +149,36 @@ func (r *report) progress(what string, stop <-chan struct{}) {
 	}
 }
 
-// nextReading are files for the reader to continue with.
-var nextReading = [][2]string{
-	{"examples/catset/README.md", "the example that you have just seen"},
-	{"examples/hello/README.md", "a smaller one, to begin with"},
-	{"docs/reference/api.md", "every field of a definition"},
-}
-
 // titleWidth is the width of the column of titles.
 const titleWidth = 32
 
 // summary prints a table of the steps and the overall result.
-func (r *report) summary(outcomes []outcome, steps []step, ended error) {
+func (r *Report) summary(outcomes []outcome, p Program, ended error) {
 	r.line("\n%s", r.style.bold("Summary"))
 	failed := ended != nil
-	for i, s := range steps {
+	for i, s := range p.Steps {
 		result, took := "not reached", ""
 		if i < len(outcomes) {
-			result, took = r.style.good("ok"), duration(outcomes[i].took)
+			result, took = r.style.good("ok"), Duration(outcomes[i].took)
 			if outcomes[i].err != nil {
 				result, failed = r.style.bad("FAILED"), true
 			}
 		}
-		r.line("  %2d  %-*s %8s  %s", i+1, titleWidth, s.title, took, result)
+		r.line("  %2d  %-*s %8s  %s", i+1, titleWidth, s.Title, took, result)
 	}
-	r.line("      %-*s %8s", titleWidth, "in all", duration(time.Since(r.begin)))
+	r.line("      %-*s %8s", titleWidth, "in all", Duration(time.Since(r.begin)))
 	if failed {
 		r.line("\nNot every step came true: see FAILED above.")
 		return
 	}
 	r.line("\nEvery step came true. Read on:")
-	for _, entry := range nextReading {
+	for _, entry := range p.Reading {
 		r.line("  %-26s %s", entry[0], entry[1])
 	}
 }
 
-// duration formats a time: 31 ms, 0.4 s, 12.3 s, 120 s.
-func duration(d time.Duration) string {
+// Duration formats a time: 31 ms, 0.4 s, 12.3 s, 120 s.
+func Duration(d time.Duration) string {
 	switch {
 	case d < 100*time.Millisecond:
 		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
