@@ -180,3 +180,17 @@ func TestLost(t *testing.T) {
 		})
 	}
 }
+
+// TestLostOfNothing checks that a Deployment of no replicas stays as it is: its controller would not say that it is unavailable, and what is
+// ready all the same would never be made ready again.
+func TestLostOfNothing(t *testing.T) {
+	o := &unstructured.Unstructured{}
+	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, generation: 1}, spec: {replicas: 0}}`
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	o.Object["status"], _ = Succeeded(o, time.Unix(0, 0))
+	if status, ok := Lost(o, time.Unix(0, 0)); ok {
+		t.Errorf("it has lost something: %v", status)
+	}
+}
