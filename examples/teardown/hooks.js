@@ -30,7 +30,7 @@ export function finalize({ parent, children }) {
   if (volume) {
     return { status: step("RemovingStorage", "waits for the volume to be gone"), children: jobs };
   }
-  return { status: step("Gone", "all is taken down"), children: [], finalized: true };
+  return { children: [], finalized: true };
 }
 
 function drainStatus(job) {
