@@ -61,7 +61,7 @@ var exampleScripts = []struct {
 	folders []string
 }{
 	{"catset/sync.js", []string{"catset"}},
-	{"decorator/decorator.yaml", []string{"decorator"}},
+	{"decorator/hooks.js", []string{"decorator"}},
 	{"hello/hello.yaml", []string{"hello"}},
 	{"map/map.yaml", []string{"map"}},
 	{"languages/cel.yaml", []string{"languages", "hello"}},
@@ -233,8 +233,8 @@ func (m *mutated) run(ctx context.Context, registry *engines.Registry, root stri
 		return err
 	}
 	test := strings.TrimSuffix(filepath.Base(m.file), filepath.Ext(m.file)) + controllertest.FileSuffix
-	if m.file == "catset/sync.js" {
-		test = "catset_test.yaml"
+	if filepath.Ext(m.file) != ".yaml" { // A script in a file of its own is tested with its folder.
+		test = filepath.Dir(m.file) + controllertest.FileSuffix
 	}
 	m.outcome = survived
 	_, err := suite.Run(ctx, suite.Options{
