@@ -146,6 +146,22 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
+// TestSucceededAfterFailure checks that a Pod and a Job that have failed stay so, and that a Deployment can still become ready.
+func TestSucceededAfterFailure(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{apiVersion: v1, kind: Pod, spec: {restartPolicy: Never}, status: {phase: Failed}}`:                              false,
+		`{apiVersion: v1, kind: Pod, spec: {restartPolicy: Never}, status: {phase: Pending}}`:                             true,
+		`{apiVersion: batch/v1, kind: Job, spec: {}, status: {conditions: [{type: Failed, status: "True"}]}}`:             false,
+		`{apiVersion: batch/v1, kind: Job, spec: {}, status: {failed: 1, conditions: [{type: Failed, status: "False"}]}}`: true,
+		`{apiVersion: apps/v1, kind: Deployment, spec: {}, status: {observedGeneration: 0, conditions:
+			[{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}}`: true,
+	} {
+		if _, got := Succeeded(parse(t, text), time.Now()); got != want {
+			t.Errorf("it becomes ready: got %t, want %t: %s", got, want, text)
+		}
+	}
+}
+
 // TestLost checks that an object that stops being ready is not ready, and that its controller makes it ready again.
 func TestLost(t *testing.T) {
 	for name, text := range map[string]string{

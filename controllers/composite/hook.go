@@ -39,6 +39,7 @@ func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed,
 		Status:             statusFor(observed, response.Map("status")),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
+		Waiting:            response.Waiting(),
 	}
 	return desired, response.Err()
 }

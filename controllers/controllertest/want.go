@@ -399,37 +399,6 @@ func quotedList(lines []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// compareWaiting compares the children that differ from what the hooks want.
-func (c *comparison) compareWaiting(ctx context.Context) error {
-	if c.want.Waiting == nil {
-		return nil
-	}
-	var got []string
-	for _, p := range c.parents {
-		object := c.find(p)
-		if object == nil {
-			continue
-		}
-		changes, err := p.answers.Unapplied(ctx, c.session, object)
-		if err != nil {
-			return err
-		}
-		for _, change := range changes {
-			got = append(got, string(c.shortName(nameOf(change.Key.Kind.Kind, change.Key.Namespace, change.Key.Name))))
-		}
-	}
-	var want []string
-	for _, name := range c.want.Waiting {
-		want = append(want, string(c.shortName(name)))
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(want, got) {
-		c.mismatch(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
-	}
-	return nil
-}
-
 // shortName returns a name without the namespace of objects that have none in the file.
 func (r *runner) shortName(name ObjectName) ObjectName {
 	kind, namespace, local := name.split()

@@ -81,6 +81,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied.
 	written := p.writeParent(ctx, desired, applied == nil)
+	p.reportWaits(desired.Waits())
 	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
 }
 

@@ -130,6 +130,7 @@ type shared struct {
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
 	finalizeWaits    *finalizeWaits
+	waits            *waits
 	status           *StatusWriter
 	// By definition.
 	droppedFields *droppedFields
@@ -153,7 +154,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
-		finalizeWaits: newFinalizeWaits(env.Clock), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
+		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
 		droppedFields: newDroppedFields(),
 	}}
 	r.openCaches()
@@ -209,4 +210,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)
+	if r.waits.forget(key) {
+		r.config.Changed()
+	}
 }

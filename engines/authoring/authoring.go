@@ -10,7 +10,7 @@ package authoring
 import _ "embed"
 
 // JavaScript is the module for JavaScript and TypeScript, an ES module. It takes
-// HashName for a function of the engine's.
+// CallName for a function of the engine's.
 //
 //go:embed libretto.js
 var JavaScript string
@@ -26,7 +26,7 @@ var JavaScriptTest string
 //go:embed matchers.js
 var JavaScriptMatchers string
 
-// Jsonnet is the module for Jsonnet. It needs nothing but the standard library.
+// Jsonnet is the module for Jsonnet. It needs the native function NativeName.
 //
 //go:embed libretto.libsonnet
 var Jsonnet string
@@ -47,9 +47,12 @@ var TestDeclarations string
 //go:embed tsconfig.json
 var Project string
 
-// HashName is what the JavaScript module calls Hash by. It is a variable of the engine's
+// CallName is what the JavaScript module calls Call by, with a name and arguments. It is a variable of the engine's
 // around the module.
-const HashName = "librettoHash"
+const CallName = "librettoCall"
+
+// NativeName is what the Jsonnet module calls Call by: a native function of a name and a list of arguments.
+const NativeName = "$libretto"
 
 // StackName is what the module for tests calls the function by that returns message and stack of an error. Hooks have none.
 const StackName = "librettoStack"

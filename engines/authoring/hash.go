@@ -23,12 +23,19 @@ const hashLength = 16
 // order of their UTF-8, strings as encoding/json writes them without regard to HTML, and
 // each number as a float64, with the fewest digits that give it again and no exponent.
 func Hash(value any) (string, error) {
-	var text bytes.Buffer
-	if err := write(&text, value); err != nil {
+	text, err := minified(value)
+	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text.Bytes())
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:hashLength], nil
+}
+
+// minified returns the text that is hashed.
+func minified(value any) (string, error) {
+	var text bytes.Buffer
+	err := write(&text, value)
+	return text.String(), err
 }
 
 func write(b *bytes.Buffer, value any) error {

@@ -50,13 +50,21 @@ export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, In
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 
-/** The name of a kind's group in a request: "Pod.v1", "Deployment.apps/v1". */
+/**
+ * The name of a kind's group in a request.
+ * @example
+ * groupKey("apps/v1", "Deployment")
+ * // "Deployment.apps/v1"
+ */
 export function groupKey(apiVersion: string, kind: string): string;
 
 /**
  * The key of a child in its group. A child that has no namespace yet gets that of its
  * parent, as when it is written. The version is that of the hook. Without a parent it is
  * the key that the object has by itself, which is that of a related object in version v2.
+ * @example
+ * childKey({ metadata: { name: "web-0" } }, { metadata: { name: "web", namespace: "shop" } })
+ * // "shop/web-0"
  */
 export function childKey(
   child: { metadata: { name: string; namespace?: string | null } },
@@ -66,7 +74,10 @@ export function childKey(
 
 /**
  * The objects of one kind in children, attachments, outputs or related, by their keys. A
- * group that is not there is an error: an empty list would look like having none.
+ * group that is not there is an error: an empty list would look like having none. Also in CEL.
+ * @example
+ * objectsOf({"Pod.v1": {"shop/b": {"kind": "Pod", "spec": {}}}}, "v1", "Pod")
+ * // [{"kind": "Pod", "spec": {}}]
  */
 export function objectsOf<Groups extends { [group: string]: { [key: string]: any } }, Version extends string, Kind extends string>(
   groups: Groups,
@@ -74,20 +85,63 @@ export function objectsOf<Groups extends { [group: string]: { [key: string]: any
   kind: Kind,
 ): Groups[`${Kind}.${Version}`][string][];
 
-/** The name of the owner that manages the object (its controller reference), or null. */
+/**
+ * The object in the cluster that is this child of the parent, or null if there is none. A
+ * group that is not there is an error.
+ * @example
+ * findChild({ "Job.batch/v1": {} }, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "init" } }, { metadata: { name: "web", namespace: "shop" } })
+ * // null
+ */
+export function findChild(
+  groups: { [group: string]: { [key: string]: any } },
+  child: DesiredObject,
+  parent: { metadata: { namespace?: string | null } } | null,
+): any;
+
+/**
+ * The name of the owner that manages the object (its controller reference), or null.
+ * @example
+ * ownerName({ metadata: { ownerReferences: [{ kind: "Site", name: "shop", controller: true }] } })
+ * // "shop"
+ */
 export function ownerName(object: { metadata: { ownerReferences?: OwnerReference[] | null } }): string | null;
 
-/** The condition of that type in the object's status, or null. */
+/**
+ * Whether labels match a selector. An empty selector matches all labels, and one that is
+ * null or absent matches none.
+ * @example
+ * matchesLabels({ matchLabels: { app: "web" } }, { app: "web", tier: "front" })
+ * // true
+ */
+export function matchesLabels(
+  selector: LabelSelector | null | undefined,
+  labels: { [key: string]: string } | null | undefined,
+): boolean;
+
+/**
+ * The condition of that type in the object's status, or null. Also in CEL.
+ * @example
+ * findCondition({"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Starting"}]}}, "Ready")
+ * // {"type": "Ready", "status": "False", "reason": "Starting"}
+ */
 export function findCondition(object: { status?: any; [field: string]: any } | null | undefined, type: string): Condition | null;
 
-/** Whether the object has the condition with status "True". */
+/**
+ * Whether the object has the condition with status "True". Also in CEL.
+ * @example
+ * isConditionTrue({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, "Ready")
+ * // true
+ */
 export function isConditionTrue(object: { status?: any; [field: string]: any } | null | undefined, type: string): boolean;
 
 /**
  * The conditions with one of them set, in its place or at the end; the list that is given
  * stays as it is. The time of the last transition is kept if the status is what it was. If
  * not, it is now, in RFC 3339, or there is none without now. A function for now is only
- * called when it is needed, so that it may read the clock: JavaScript alone has that.
+ * called when it is needed, so that it may read the clock: JavaScript alone has that. Also in CEL.
+ * @example
+ * setCondition([{"type": "Ready", "status": "False"}], {"type": "Ready", "status": "True", "reason": "Ready"})
+ * // [{"type": "Ready", "status": "True", "reason": "Ready"}]
  */
 export function setCondition(
   conditions: Condition[] | null | undefined,
@@ -96,22 +150,322 @@ export function setCondition(
 ): Condition[];
 
 /**
- * Whether labels match a selector. An empty selector matches all labels, and one that is
- * null or absent matches none.
+ * Whether an object of the cluster is ready, by the rules of the host's statusChecks: the
+ * replicas of a Deployment, the phase of a claim, the completion of a Job, the condition
+ * Ready of other kinds. Kinds without any of this are ready. Null, and what is being deleted
+ * or not yet observed by its controller, is not. Also in CEL.
+ * @example
+ * isReady({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "status": {"phase": "Bound"}})
+ * // true
  */
-export function matchesLabels(
-  selector: LabelSelector | null | undefined,
-  labels: { [key: string]: string } | null | undefined,
-): boolean;
+export function isReady(object: object | null | undefined): boolean;
 
-/** The number n if the name is base-n, such as that of a pod of a StatefulSet, or else null. */
+/**
+ * A condition for the parent's status that summarizes its children: those that are desired,
+ * as they are in groups. Its status is "True" if all of them are ready. Its reason is Ready,
+ * InProgress or Failed, and does as a phase. Its message counts them, and has what the host
+ * knows of the first three that are not ready. The type defaults to "Ready".
+ * @example
+ * readyCondition({ "ConfigMap.v1": {} }, [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web" } }], { metadata: { name: "web", namespace: "shop" } })
+ * // {"type": "Ready", "status": "False", "reason": "InProgress", "message": "0 of 1 ready; ConfigMap web: it does not exist"}
+ */
+export function readyCondition(
+  groups: { [group: string]: { [key: string]: any } },
+  desired: DesiredObject[],
+  parent: { metadata: { namespace?: string | null } } | null,
+  type?: string,
+): Condition;
+
+/**
+ * The answer of a hook that can't say yet which children there should be: the status is
+ * written, and no child is created, updated or deleted. The reason is a word such as
+ * SecretMissing. Add the status to the answer.
+ * @example
+ * waiting("NoNodes", "there is no node with the label gpu")
+ * // {"waiting": {"reason": "NoNodes", "message": "there is no node with the label gpu"}}
+ */
+export function waiting(reason: string, message: string): { waiting: { reason: string; message: string } };
+
+/**
+ * Null if the object exists and is ready, and otherwise the answer that waits for it, with
+ * the reason NotFound or NotReady. What names the object in the message.
+ * @example
+ * needs(null, "Secret shop/password")
+ * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
+ */
+export function needs(object: object | null | undefined, what: string): { waiting: { reason: string; message: string } } | null;
+
+/**
+ * The ordinals of the objects base-0, base-1 and so on that should exist now, as those of a
+ * StatefulSet. What exists stays; the next one comes when all before it are ready; of those
+ * that are too many, the highest goes, one at a time. A Pod that has failed is left out, to be
+ * replaced. Objects are those that exist.
+ * @example
+ * wantedOrdinals([{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web-0" } }], "web", 3)
+ * // [0, 1]
+ */
+export function wantedOrdinals(objects: { metadata: { name: string } }[], base: string, replicas: number): number[];
+
+/**
+ * The children that should exist now of stages, each a list of desired children: those of the
+ * first stage, those of the second once all of the first are ready, and so on. A child that
+ * exists stays, even if a stage before it is no longer ready.
+ * @example
+ * inOrder({ "ConfigMap.v1": {} }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }], [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }]], null)
+ * // [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]
+ */
+export function inOrder<Child extends DesiredObject>(
+  groups: { [group: string]: { [key: string]: any } },
+  stages: Child[][],
+  parent: { metadata: { namespace?: string | null } } | null,
+): Child[];
+
+/**
+ * The answer of a finalize hook that deletes the children of stages from the last stage to
+ * the first: a stage goes when none of the later ones is left. Finalized is true when none is left.
+ * @example
+ * tearDown({ "ConfigMap.v1": { a: { kind: "ConfigMap" } } }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }]], null)
+ * // {"children": [], "finalized": false}
+ */
+export function tearDown<Child extends DesiredObject>(
+  groups: { [group: string]: { [key: string]: any } },
+  stages: Child[][],
+  parent: { metadata: { namespace?: string | null } } | null,
+): { children: Child[]; finalized: boolean };
+
+/**
+ * The number n if the name is base-n, such as that of a pod of a StatefulSet, or else null. Also in CEL.
+ * @example
+ * ordinalOf("web-12", "web")
+ * // 12
+ */
 export function ordinalOf(name: string, base: string): number | null;
 
 /**
  * A hash of a JSON value, such as a pod template: 16 hexadecimal digits, which do for a label
- * and for a part of a name. The order of keys makes no difference.
+ * and for a part of a name. The order of keys makes no difference. Also in CEL.
+ * @example
+ * hash({"image": "nginx:1.29"})
+ * // "e8d2c8e7274edc51"
  */
 export function hash(value: unknown): string;
+
+/**
+ * The name base-suffix, or base without a suffix, within 63 characters or maxLength. A longer
+ * name is cut, and gets a hash of what was cut; the suffix stays if it can. Also in CEL.
+ * @example
+ * childName("web", "config")
+ * // "web-config"
+ */
+export function childName(base: string, suffix?: string | number | null, maxLength?: number | null): string;
+
+/**
+ * The name base-hash, where the hash is that of the content. It changes with the content: for
+ * immutable ConfigMaps, and for Jobs that run once for each content. Also in CEL.
+ * @example
+ * hashedName("web-config", {"color": "blue"})
+ * // "web-config-f234cb93c0"
+ */
+export function hashedName(base: string, content: unknown): string;
+
+/**
+ * The labels that Kubernetes recommends, app.kubernetes.io/name and so on, of those that are
+ * given. Values of more than 63 characters are cut as by childName.
+ * @example
+ * recommendedLabels({ name: "web", instance: "shop", partOf: "store" })
+ * // {"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/part-of": "store"}
+ */
+export function recommendedLabels(options: {
+  name?: string | null;
+  instance?: string | null;
+  version?: string | null;
+  component?: string | null;
+  partOf?: string | null;
+  managedBy?: string | null;
+}): { [key: string]: string };
+
+/**
+ * The object with more labels, on its pod template too if it has one. Selectors stay, because
+ * they can't be changed.
+ * @example
+ * withLabels({ kind: "ConfigMap", metadata: { name: "web", labels: { app: "web" } } }, { team: "a" })
+ * // {"kind": "ConfigMap", "metadata": {"name": "web", "labels": {"app": "web", "team": "a"}}}
+ */
+export function withLabels<Labelled extends object>(object: Labelled, labels: { [key: string]: string } | null | undefined): Labelled;
+
+/**
+ * An object with the fields of both. Where both have an object, these are merged in turn;
+ * anything else of over, a list or null too, takes the place of what base has. Also in CEL.
+ * @example
+ * merge({"spec": {"replicas": 1, "paused": true}}, {"spec": {"replicas": 3}})
+ * // {"spec": {"replicas": 3, "paused": true}}
+ */
+export function merge<Base extends object>(base: Base, over: object): Base & { [field: string]: any };
+
+/** What the functions for objects have in common. */
+export interface ObjectOptions {
+  name: string;
+  namespace?: string | null;
+  labels?: { [key: string]: string } | null;
+  annotations?: { [key: string]: string } | null;
+}
+
+/** A container, in which ports may be numbers, and env an object of values: texts, or where they come from. */
+export interface ContainerOptions {
+  name: string;
+  image: string;
+  ports?: (number | { containerPort: number; [field: string]: any })[] | null;
+  env?: { [name: string]: string | number | boolean | null | { [source: string]: any } } | { name: string; [field: string]: any }[] | null;
+  [field: string]: any;
+}
+
+/** The spec of a Pod, with containers as ContainerOptions has them. */
+export interface PodSpecOptions {
+  containers: ContainerOptions[];
+  initContainers?: ContainerOptions[] | null;
+  [field: string]: any;
+}
+
+/** What makes Pods. The fields of spec are merged over those that the function sets. */
+export interface WorkloadOptions extends ObjectOptions {
+  podSpec: PodSpecOptions;
+  podAnnotations?: { [key: string]: string } | null;
+  spec?: { [field: string]: any } | null;
+}
+
+/** What has replicas, which are found by a selector. */
+export interface ReplicatedOptions extends WorkloadOptions {
+  replicas?: number | null;
+  selector?: { [key: string]: string } | null;
+}
+
+/**
+ * The spec of a Pod, with defaults that any image can run with: no token of the service
+ * account unless serviceAccountName is set, no environment variables for services, the seccomp
+ * profile of the runtime, and no escalation of privileges. A securityContext of the spec or
+ * of a container takes the place of the default. A port may be a number. Env may be an
+ * object: a value is a text, a whole number, true or false, or an object such as
+ * {secretKeyRef: {...}}; null leaves the variable out.
+ * @example
+ * podSpec({ containers: [{ name: "web", image: "nginx:1.29", ports: [80], env: { COLOR: "blue" } }] }).containers
+ * // [{"name": "web", "image": "nginx:1.29", "ports": [{"containerPort": 80}], "env": [{"name": "COLOR", "value": "blue"}],
+ * //  "securityContext": {"allowPrivilegeEscalation": false}}]
+ */
+export function podSpec(spec: PodSpecOptions): { containers: any[]; [field: string]: any };
+
+/**
+ * A Pod, with the defaults of podSpec.
+ * @example
+ * pod({ name: "web-0", labels: { app: "web" }, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).metadata
+ * // {"name": "web-0", "labels": {"app": "web"}}
+ */
+export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): DesiredObject;
+
+/**
+ * A Deployment, with the defaults of podSpec. Its selector defaults to the label app, and that
+ * to the name; other labels are not in it, because they may change and a selector can't. The
+ * Deployment and its Pods have the labels, and those of the selector.
+ * @example
+ * deployment({ name: "web", labels: { team: "a" }, replicas: 2, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).spec.selector
+ * // {"matchLabels": {"app": "web"}}
+ */
+export function deployment(options: ReplicatedOptions): DesiredObject;
+
+/**
+ * A StatefulSet, as deployment makes a Deployment. The name of its Service defaults to its own.
+ * @example
+ * statefulSet({ name: "db", podSpec: { containers: [{ name: "db", image: "postgres:18" }] } }).spec.serviceName
+ * // "db"
+ */
+export function statefulSet(options: ReplicatedOptions & { serviceName?: string | null }): DesiredObject;
+
+/**
+ * A Job, with the defaults of podSpec, whose Pods are not restarted but replaced, up to
+ * spec.backoffLimit. The Pods of a Job can't be changed: give it a name by hashedName if they
+ * may. A Job with ttlSecondsAfterFinished that is still desired runs again after that time.
+ * @example
+ * job({ name: "init", podSpec: { containers: [{ name: "init", image: "busybox:1.37" }] }, spec: { backoffLimit: 2 } }).spec.backoffLimit
+ * // 2
+ */
+export function job(options: WorkloadOptions): DesiredObject;
+
+/**
+ * A Service. Its selector defaults to that of a Deployment with this name and these labels. A
+ * port may be a number: port-80 is the name of port 80 then.
+ * @example
+ * service({ name: "web", ports: [80] })
+ * // {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"name": "port-80", "port": 80}]}}
+ */
+export function service(
+  options: ObjectOptions & {
+    selector?: { [key: string]: string } | null;
+    ports?: (number | { port: number; [field: string]: any })[] | null;
+    spec?: { [field: string]: any } | null;
+  },
+): DesiredObject;
+
+/**
+ * A ConfigMap. All of data must be texts. If it is immutable, give it a name by hashedName.
+ * @example
+ * configMap({ name: "web", data: { color: "blue" } })
+ * // {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"color": "blue"}}
+ */
+export function configMap(
+  options: ObjectOptions & {
+    data?: { [key: string]: string } | null;
+    binaryData?: { [key: string]: string } | null;
+    immutable?: boolean | null;
+  },
+): DesiredObject;
+
+/**
+ * A quantity of Kubernetes as a number. CEL has quantity() instead.
+ * @example
+ * parseQuantity("1.5Gi")
+ * // 1610612736
+ */
+export function parseQuantity(quantity: string | number): number;
+
+/**
+ * A number as a quantity, in the format "DecimalSI", which is the default, "BinarySI" or
+ * "DecimalExponent". It is rounded up to nano.
+ * @example
+ * formatQuantity(1610612736, "BinarySI")
+ * // "1536Mi"
+ */
+export function formatQuantity(number: number, format?: "DecimalSI" | "BinarySI" | "DecimalExponent" | null): string;
+
+/**
+ * -1 if the quantity a is less than b, 0 if they are equal, and 1 if it is more. CEL has quantity(a).compareTo(quantity(b)).
+ * @example
+ * compareQuantities("1Gi", "1000Mi")
+ * // 1
+ */
+export function compareQuantities(a: string | number, b: string | number): -1 | 0 | 1;
+
+/**
+ * The sum of two quantities, in the format of the first. CEL has quantity(a).add(quantity(b)).
+ * @example
+ * addQuantities("1Gi", "512Mi")
+ * // "1536Mi"
+ */
+export function addQuantities(a: string | number, b: string | number): string;
+
+/**
+ * The seconds of a duration such as "1h30m" or "500ms", as Go and Kubernetes write them. CEL has duration().
+ * @example
+ * parseDuration("1h30m")
+ * // 5400
+ */
+export function parseDuration(duration: string): number;
+
+/**
+ * Seconds as a duration.
+ * @example
+ * formatDuration(5400)
+ * // "1h30m0s"
+ */
+export function formatDuration(seconds: number): string;
 
 declare global {
   interface Console {

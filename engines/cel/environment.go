@@ -63,7 +63,7 @@ func generalLibraries(env *cel.Env) (*cel.Env, error) {
 
 // ownFunctions adds functions of this package, and replaces some of the libraries'.
 func ownFunctions(env *cel.Env) (*cel.Env, error) {
-	return with(env, merging(), failing(), cappedRange(), cappedDistinct(), sortedInsertion())
+	return with(env, libraryForAuthors, merging(), failing(), cappedRange(), cappedDistinct(), sortedInsertion())
 }
 
 func with(env *cel.Env, options ...cel.EnvOption) (*cel.Env, error) {

@@ -41,7 +41,7 @@ var supported = map[string]bool{
 var defines = map[string]string{"global": "globalThis", "process.env.NODE_ENV": `"production"`}
 
 const (
-	wrapperStart = "(function (module, exports, " + authoring.HashName + ", " + authoring.StackName + ") {"
+	wrapperStart = "(function (module, exports, " + authoring.CallName + ", " + authoring.StackName + ") {"
 	wrapperEnd   = "})"
 )
 

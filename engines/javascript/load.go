@@ -99,7 +99,7 @@ func (p *program) exports(i *isolate) (goja.Value, error) {
 	if err := module.Set("exports", exports); err != nil {
 		return nil, err
 	}
-	given := []goja.Value{module, exports, i.rt.ToValue(i.hash), goja.Undefined()}
+	given := []goja.Value{module, exports, i.rt.ToValue(i.callAuthoring), goja.Undefined()}
 	if p.ofTests {
 		given[3] = i.rt.ToValue(i.stack)
 	}

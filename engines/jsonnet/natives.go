@@ -9,6 +9,9 @@ import (
 
 	vm "github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // natives are the functions that every script has through std.native. They read their
@@ -29,6 +32,21 @@ var natives = []*vm.NativeFunction{
 	{Name: "$formatKeys", Params: ast.Identifiers{"str"}, Func: formatKeys},
 	{Name: "$formatValues", Params: ast.Identifiers{"str", "values"}, Func: formatValues},
 	{Name: "$formatNumber", Params: ast.Identifiers{"code", "number"}, Func: formatNumber},
+	{Name: authoring.NativeName, Params: ast.Identifiers{"name", "args"}, Func: callAuthoring},
+}
+
+// callAuthoring implements the functions of the host's own module that are written in Go.
+func callAuthoring(given []any) (any, error) {
+	name, _ := given[0].(string)
+	args, ok := given[1].([]any)
+	if !ok {
+		return nil, fmt.Errorf("args must be an array, and is of type %s", typeOf(given[1]))
+	}
+	x := &exporter{Budget: engines.MaxResponseBytes}
+	if err := x.array(args); err != nil {
+		return nil, err
+	}
+	return authoring.Call(name, args)
 }
 
 // native returns a function of strings alone.

@@ -57,15 +57,20 @@ func TestOf(t *testing.T) {
 
 // exampleScripts are the files with scripts. Those of several languages have in which of the cases they are run.
 var exampleScripts = []struct{ file, run string }{
+	{file: "bluegreen/sync.js"},
 	{file: "catset/sync.js"},
-	{file: "decorator/decorator.yaml"},
+	{file: "decorator/hooks.js"},
 	{file: "fallback/sync.js"},
 	{file: "hello/hello.yaml"},
+	{file: "indexedjob/sync.ts"},
 	{file: "map/map.yaml"},
 	{"migration/after/sync.js", `\(after\)$`},
 	{"migration/before/sync.js", `\(unchanged\)$`},
+	{file: "namespacedefaults/hooks.cel.yaml"},
 	{file: "previews/preview.libsonnet"},
 	{file: "previews/sync.jsonnet"},
+	{file: "secretpropagation/hooks.jsonnet"},
+	{file: "snapshotschedule/hooks.js"},
 	{file: "teardown/hooks.js"},
 	{file: "ttl/cleanup.js"},
 	{file: "ttl/sandbox.js"},
@@ -237,8 +242,8 @@ func (m *mutated) run(ctx context.Context, registry *engines.Registry, root stri
 	}
 	m.outcome = survived
 	_, err := suite.Run(ctx, suite.Options{
-		Cases: []string{filepath.Join(root, example, example+controllertest.FileSuffix)}, Run: regexp.MustCompile(m.runs), Engines: registry, Parallel: 1, Timeout: 20 * time.Second,
-		FailFast: true, Warn: func(string) {},
+		Cases: []string{filepath.Join(root, example, example+controllertest.FileSuffix)}, Run: regexp.MustCompile(m.runs),
+		Engines: registry, Parallel: 1, Timeout: 20 * time.Second, FailFast: true, Warn: func(string) {},
 		Report: func(result controllertest.Result) {
 			switch result.Outcome {
 			case controllertest.Errored:

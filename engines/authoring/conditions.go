@@ -1,0 +1,102 @@
+package authoring
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// objectsOf, findCondition, isConditionTrue, setCondition and ordinalOf are for CEL: the modules have them in their own
+// languages.
+
+// objectsOf returns the objects of a group by their keys.
+func objectsOf(groups, apiVersion, kind any) (any, error) {
+	given, ok := groups.(map[string]any)
+	if !ok {
+		return nil, wrong("groups", groups, "children, attachments, outputs or related")
+	}
+	wanted := fmt.Sprintf("%s.%s", kind, apiVersion)
+	group, ok := given[wanted].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("there is no group %s, only [%s]", wanted, strings.Join(slices.Sorted(maps.Keys(given)), ", "))
+	}
+	objects := make([]any, 0, len(group))
+	for _, key := range slices.Sorted(maps.Keys(group)) {
+		objects = append(objects, group[key])
+	}
+	return objects, nil
+}
+
+// findCondition returns the condition of a type, or nil.
+func findCondition(object, conditionType any) (any, error) {
+	fields, ok := object.(map[string]any)
+	if object != nil && !ok {
+		return nil, wrong("object", object, "an object or null")
+	}
+	status, _ := fields["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	if i := indexOf(conditions, conditionType); i >= 0 {
+		return conditions[i], nil
+	}
+	return nil, nil
+}
+
+func indexOf(conditions []any, conditionType any) int {
+	return slices.IndexFunc(conditions, func(c any) bool {
+		fields, ok := c.(map[string]any)
+		return ok && fields["type"] == conditionType
+	})
+}
+
+func isConditionTrue(object, conditionType any) (any, error) {
+	found, err := findCondition(object, conditionType)
+	condition, _ := found.(map[string]any)
+	return condition["status"] == "True", err
+}
+
+// setCondition returns a list with the condition in its place or at the end.
+func setCondition(conditions, condition, now any) (any, error) {
+	list, ok := conditions.([]any)
+	if conditions != nil && !ok {
+		return nil, wrong("conditions", conditions, "a list or null")
+	}
+	given, ok := condition.(map[string]any)
+	if conditionType, isText := given["type"].(string); !ok || !isText || conditionType == "" {
+		return nil, wrong("condition", condition, "an object with type and status")
+	}
+	changed, time := maps.Clone(given), now
+	delete(changed, "lastTransitionTime")
+	i := indexOf(list, given["type"])
+	if i >= 0 {
+		old := list[i].(map[string]any)
+		if kept, _ := old["lastTransitionTime"].(string); kept != "" && old["status"] == given["status"] {
+			time = kept
+		}
+	}
+	if time != nil && time != "" {
+		changed["lastTransitionTime"] = time
+	}
+	if i < 0 {
+		return append(slices.Clone(list), changed), nil
+	}
+	list = slices.Clone(list)
+	list[i] = changed
+	return list, nil
+}
+
+// ordinalOf returns n of base-n, or nil.
+func ordinalOf(name, base any) (any, error) {
+	whole, isText := name.(string)
+	prefix, ok := base.(string)
+	if !isText || !ok {
+		return nil, fmt.Errorf("name is %s and base is %s, want strings", show(name), show(base))
+	}
+	digits, found := strings.CutPrefix(whole, prefix+"-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if !found || err != nil || strconv.FormatUint(n, 10) != digits || len(digits) > 10 {
+		return nil, nil
+	}
+	return int64(n), nil
+}
