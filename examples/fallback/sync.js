@@ -1,5 +1,5 @@
 // Rota: who is on duty in which week, in a ConfigMap. People take turns; who is away is left out in that week.
-// service/main.go does the same in Go. The cases of fallback_test.yaml that call a hook are run on both.
+// rota/main.go does the same in Go. The cases of fallback_test.yaml that call a hook are run on both.
 
 export function sync({ parent: { metadata, spec } }) {
   const away = new Set(spec.away.map(({ person, week }) => `${week} ${person}`));

@@ -1,4 +1,4 @@
-// Command service answers the sync hook of examples/fallback, as its sync.js does. It is no part of Libretto.
+// Command rota answers the sync hook of examples/fallback, as its sync.js does. It is no part of Libretto.
 package main
 
 import (
