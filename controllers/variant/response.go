@@ -53,7 +53,7 @@ func fieldsFor(hook *v1alpha1.Hook, fields []string) []string {
 	if hook.Serving() == v1alpha1.ScriptBackend || hook.WireVersion() != v1alpha1.HookV1 {
 		return fields
 	}
-	return slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return field == WaitingField })
+	return slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return field == WaitingField || field == EventsField })
 }
 
 // UnwrapFor returns how to make a hook that answers {status, body}, as functions behind an HTTP
