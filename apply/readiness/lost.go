@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,7 @@ var (
 )
 
 // Lost returns the status that controllers give to an object that was ready and is not any more, as when its containers fail,
-// and whether that changes anything.
+// and whether that changes anything. One that is ready without any of what it would lose, such as a Deployment of no replicas, loses nothing.
 func Lost(u *unstructured.Unstructured, now time.Time) (status map[string]any, ok bool) {
 	given, _ := u.Object["status"].(map[string]any)
 	status = runtime.DeepCopyJSON(given)
@@ -29,6 +30,12 @@ func Lost(u *unstructured.Unstructured, now time.Time) (status map[string]any, o
 	for _, name := range lostCounts {
 		if n, known := status[name].(int64); known && n > 0 {
 			status[name], ok = int64(0), true
+		}
+	}
+	if ok && InTable(u.GroupVersionKind().GroupKind()) {
+		after := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+		if after.Object["status"] = status; Of(after).State == Ready {
+			return given, false
 		}
 	}
 	return status, ok

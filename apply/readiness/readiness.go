@@ -89,19 +89,26 @@ func Of(u *unstructured.Unstructured) Status {
 	return ready
 }
 
-// Succeeded returns the status that controllers give to an object once it is ready, and whether the kind has
-// one. Kinds that are not in the table get the condition Ready.
+// Succeeded returns the status that controllers give to an object once it is ready, and whether there is one: some kinds have
+// none, and what has failed for good never becomes ready. Kinds that are not in the table get the condition Ready.
 func Succeeded(u *unstructured.Unstructured, now time.Time) (status map[string]any, ok bool) {
 	o, at := object{u}, now.UTC().Format(time.RFC3339)
 	k, known := kinds[u.GroupVersionKind().GroupKind()]
 	switch {
-	case known && k.succeed == nil:
+	case known && k.succeed == nil, hasFailedForGood(u):
 		return nil, false
 	case known:
 		return k.succeed(o, at), true
 	default:
 		return withConditions("Ready")(o, at), true
 	}
+}
+
+// endings are the kinds whose objects end: one that has failed stays so.
+var endings = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Group: "batch", Kind: "Job"}: true}
+
+func hasFailedForGood(u *unstructured.Unstructured) bool {
+	return endings[u.GroupVersionKind().GroupKind()] && Of(u).State == Failed
 }
 
 // InTable reports whether a kind is in the table.

@@ -108,6 +108,22 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
+// TestSucceededAfterFailure checks that a Pod and a Job that have failed stay so, and that a Deployment can still become ready.
+func TestSucceededAfterFailure(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{apiVersion: v1, kind: Pod, spec: {restartPolicy: Never}, status: {phase: Failed}}`:                              false,
+		`{apiVersion: v1, kind: Pod, spec: {restartPolicy: Never}, status: {phase: Pending}}`:                             true,
+		`{apiVersion: batch/v1, kind: Job, spec: {}, status: {conditions: [{type: Failed, status: "True"}]}}`:             false,
+		`{apiVersion: batch/v1, kind: Job, spec: {}, status: {failed: 1, conditions: [{type: Failed, status: "False"}]}}`: true,
+		`{apiVersion: apps/v1, kind: Deployment, spec: {}, status: {observedGeneration: 0, conditions:
+			[{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}}`: true,
+	} {
+		if _, got := Succeeded(parse(t, text), time.Now()); got != want {
+			t.Errorf("it becomes ready: got %t, want %t: %s", got, want, text)
+		}
+	}
+}
+
 // TestLost checks that an object that stops being ready is not ready, and that its controller makes it ready again.
 func TestLost(t *testing.T) {
 	for name, text := range map[string]string{
@@ -140,5 +156,19 @@ func TestLost(t *testing.T) {
 				t.Errorf("it is not ready again: %v", Of(o))
 			}
 		})
+	}
+}
+
+// TestLostOfNothing checks that a Deployment of no replicas stays as it is: its controller would not say that it is unavailable, and what is
+// ready all the same would never be made ready again.
+func TestLostOfNothing(t *testing.T) {
+	o := &unstructured.Unstructured{}
+	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, generation: 1}, spec: {replicas: 0}}`
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	o.Object["status"], _ = Succeeded(o, time.Unix(0, 0))
+	if status, ok := Lost(o, time.Unix(0, 0)); ok {
+		t.Errorf("it has lost something: %v", status)
 	}
 }

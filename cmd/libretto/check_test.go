@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
 )
@@ -140,25 +139,27 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
-// TestCheckExamples checks every example: none has an error or a warning. What examples/languages has is examples/hello in other
-// languages, with its CustomResourceDefinition.
+// TestCheckExamples checks every example, with all of its folders: none has an error or a warning.
 func TestCheckExamples(t *testing.T) {
-	folders, err := filepath.Glob(filepath.Join(examples, "*", "*.yaml"))
-	if err != nil || len(folders) < 8 {
-		t.Fatalf("%d examples: %v", len(folders), err)
+	folders := map[string]bool{}
+	for _, pattern := range []string{"*/*.yaml", "*/*/kustomization.yaml"} {
+		files, err := filepath.Glob(filepath.Join(examples, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			folders[filepath.Dir(file)] = true
+		}
 	}
-	checked := map[string]bool{}
-	for _, file := range folders {
-		args := []string{"check", "--strict", "-f", filepath.Dir(file)}
-		if filepath.Base(filepath.Dir(file)) == "languages" {
-			args[3] = file
+	if len(folders) < 12 {
+		t.Fatalf("there are %d folders", len(folders))
+	}
+	for folder := range folders {
+		if filepath.Base(folder) == "base" {
+			continue // It is a part of others.
 		}
-		if name := args[3]; checked[name] || strings.HasSuffix(name, controllertest.FileSuffix) {
-			continue
-		}
-		checked[args[3]] = true
-		t.Run(strings.TrimPrefix(args[3], examples+"/"), func(t *testing.T) {
-			if code, stdout, stderr := run(t, "", args...); code != 0 {
+		t.Run(filepath.ToSlash(strings.TrimPrefix(folder, examples+string(filepath.Separator))), func(t *testing.T) {
+			if code, stdout, stderr := run(t, "", "check", "--strict", "-f", folder); code != 0 {
 				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 		})

@@ -190,10 +190,11 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeouts[call.Hook])
 	defer cancel()
-	again := call.Call
+	again, later := call.Call, time.Duration(0)
 	if s.Passes == nil {
-		again.Now = again.Now.Add(time.Second)
+		later = time.Second
 	}
+	again.Now = again.Now.Add(later)
 	response, err := program.Run(ctx, again)
 	if err != nil {
 		s.failCheck(CheckDeterministic, Failure{
@@ -201,7 +202,7 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 		})
 		return
 	}
-	lines := valueChanges(call.Response, response.Body)
+	lines := valueChanges(call.Response, withResyncOf(call.Response, response.Body, later))
 	if len(lines) == 0 {
 		return
 	}
@@ -212,6 +213,28 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 	s.failCheck(CheckDeterministic, Failure{
 		Message: fmt.Sprintf("the %s hook answers otherwise to the same request%s", call.Hook, why), Diff: lines,
 	})
+}
+
+// withResyncOf returns an answer with the resyncAfterSeconds of an earlier one, if both ask for a call at the same time: a hook that
+// counts the seconds to a deadline depends on the time as it should. The seconds may be rounded.
+func withResyncOf(earlier, answer any, later time.Duration) any {
+	const field = "resyncAfterSeconds"
+	after := jsonvalue.AsObject(answer)
+	was, wasGiven := seconds(jsonvalue.AsObject(earlier)[field])
+	is, isGiven := seconds(after[field])
+	if passed := was - is; !wasGiven || !isGiven || is <= 0 || passed < 0 || passed > later.Seconds() {
+		return answer
+	}
+	return jsonvalue.With(after, field, jsonvalue.AsObject(earlier)[field])
+}
+
+// seconds returns a number of an answer.
+func seconds(value any) (float64, bool) {
+	if whole, is := jsonvalue.Integer(value); is {
+		return float64(whole), true
+	}
+	number, is := value.(float64)
+	return number, is
 }
 
 // isWebhook reports whether a webhook serves or can serve a hook.

@@ -25,6 +25,9 @@ type ControllerTest struct {
 	// Definition is the file or kustomization, relative to the test file, with the definition that is tested, its scripts and its
 	// CustomResourceDefinitions. It defaults to the test file's folder.
 	Definition string `json:"definition,omitempty"`
+	// Definitions are several in place of definition: each case is run for each of them, such as the same controller in several
+	// languages, and has it in its name. A host, which tests its own definition, runs each case once.
+	Definitions []string `json:"definitions,omitempty"`
 	// DefinitionRef selects one of several definitions, as KIND/NAME or NAME.
 	DefinitionRef string `json:"definitionRef,omitempty"`
 	// Scripts are folders, relative to the test file, whose files take the place of ConfigMaps, by NAMESPACE/NAME.

@@ -42,10 +42,33 @@ type File struct {
 // Parse reads a file. The cases without a problem are returned even if there are others.
 func Parse(file string, text []byte) (*File, []*document.Error) {
 	objects, problems := document.Read(file, text)
-	return parse(file, objects, problems, Limits{Values: maxExpanded, Bytes: maxExpandedBytes})
+	f, problems := parse(file, objects, problems, Limits{Values: maxExpanded, Bytes: maxExpandedBytes})
+	var tests []*ControllerTest
+	for _, test := range f.Tests {
+		tests = append(tests, forEachDefinition(test)...)
+	}
+	f.Tests = tests
+	return f, problems
 }
 
-// ParseWithin is Parse with other limits.
+// forEachDefinition returns a document for each of the definitions of one, or the one.
+func forEachDefinition(test *ControllerTest) []*ControllerTest {
+	if len(test.Definitions) == 0 {
+		return []*ControllerTest{test}
+	}
+	var tests []*ControllerTest
+	for _, definition := range test.Definitions {
+		next := *test
+		next.Definition, next.Definitions, next.Cases = definition, nil, slices.Clone(test.Cases)
+		for i := range next.Cases {
+			next.Cases[i].Name += " (" + definition + ")"
+		}
+		tests = append(tests, &next)
+	}
+	return tests
+}
+
+// ParseWithin is Parse with other limits, for a process that has the definition: the cases are not repeated for definitions.
 func ParseWithin(file string, text []byte, limits Limits) (*File, []*document.Error) {
 	objects, problems := document.ReadWithin(file, text, limits.Values)
 	return parse(file, objects, problems, limits)
@@ -104,6 +127,7 @@ func (p *parser) test(object *document.Object) *ControllerTest {
 	d := &decoder{place: object.Place}
 	d.decode("", fields, reflect.ValueOf(test).Elem())
 	d.checkSkips("skipChecks", test.SkipChecks)
+	d.checkDefinitions(test)
 	p.problems = append(p.problems, d.problems...)
 	items, isList := raw.([]any)
 	if !isList || len(items) == 0 {
@@ -112,6 +136,10 @@ func (p *parser) test(object *document.Object) *ControllerTest {
 	}
 	for i, item := range items {
 		p.addCases(test, object, i, item)
+	}
+	if n := len(test.Definitions); n > 1 && len(test.Cases)*n > maxCases {
+		p.fail(object.Place("definitions"), "the file has more than %d cases, with those of each of definitions: split it", maxCases)
+		test.Definitions = nil
 	}
 	return test
 }

@@ -70,6 +70,48 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestDefinitions checks that a file with several definitions has its cases for each of them, and only once in a host.
+func TestDefinitions(t *testing.T) {
+	text := []byte(header + "definitions: [a, b/c.yaml]\nnamespace: x\ncases:\n- {name: one}\n- {name: two}\n")
+	f, problems := Parse("a_test.yaml", text)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var got []string
+	for _, test := range f.Tests {
+		for _, c := range test.Cases {
+			got = append(got, fmt.Sprintf("%s %s %v: %s", test.Namespace, test.Definition, test.Definitions, c.Name))
+		}
+	}
+	want := []string{"x a []: one (a)", "x a []: two (a)", "x b/c.yaml []: one (b/c.yaml)", "x b/c.yaml []: two (b/c.yaml)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	f, problems = ParseWithin("a_test.yaml", text, Limits{Values: 1000, Bytes: 1000})
+	if len(problems) > 0 || len(f.Tests) != 1 || len(f.Tests[0].Cases) != 2 || f.Tests[0].Cases[0].Name != "one" {
+		t.Errorf("in a host there are %v: %v", f.Tests, problems)
+	}
+	for text, want := range map[string]string{
+		"definition: a\ndefinitions: [b]":                 "exclude each other",
+		"definitions: [a, a]":                             `definitions[1] is "a": each is`,
+		`definitions: [""]`:                               `definitions[0] is "": each is`,
+		"definitions: [a" + many(maxCases, ", d%d") + "]": "more than 10000 cases, with those of each of definitions",
+	} {
+		_, problems := Parse("a_test.yaml", []byte(header+text+"\ncases: [{name: one}]\n"))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("problems are %v, want one with %q", problems, want)
+		}
+	}
+}
+
+func many(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
 func TestEach(t *testing.T) {
 	f, problems := Parse("a_test.yaml", []byte(header+`cases:
 - name: plain

@@ -60,6 +60,18 @@ func (d *decoder) checkSkips(field string, skips map[Check]string) {
 	}
 }
 
+// checkDefinitions checks the definitions that each case is run for.
+func (d *decoder) checkDefinitions(test *ControllerTest) {
+	if test.Definition != "" && len(test.Definitions) > 0 {
+		d.fail("definition", "definition and definitions exclude each other: put all into definitions")
+	}
+	for i, definition := range test.Definitions {
+		if at := fmt.Sprintf("definitions[%d]", i); definition == "" || slices.Contains(test.Definitions[:i], definition) {
+			d.fail(at, "%s is %q: each is a file or folder of its own", at, definition)
+		}
+	}
+}
+
 // verbs are those of refusals.
 var verbs = []string{
 	string(memcluster.Create), string(memcluster.Update), string(memcluster.UpdateStatus), string(memcluster.Patch),

@@ -37,7 +37,7 @@ func TestEqualToJavaScript(t *testing.T) {
 		request["input"], request["mapKey"], request["outputs"], request["related"] = configMap, "k", object{}, object{}
 		return request
 	}
-	decorator, mapping := example(t, "decorator/decorator.yaml"), example(t, "map/map.yaml")
+	decorator, mapping := read(t, filepath.Join("..", "..", "examples", "decorator", "hooks.js")), example(t, "map/map.yaml")
 	customize := read(t, "testdata/parity/customize.js")
 	composite := read(t, filepath.Join("..", "..", "examples", "catset", "sync.js"))
 	cases := map[string]struct {

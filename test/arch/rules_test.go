@@ -159,7 +159,7 @@ var rules = []rule{
 		"runtime/...", "engines/...", "apply/...", "scripts/...", "controllers/...", "manifests/...",
 	}, why: onlyTests},
 	{packages: "examples/...",
-		why: "examples are definitions, scripts and test files; their only Go code hands these to the runner"},
+		why: "examples are definitions, scripts and test files; their Go code hands these to the runner, or is a webhook that knows nothing of this project"},
 }
 
 func variantRule(packages string) rule {

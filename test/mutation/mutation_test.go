@@ -55,26 +55,35 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// exampleScripts are the files with scripts, and the folders that are needed to run their tests.
-var exampleScripts = []struct {
-	file    string
-	folders []string
-}{
-	{"catset/sync.js", []string{"catset"}},
-	{"decorator/decorator.yaml", []string{"decorator"}},
-	{"hello/hello.yaml", []string{"hello"}},
-	{"map/map.yaml", []string{"map"}},
-	{"languages/cel.yaml", []string{"languages", "hello"}},
-	{"languages/jsonnet.yaml", []string{"languages", "hello"}},
-	{"languages/typescript.yaml", []string{"languages", "hello"}},
+// exampleScripts are the files with scripts. Those of several languages have in which of the cases they are run.
+var exampleScripts = []struct{ file, run string }{
+	{file: "bluegreen/sync.js"},
+	{file: "catset/sync.js"},
+	{file: "decorator/hooks.js"},
+	{file: "fallback/sync.js"},
+	{file: "hello/hello.yaml"},
+	{file: "indexedjob/sync.ts"},
+	{file: "map/map.yaml"},
+	{"migration/after/sync.js", `\(after\)$`},
+	{"migration/before/sync.js", `\(unchanged\)$`},
+	{file: "namespacedefaults/hooks.cel.yaml"},
+	{file: "previews/preview.libsonnet"},
+	{file: "previews/sync.jsonnet"},
+	{file: "secretpropagation/hooks.jsonnet"},
+	{file: "snapshotschedule/hooks.js"},
+	{file: "teardown/hooks.js"},
+	{file: "ttl/cleanup.js"},
+	{file: "ttl/sandbox.js"},
+	{"webapp/cel/sync.cel.yaml", `\(cel\)$`},
+	{"webapp/jsonnet/sync.jsonnet", `\(jsonnet\)$`},
+	{"webapp/typescript/sync.ts", `\(typescript\)$`},
 }
 
 // mutated is a mutant of an example.
 type mutated struct {
 	Mutant
-	file    string
-	folders []string
-	outcome string
+	file, runs string
+	outcome    string
 }
 
 // The outcomes of mutants.
@@ -184,7 +193,7 @@ func mutantsOfExamples(t *testing.T) []*mutated {
 		}
 		text := string(data)
 		first, last := 1, strings.Count(text, "\n")
-		if filepath.Ext(script.file) == ".yaml" {
+		if filepath.Ext(script.file) == ".yaml" && !strings.HasSuffix(script.file, ".cel.yaml") {
 			at := scriptBlock.FindStringIndex(text)
 			if at == nil {
 				t.Fatalf("examples/%s: there is no script", script.file)
@@ -192,9 +201,9 @@ func mutantsOfExamples(t *testing.T) []*mutated {
 			first, last = strings.Count(text[:at[0]], "\n")+3, strings.Count(text[:at[1]], "\n")
 		}
 		before := len(mutants)
-		mutants = append(mutants, &mutated{Mutant: Mutant{Text: text, Fault: none}, file: script.file, folders: script.folders})
+		mutants = append(mutants, &mutated{Mutant: Mutant{Text: text, Fault: none}, file: script.file, runs: script.run})
 		for _, m := range Of(text, first, last) {
-			mutants = append(mutants, &mutated{Mutant: m, file: script.file, folders: script.folders})
+			mutants = append(mutants, &mutated{Mutant: m, file: script.file, runs: script.run})
 		}
 		if len(mutants) < before+2 {
 			t.Errorf("examples/%s: there are no mutants", script.file)
@@ -224,22 +233,17 @@ func runAll(t *testing.T, mutants []*mutated) {
 
 // run runs the tests on the mutant in a directory.
 func (m *mutated) run(ctx context.Context, registry *engines.Registry, root string) error {
-	for _, folder := range m.folders {
-		if err := os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join("..", "..", "examples", folder))); err != nil {
-			return err
-		}
+	example, _, _ := strings.Cut(m.file, "/")
+	if err := os.CopyFS(filepath.Join(root, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(root, m.file), []byte(m.Text), 0o644); err != nil {
 		return err
 	}
-	test := strings.TrimSuffix(filepath.Base(m.file), filepath.Ext(m.file)) + controllertest.FileSuffix
-	if m.file == "catset/sync.js" {
-		test = "catset_test.yaml"
-	}
 	m.outcome = survived
 	_, err := suite.Run(ctx, suite.Options{
-		Cases: []string{filepath.Join(root, filepath.Dir(m.file), test)}, Engines: registry, Parallel: 1, Timeout: 20 * time.Second,
-		FailFast: true, Warn: func(string) {},
+		Cases: []string{filepath.Join(root, example, example+controllertest.FileSuffix)}, Run: regexp.MustCompile(m.runs),
+		Engines: registry, Parallel: 1, Timeout: 20 * time.Second, FailFast: true, Warn: func(string) {},
 		Report: func(result controllertest.Result) {
 			switch result.Outcome {
 			case controllertest.Errored:

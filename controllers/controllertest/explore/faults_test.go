@@ -25,8 +25,7 @@ cases:
 `
 
 // serviceCases are ordinary cases of examples/decorator.
-const serviceCases = header + `definition: decorator.yaml
-given: [statefulset.yaml]
+const serviceCases = header + `given: [statefulset.yaml]
 cases:
 - name: each Pod gets a Service
   want: {counts: {Service: 2}}
@@ -134,7 +133,7 @@ const claimTemplates =`,
 		},
 	},
 	"deleted child that is forgotten": {
-		example: "decorator", reason: "another client deletes what was made", cases: serviceCases, file: "decorator.yaml", found: "Service/default/web-",
+		example: "decorator", reason: "another client deletes what was made", cases: serviceCases, file: "hooks.js", found: "Service/default/web-",
 		replace: []string{
 			"sync({ object })", "sync({ object, attachments })",
 			"return { attachments: podNames(object).map((name) => service(name, ports)) };",
@@ -147,7 +146,7 @@ const claimTemplates =`,
 		},
 	},
 	"finalizer that needs its children": {
-		example: "decorator", reason: "children can be gone before their parent", cases: serviceCases, file: "decorator.yaml", found: "fails",
+		example: "decorator", reason: "children can be gone before their parent", cases: serviceCases, file: "hooks.js", found: "fails",
 		replace: []string{
 			"finalize() {", "finalize({ attachments }) {\n      if (attachments[\"Service.v1\"][\"default/web-0\"].spec.ports.length === 0) throw new Error(\"no ports\");",
 		},

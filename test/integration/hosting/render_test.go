@@ -38,7 +38,7 @@ func TestRender(t *testing.T) {
 		"hello":     {[]string{"hello/hello.yaml", "hello/greeting.yaml"}, "greetings default world", "configmaps"},
 		"map":       {[]string{"map/map.yaml", "map/catalog.yaml"}, "catalogs default shop", "configmaps"},
 		"catset":    {[]string{"catset", "catset/catset.yaml"}, "catsets demo nginx", "pods,persistentvolumeclaims"},
-		"decorator": {[]string{"decorator/decorator.yaml", "decorator/statefulset.yaml"}, "statefulsets default web", "services"},
+		"decorator": {[]string{"decorator", "decorator/statefulset.yaml"}, "statefulsets default web", "services"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := e.WithT(t)

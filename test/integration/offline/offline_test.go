@@ -30,9 +30,6 @@ var examples = map[string][]string{
 	"hello/hello_test.yaml": {
 		"an edit changes the ConfigMap", "what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back",
 	},
-	"languages/cel_test.yaml":        {"a greeting gets a ConfigMap with its text"},
-	"languages/jsonnet_test.yaml":    {"a greeting gets a ConfigMap with its text"},
-	"languages/typescript_test.yaml": {"a greeting gets a ConfigMap with its text"},
 	"map/map_test.yaml":              {"an entry follows its ConfigMap, and goes with it"},
 }
 
