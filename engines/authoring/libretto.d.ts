@@ -487,6 +487,8 @@ export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, In
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 
+// Objects of requests
+
 /**
  * The name of a kind's group in a request.
  * @example
@@ -555,6 +557,8 @@ export function matchesLabels(
   labels: { [key: string]: string } | null | undefined,
 ): boolean;
 
+// Conditions and readiness
+
 /**
  * The condition of that type in the object's status, or null. Also in CEL.
  * @example
@@ -613,6 +617,8 @@ export function readyCondition(
   type?: string,
 ): Condition;
 
+// Waiting for what is missing
+
 /**
  * The answer of a hook that can't say yet which children there should be: the status is
  * written, and no child is created, updated or deleted. The reason is a word such as
@@ -631,6 +637,8 @@ export function waiting(reason: string, message: string): { waiting: { reason: s
  * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
  */
 export function needs(object: object | null | undefined, what: string): { waiting: { reason: string; message: string } } | null;
+
+// One after the other
 
 /**
  * The ordinals of the objects base-0, base-1 and so on that should exist now, as those of a
@@ -677,6 +685,8 @@ export function tearDown<Child extends DesiredObject>(
  * // 12
  */
 export function ordinalOf(name: string, base: string): number | null;
+
+// Names and labels
 
 /**
  * A hash of a JSON value, such as a pod template: 16 hexadecimal digits, which do for a label
@@ -739,6 +749,8 @@ export function withLabels<Labelled extends object>(object: Labelled, labels: { 
  */
 export function merge<Base extends object>(base: Base, over: object): Base & { [field: string]: any };
 
+// Objects that controllers write
+
 /** What the functions for objects have in common. */
 export interface ObjectOptions {
   name: string;
@@ -800,8 +812,9 @@ export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): Desir
 
 /**
  * A Deployment, with the defaults of podSpec. Its selector defaults to the label app, and that
- * to the name; other labels are not in it, because they may change and a selector can't. The
- * Deployment and its Pods have the labels, and those of the selector.
+ * to the name; other labels are not in it, because they may change and a selector can't.
+ * Deployments with the same label app need a selector each. The Deployment and its Pods have
+ * the labels, and those of the selector.
  * @example
  * deployment({ name: "web", labels: { team: "a" }, replicas: 2, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).spec.selector
  * // {"matchLabels": {"app": "web"}}
@@ -854,6 +867,8 @@ export function configMap(
     immutable?: boolean | null;
   },
 ): DesiredObject;
+
+// Quantities and durations
 
 /**
  * A quantity of Kubernetes as a number. CEL has quantity() instead.
