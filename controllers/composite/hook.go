@@ -39,7 +39,9 @@ func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed,
 		Status:             statusFor(observed, response.Map("status")),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
+		Waiting:            response.Waiting(),
 	}
+	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
 }
 

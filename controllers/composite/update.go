@@ -19,6 +19,10 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 	if err != nil {
 		return variant.Desired{}, err
 	}
+	if desired.Waiting != nil {
+		v.wait(&desired, h, observed)
+		return desired, nil
+	}
 	r := &rollout{history: h, children: v.rollingChildren(observed, h, desired.Children)}
 	r.versions = v.setVersions(observed.Parent, r.children, wanted)
 	if err := compareVersions(r.children, h.updateRevision, observed.UpToDate); err != nil {
@@ -34,7 +38,7 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 
 // readResponses reads the whole answer for the update revision and only the children of the
 // others, by revision. The earliest resync of any answer counts, and the parent is finalized
-// if all of them say so.
+// if all of them say so. It waits if any of them does.
 func (v *Variant) readResponses(
 	observed variant.Observed, h *history, answers []variant.Answer,
 ) (variant.Desired, map[*revision][]*unstructured.Unstructured, error) {
@@ -50,6 +54,10 @@ func (v *Variant) readResponses(
 				"if that can't be mended, delete the ControllerRevision, and they stay as they are until it is their turn)", r.name, err)
 		}
 		wanted[r] = old.Children
+		if old.Waiting != nil && desired.Waiting == nil {
+			desired.Waiting = &variant.Wait{Reason: old.Waiting.Reason, Message: fmt.Sprintf(
+				"%s (about the earlier state of the parent that some children are of, ControllerRevision %s)", old.Waiting.Message, r.name)}
+		}
 		desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, old.ResyncAfterSeconds)
 		desired.Finalized = desired.Finalized && old.Finalized
 	}

@@ -30,6 +30,7 @@ var (
 	timeType       = reflect.TypeFor[metav1.Time]()
 	durationType   = reflect.TypeFor[metav1.Duration]()
 	givenType      = reflect.TypeFor[Given]()
+	waitingType    = reflect.TypeFor[Waiting]()
 	selectionType  = reflect.TypeFor[Selection]()
 	objectNameType = reflect.TypeFor[ObjectName]()
 	deletionType   = reflect.TypeFor[Deletion]()
@@ -52,6 +53,9 @@ func (d *decoder) decode(field string, value any, into reflect.Value) {
 		return
 	case selectionType:
 		d.decodeSelection(field, value, into.Addr().Interface().(*Selection))
+		return
+	case waitingType:
+		d.decodeWaiting(field, value, into.Addr().Interface().(*Waiting))
 		return
 	case objectNameType:
 		into.SetString(string(d.objectName(field, value)))
@@ -232,6 +236,21 @@ func (d *decoder) decodeSelection(field string, value any, into *Selection) {
 		}
 	default:
 		d.wrongType(field, value, "all, none or a list of objects' names")
+	}
+}
+
+func (d *decoder) decodeWaiting(field string, value any, into *Waiting) {
+	fields, isObject := value.(map[string]any)
+	_, isList := value.([]any)
+	switch {
+	case value == "none":
+		into.Answer = &WaitingAnswer{}
+	case isList:
+		d.decode(field, value, reflect.ValueOf(&into.Children).Elem())
+	case isObject && len(fields) > 0:
+		d.decode(field, value, reflect.ValueOf(&into.Answer).Elem())
+	default:
+		d.wrongType(field, value, "a list of objects' names, {reason, message}, or none")
 	}
 }
 

@@ -263,14 +263,43 @@ type Want struct {
 	Writes []map[string]ObjectName `json:"writes,omitempty"`
 	// Events must have been emitted in the step. The message is a regular expression.
 	Events []Event `json:"events,omitempty"`
+	// AbsentEvents must not have been emitted in the step.
+	AbsentEvents []Event `json:"absentEvents,omitempty"`
 	// Logs are regular expressions, each of which a line matches that a hook logged in the step.
 	Logs []string `json:"logs,omitempty"`
 	// ResyncAfter is the time until the next pass.
 	ResyncAfter *metav1.Duration `json:"resyncAfter,omitempty"`
 	// Finalized reports whether the parent is gone.
 	Finalized *bool `json:"finalized,omitempty"`
-	// Waiting are the children, all of them, that differ from what the hook wants and were not changed.
-	Waiting []ObjectName `json:"waiting,omitempty"`
+	// Waiting is what waits: the names of all children that differ from what the hook wants and were not changed; or {reason, message}, if
+	// the last answer of a hook has waiting in place of its list; or none, if none has. The message is a regular expression.
+	Waiting *Waiting `json:"waiting,omitempty"`
+}
+
+// Waiting is a list of names of children, or what a hook answers in place of its list, or none.
+type Waiting struct {
+	// Children is nil if they are not compared.
+	Children []ObjectName
+	// Answer is nil if it is not compared, and empty if no hook waits.
+	Answer *WaitingAnswer
+}
+
+// WaitingAnswer is a part of why a hook can't say yet what children there should be.
+type WaitingAnswer struct {
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// MarshalJSON returns what waits as a file has it.
+func (w Waiting) MarshalJSON() ([]byte, error) {
+	switch {
+	case w.Answer == nil:
+		return json.Marshal(w.Children)
+	case *w.Answer == WaitingAnswer{}:
+		return json.Marshal("none")
+	default:
+		return json.Marshal(w.Answer)
+	}
 }
 
 // Event is a part of an event.

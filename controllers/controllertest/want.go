@@ -348,27 +348,6 @@ func (r *runner) serves(apiVersion, kind string) bool {
 	})
 }
 
-func (c *comparison) compareEvents() {
-	for i, want := range c.want.Events {
-		if c.ctx.Err() != nil {
-			return
-		}
-		message := regexp.MustCompile(want.Message)
-		found := false
-		var seen []string
-		for _, pass := range c.passes {
-			for _, e := range pass.Events {
-				seen = append(seen, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
-				is := (want.Type == "" || want.Type == e.Type) && (want.Reason == "" || want.Reason == e.Reason)
-				found = found || is && message.MatchString(e.Message)
-			}
-		}
-		if !found {
-			c.mismatch(fmt.Sprintf(".want.events[%d]", i), "there is no such event: there are %s", quotedList(seen))
-		}
-	}
-}
-
 func (c *comparison) compareLogs() {
 	for i, want := range c.want.Logs {
 		if c.ctx.Err() != nil {
@@ -397,37 +376,6 @@ func quotedList(lines []string) string {
 		quoted = append(quoted, fmt.Sprintf("%q", line))
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// compareWaiting compares the children that differ from what the hooks want.
-func (c *comparison) compareWaiting(ctx context.Context) error {
-	if c.want.Waiting == nil {
-		return nil
-	}
-	var got []string
-	for _, p := range c.parents {
-		object := c.find(p)
-		if object == nil {
-			continue
-		}
-		changes, err := p.answers.Unapplied(ctx, c.session, object)
-		if err != nil {
-			return err
-		}
-		for _, change := range changes {
-			got = append(got, string(c.shortName(nameOf(change.Key.Kind.Kind, change.Key.Namespace, change.Key.Name))))
-		}
-	}
-	var want []string
-	for _, name := range c.want.Waiting {
-		want = append(want, string(c.shortName(name)))
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(want, got) {
-		c.mismatch(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
-	}
-	return nil
 }
 
 // shortName returns a name without the namespace of objects that have none in the file.

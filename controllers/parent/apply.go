@@ -25,6 +25,9 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	}
 	p.reportUnownedOutputs(desired)
 	p.reportWarnings(desired.Warnings)
+	if desired.Waiting != nil {
+		return nil
+	}
 	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -109,6 +110,18 @@ func (s *Session) Edit(ctx context.Context, edit func(dynamic.Interface) error) 
 		return err
 	}
 	return s.barrier(ctx, s.running.pool)
+}
+
+// Waits returns what the hooks wait for that answered last about a parent.
+func (s *Session) Waits(parent *unstructured.Unstructured) []variant.Wait {
+	if s.running == nil {
+		return nil
+	}
+	key, err := s.running.keyOf(parent)
+	if err != nil {
+		return nil
+	}
+	return s.running.reconciler.Waits(key)
 }
 
 // Enqueued returns the keys of the parents that the last edit enqueued, sorted.

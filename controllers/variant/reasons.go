@@ -13,6 +13,10 @@ const (
 	// ReasonStatusNotStored is for a status with fields that the API server drops.
 	ReasonStatusNotStored = "StatusNotStored"
 	ReasonNotFinalized    = "NotFinalized"
+	// ReasonWaiting is for a hook that can't say yet what children there should be. It is no warning.
+	ReasonWaiting = "Waiting"
+	// ReasonEventsDropped is for events of hooks beyond the limits.
+	ReasonEventsDropped = "EventsDropped"
 	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
 	ReasonRevisionInvalid = "RevisionInvalid"
 )

@@ -40,12 +40,25 @@ type ResponseRules struct {
 // is required, unless the definition makes none or the hook is explicitly loose.
 func RulesFor(hook *v1alpha1.Hook, makes bool, fields ...string) ResponseRules {
 	return ResponseRules{
-		Fields:          fields,
+		Fields:          fieldsFor(hook, fields),
 		RefuseUnknown:   hook.ResponseMode() == v1alpha1.ResponseStrict,
 		AllowAbsentList: hook.MayOmitList() || !makes,
 		AllowNegative:   hook.Serving() == v1alpha1.WebhookBackend && hook.ResponseMode() == v1alpha1.ResponseLoose,
 		Unwrap:          UnwrapFor(hook),
 	}
+}
+
+// fieldsFor returns fields without those that webhooks of version v1 do not have, which are metacontroller's.
+func fieldsFor(hook *v1alpha1.Hook, fields []string) []string {
+	if hook.Serving() == v1alpha1.ScriptBackend || hook.WireVersion() != v1alpha1.HookV1 {
+		return fields
+	}
+	return withoutOptional(fields)
+}
+
+// withoutOptional returns fields without those that metacontroller's responses do not have.
+func withoutOptional(fields []string) []string {
+	return slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return field == WaitingField || field == EventsField })
 }
 
 // UnwrapFor returns how to make a hook that answers {status, body}, as functions behind an HTTP
@@ -71,7 +84,7 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	}
 	fields, ok := answer.Body.(map[string]any)
 	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
-		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(rules.Fields))
+		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(withoutOptional(rules.Fields)))
 	}
 	r.fields = fields
 	if rules.Unwrap != "" && r.isWrapped() {
@@ -100,9 +113,18 @@ func (r *Response) Err() error {
 }
 
 // Objects reads a list of objects that each have apiVersion, kind and name. The list is
-// required, but may be empty or null, unless the rules allow otherwise.
+// required, but may be empty or null, unless the rules allow otherwise. An answer that waits has none.
 func (r *Response) Objects(field string) []*unstructured.Unstructured {
 	value, present := r.fields[field]
+	if r.waits() {
+		if value != nil {
+			r.Fail("%s: stands beside %s, which leaves all of them as they are: leave one of the two out", field, WaitingField)
+		}
+		return nil
+	}
+	if !present && r.fields[WaitingField] != nil {
+		r.Fail("%s: is required, as a webhook of version v1 has no %s: set version: v2: nothing was deleted for want of it", field, WaitingField)
+	}
 	if !present && !r.rules.AllowAbsentList {
 		r.Fail("%s: is required, if only as an empty list%s: nothing was deleted for want of it", field, r.unknownFieldHint())
 	}

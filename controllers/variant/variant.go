@@ -118,15 +118,31 @@ type Desired struct {
 	ResyncAfterSeconds float64
 	// Finalized is set if the finalize hook is done.
 	Finalized bool
+	// Waiting is why the hooks can't say what the children should be. Then no child is created, changed, deleted, adopted or
+	// released, and no ControllerRevision is written. The rest is applied.
+	Waiting *Wait
+	// WaitingInputs are those whose outputs are kept as they are for the same reason.
+	WaitingInputs []Wait
 	// TimeDependent is set if a later pass over the same objects may want something else.
 	TimeDependent bool
 	// Problems are the errors of a part of the parent. The rest is applied, and then the pass
 	// fails.
 	Problems []error
+	// Events are those that the hooks ask for, and MoreEvents how many others their answers had, which are too many.
+	Events     []Event
+	MoreEvents int
 	// Warnings are events about what was not used. They do not make the pass fail.
 	Warnings []Warning
 	// InvalidAnswers are the calls whose answers are invalid and must not be reused.
 	InvalidAnswers []Call
+}
+
+// Waits returns all that the hooks wait for.
+func (d Desired) Waits() []Wait {
+	if d.Waiting != nil {
+		return []Wait{*d.Waiting}
+	}
+	return d.WaitingInputs
 }
 
 // Warning is an event on the parent.

@@ -78,7 +78,7 @@ func (p *page) describe(name string) {
 }
 
 // withoutFields are structs that files write in another form, which their comment describes.
-var withoutFields = []string{"Given", "Selection"}
+var withoutFields = []string{"Given", "Selection", "Waiting"}
 
 // typeOf returns a type in words, with a link to its section.
 func (p *page) typeOf(t ast.Expr) string {

@@ -30,6 +30,7 @@ func jsonSchema(r *reader) (string, error) {
 		},
 		"Given":      func() (object, error) { return object{"type": []any{"string", "object"}}, nil },
 		"Selection":  s.selection,
+		"Waiting":    s.waiting,
 		"ObjectName": s.objectName,
 		"Deletion":   s.deletion,
 	}
@@ -212,6 +213,21 @@ func (s *schemas) selection() (object, error) {
 		object{"type": "string", "enum": []any{"all", "none"}},
 		object{"type": "string", "pattern": variable},
 		object{"type": "array", "items": name},
+	}}, err
+}
+
+// waiting returns the schema of what waits.
+func (s *schemas) waiting() (object, error) {
+	answer, err := s.structure("WaitingAnswer")
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.objectName()
+	return object{"anyOf": []any{
+		object{"type": "string", "enum": []any{"none"}},
+		object{"type": "string", "pattern": variable},
+		object{"type": "array", "items": name},
+		answer,
 	}}, err
 }
 

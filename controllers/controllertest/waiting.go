@@ -1,0 +1,70 @@
+package controllertest
+
+import (
+	"context"
+	"regexp"
+	"slices"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+)
+
+// compareWaiting compares what waits: answers, or the children that differ from what the hooks want.
+func (c *comparison) compareWaiting(ctx context.Context) error {
+	switch {
+	case c.want.Waiting == nil:
+		return nil
+	case c.want.Waiting.Answer != nil:
+		c.compareWaits(c.want.Waiting.Answer)
+		return nil
+	}
+	var got []string
+	for _, p := range c.parents {
+		object := c.find(p)
+		if object == nil {
+			continue
+		}
+		changes, err := p.answers.Unapplied(ctx, c.session, object)
+		if err != nil {
+			return err
+		}
+		for _, change := range changes {
+			got = append(got, string(c.shortName(nameOf(change.Key.Kind.Kind, change.Key.Namespace, change.Key.Name))))
+		}
+	}
+	var want []string
+	for _, name := range c.want.Waiting.Children {
+		want = append(want, string(c.shortName(name)))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(want, got) {
+		c.mismatch(".want.waiting", "what waits is %s, want %s", listed(got), listed(want))
+	}
+	return nil
+}
+
+// compareWaits compares the answers that wait.
+func (c *comparison) compareWaits(want *WaitingAnswer) {
+	if len(c.parents) == 0 {
+		c.mismatch(".want.waiting", "there is no parent: %s", c.parentNames())
+	}
+	for _, p := range c.parents {
+		waits := c.session.Waits(p.object)
+		message := regexp.MustCompile(want.Message)
+		isWanted := func(wait variant.Wait) bool {
+			return (want.Reason == "" || want.Reason == wait.Reason) && message.MatchString(wait.Message)
+		}
+		var got []string
+		for _, wait := range waits {
+			got = append(got, wait.String())
+		}
+		switch {
+		case *want == WaitingAnswer{} && len(waits) > 0:
+			c.mismatch(".want.waiting", "%s: the last answer waits for %s, want none", p.name(), quotedList(got))
+		case *want != WaitingAnswer{} && len(waits) == 0:
+			c.mismatch(".want.waiting", "%s: no hook waits in its last answer", p.name())
+		case *want != WaitingAnswer{} && !slices.ContainsFunc(waits, isWanted):
+			c.mismatch(".want.waiting", "%s: the last answer waits for %s", p.name(), quotedList(got))
+		}
+	}
+}
