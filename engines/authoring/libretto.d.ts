@@ -715,7 +715,7 @@ export function readyCondition(
  * waiting("NoNodes", "there is no node with the label gpu")
  * // {"waiting": {"reason": "NoNodes", "message": "there is no node with the label gpu"}}
  */
-export function waiting(reason: string, message: string): { waiting: { reason: string; message: string } };
+export function waiting(reason: string, message: string): { waiting: Waiting };
 
 /**
  * Null if the object exists and is ready, and otherwise the answer that waits for it, with
@@ -724,7 +724,7 @@ export function waiting(reason: string, message: string): { waiting: { reason: s
  * needs(null, "Secret shop/password")
  * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
  */
-export function needs(object: object | null | undefined, what: string): { waiting: { reason: string; message: string } } | null;
+export function needs(object: object | null | undefined, what: string): { waiting: Waiting } | null;
 
 // One after the other
 
