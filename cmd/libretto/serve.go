@@ -130,7 +130,8 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Events: recorder, Schemas: schemas,
+			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
+			Events: recorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),
 		},

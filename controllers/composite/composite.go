@@ -48,7 +48,8 @@ type Variant struct {
 func New(config Config) *Variant {
 	hooks := config.Spec.Hooks
 	newHook := func(name v1alpha1.HookName, given *v1alpha1.Hook) *variant.Hook {
-		return variant.NewHook(name, given, len(config.Children) > 0, "status", "children", variant.WaitingField, "resyncAfterSeconds", "finalized")
+		return variant.NewHook(name, given, len(config.Children) > 0,
+			"status", "children", variant.WaitingField, variant.EventsField, "resyncAfterSeconds", "finalized")
 	}
 	v := &Variant{
 		config:   config,

@@ -41,6 +41,7 @@ func (v *Variant) readResponse(answer variant.Answer, observed variant.Observed,
 		Finalized:          response.Bool("finalized"),
 		Waiting:            response.Waiting(),
 	}
+	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
 }
 

@@ -27,7 +27,7 @@ func TestHookVersions(t *testing.T) {
 		"Sync": {
 			reason: "Version 2 has uniform keys and is strict.", hook: "sync",
 			children: []string{"prod/a"}, related: []string{"other/y", "prod/x"},
-			answer: `{children: [], more: 1}`, err: "HookResponseInvalid: sync hook: more: is no field of this hook's response, which has status, children, waiting, resyncAfterSeconds, finalized",
+			answer: `{children: [], more: 1}`, err: "HookResponseInvalid: sync hook: more: is no field of this hook's response, which has status, children, waiting, events, resyncAfterSeconds, finalized",
 		},
 		"Finalize": {
 			reason: "Version 1 has relative keys, sees its own namespace, and is loose.", finalizing: true, hook: "finalize",

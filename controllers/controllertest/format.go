@@ -263,6 +263,8 @@ type Want struct {
 	Writes []map[string]ObjectName `json:"writes,omitempty"`
 	// Events must have been emitted in the step. The message is a regular expression.
 	Events []Event `json:"events,omitempty"`
+	// AbsentEvents must not have been emitted in the step.
+	AbsentEvents []Event `json:"absentEvents,omitempty"`
 	// Logs are regular expressions, each of which a line matches that a hook logged in the step.
 	Logs []string `json:"logs,omitempty"`
 	// ResyncAfter is the time until the next pass.

@@ -126,6 +126,9 @@ func (d *decoder) checkWant(field string, w *Want) {
 	for i, event := range w.Events {
 		d.checkPattern(fmt.Sprintf("%s.events[%d].message", field, i), event.Message)
 	}
+	for i, event := range w.AbsentEvents {
+		d.checkPattern(fmt.Sprintf("%s.absentEvents[%d].message", field, i), event.Message)
+	}
 	if w.Waiting != nil && w.Waiting.Answer != nil {
 		d.checkPattern(join(field, "waiting.message"), w.Waiting.Answer.Message)
 	}

@@ -348,27 +348,6 @@ func (r *runner) serves(apiVersion, kind string) bool {
 	})
 }
 
-func (c *comparison) compareEvents() {
-	for i, want := range c.want.Events {
-		if c.ctx.Err() != nil {
-			return
-		}
-		message := regexp.MustCompile(want.Message)
-		found := false
-		var seen []string
-		for _, pass := range c.passes {
-			for _, e := range pass.Events {
-				seen = append(seen, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
-				is := (want.Type == "" || want.Type == e.Type) && (want.Reason == "" || want.Reason == e.Reason)
-				found = found || is && message.MatchString(e.Message)
-			}
-		}
-		if !found {
-			c.mismatch(fmt.Sprintf(".want.events[%d]", i), "there is no such event: there are %s", quotedList(seen))
-		}
-	}
-}
-
 func (c *comparison) compareLogs() {
 	for i, want := range c.want.Logs {
 		if c.ctx.Err() != nil {

@@ -36,7 +36,7 @@ func New(config Config) *Variant {
 	definition := unstructured.Unstructured{Object: config.Definition}
 	newHook := func(name v1alpha1.HookName, given *v1alpha1.Hook) *variant.Hook {
 		return variant.NewHook(name, given, len(config.Attachments) > 0,
-			"labels", "annotations", "status", "attachments", "resyncAfterSeconds", "finalized")
+			"labels", "annotations", "status", "attachments", variant.WaitingField, variant.EventsField, "resyncAfterSeconds", "finalized")
 	}
 	return &Variant{
 		definition:  config.Definition,

@@ -25,7 +25,9 @@ func (v *Variant) Desired(observed variant.Observed, answers []variant.Answer) (
 		Status:             response.Map("status"),
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
+		Waiting:            response.Waiting(),
 	}
+	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
 }
 

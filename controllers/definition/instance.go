@@ -46,8 +46,9 @@ func (i *instance) inputs() inputs {
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
 // build returns an instance of a plan, which is idle until run is called. served is the
-// revision of its scripts to restore if they don't load, or empty.
-func (r *Reconciler) build(p *Plan, served scripts.RevisionID) (*instance, error) {
+// revision of its scripts to restore if they don't load, or empty. resumed is set if another
+// instance has run the same spec.
+func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
 	h, err := r.openHooks(p, served, changed)
@@ -58,6 +59,9 @@ func (r *Reconciler) build(p *Plan, served scripts.RevisionID) (*instance, error
 	config.Programs, config.Timeouts = h.programs, h.timeouts
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
+	}
+	if resumed {
+		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	reconciler, err := parent.New(config, r.config.Environment)

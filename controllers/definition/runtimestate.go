@@ -77,10 +77,11 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	s.next.close()
 	s.next = nil
 	var served scripts.RevisionID
+	stored := storedStatus(s.object)
 	if s.running == nil {
-		served = servedRevision(storedStatus(s.object)) // Otherwise the earlier spec keeps running.
+		served = servedRevision(stored) // Otherwise the earlier spec keeps running.
 	}
-	next, err := r.build(p, served)
+	next, err := r.build(p, served, stored.Parents != nil && stored.ObservedGeneration == p.generation)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}

@@ -18,8 +18,10 @@ type statusView struct {
 	revision   scripts.RevisionID
 	idle       bool // nothing runs, so that the status keeps the last revision
 	parents    *int32
-	warnings   []warning
-	problems   scripts.State
+	// waitingParents and waitingInputs count those that hooks wait with; the latter is nil but for maps.
+	waitingParents, waitingInputs *int32
+	warnings                      []warning
+	problems                      scripts.State
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	resting     string           // why hooks are not called for a while, or ""
@@ -53,12 +55,21 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
 		v.warnings = append(s.warnings(), r.planner.relatedWarnings(s.running.plan)...)
 		if s.running.synced.Load() {
-			count := int32(s.running.reconciler.Parents())
-			v.parents = &count
+			v.count(s.running)
 		}
 	}
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(s, refusal, v)}
 	return v
+}
+
+// count counts the parents of an instance, and those that hooks wait with.
+func (v *statusView) count(i *instance) {
+	parents := int32(i.reconciler.Parents())
+	waitingParents, waitingInputs := i.reconciler.Waiting()
+	v.parents, v.waitingParents = &parents, &waitingParents
+	if i.plan.kind == v1alpha1.MapControllerKind {
+		v.waitingInputs = &waitingInputs
+	}
 }
 
 func acceptedCondition(refusal *Refusal) metav1.Condition {

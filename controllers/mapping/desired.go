@@ -21,6 +21,10 @@ func (v *Variant) mergeResults(observed variant.Observed, results []*result) var
 		if r.problem != nil {
 			desired.Problems = append(desired.Problems, r.problem)
 		}
+		if r.waiting != nil {
+			desired.WaitingInputs = append(desired.WaitingInputs, *r.waiting)
+		}
+		desired.Events, desired.MoreEvents = append(desired.Events, r.events...), desired.MoreEvents+r.moreEvents
 		desired.InvalidAnswers = append(desired.InvalidAnswers, r.invalidAnswers...)
 		maps.Copy(desired.Keep, r.kept)
 		desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, r.resync)
@@ -34,6 +38,7 @@ func (v *Variant) mergeResults(observed variant.Observed, results []*result) var
 	}
 	v.keepUnlabelled(observed, &desired)
 	desired.Status, desired.StatusMerged = v.status(observed, nil, len(desired.Problems) == 0), true
+	v.countWaiting(desired.Status, results)
 	return desired
 }
 

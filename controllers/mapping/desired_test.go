@@ -18,6 +18,7 @@ import (
 // outcome is a desired state, in short.
 type outcome struct {
 	Children, Keep, Problems []string
+	Waiting, Events          []string
 	Resync                   float64
 	Finalized                bool
 }
@@ -29,6 +30,12 @@ func outcomeOf(desired variant.Desired) outcome {
 		o.Keep = append(o.Keep, key.String())
 	}
 	slices.Sort(o.Keep)
+	for _, wait := range desired.Waits() {
+		o.Waiting = append(o.Waiting, wait.String())
+	}
+	for _, event := range desired.Events {
+		o.Events = append(o.Events, event.Reason+": "+event.Message)
+	}
 	for _, problem := range desired.Problems {
 		o.Problems = append(o.Problems, problem.Error())
 	}
@@ -57,7 +64,10 @@ func answers(t *testing.T, v *Variant, observed variant.Observed, bodies []strin
 	return given
 }
 
-const none = `{outputs: []}`
+const (
+	none  = `{outputs: []}`
+	waits = `{waiting: {reason: Late, message: not yet}}`
+)
 
 // pod is an answer with one pod.
 func pod(name string) string {
@@ -114,7 +124,7 @@ func TestDesired(t *testing.T) {
 		},
 		"Unknown": {
 			reason: "Hooks of maps are strict: a status is the map's own.", inputs: []string{a}, answers: []string{`{outputs: [], status: {}}`},
-			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: status: is no field of this hook's response, which has outputs, resyncAfterSeconds"}},
+			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: status: is no field of this hook's response, which has outputs, waiting, events, resyncAfterSeconds"}},
 		},
 		"Undeclared": {
 			reason: "A kind that is not declared is refused.", inputs: []string{a}, answers: []string{`{outputs: [{apiVersion: v1, kind: Secret, metadata: {name: x}}]}`},
@@ -251,6 +261,38 @@ func TestDesired(t *testing.T) {
 		"TombstoneWantedElsewhere": {
 			reason: "What is kept for an input that is gone does not go to another.", inputs: []string{b}, observe: []string{"Pod prod/x of /ConfigMap/prod/a"}, answers: []string{pod("x"), pod("x")},
 			want: outcome{Keep: []string{"Pod prod/x"}, Problems: []string{"input /ConfigMap/prod/b: Pod prod/x stays with input /ConfigMap/prod/a: name outputs such that no two inputs want the same one"}},
+		},
+		"Waiting": {
+			reason: "The outputs of an input that waits stay, and no other input is held up.", inputs: []string{a, b},
+			observe: []string{"Pod prod/x of /ConfigMap/prod/a", "Pod prod/x2 of /ConfigMap/prod/b"}, answers: []string{waits, pod("z")},
+			want: outcome{
+				Children: []string{"Pod prod/z of /ConfigMap/prod/b"}, Keep: []string{"Pod prod/x"},
+				Waiting: []string{"input /ConfigMap/prod/a: Late: not yet"},
+			},
+		},
+		"WaitingHolder": {
+			reason: "No other input gets the outputs of one that waits.", inputs: []string{a, b}, observe: []string{"Pod prod/x of /ConfigMap/prod/a"},
+			answers: []string{waits, pod("x")},
+			want: outcome{
+				Keep: []string{"Pod prod/x"}, Waiting: []string{"input /ConfigMap/prod/a: Late: not yet"},
+				Problems: []string{"input /ConfigMap/prod/b: Pod prod/x stays with input /ConfigMap/prod/a: name outputs such that no two inputs want the same one"},
+			},
+		},
+		"WaitingAndList": {
+			reason: "Both would contradict each other.", inputs: []string{a}, observe: []string{"Pod prod/x of /ConfigMap/prod/a"},
+			answers: []string{`{outputs: [], waiting: {reason: Late, message: not yet}}`},
+			want: outcome{Keep: []string{"Pod prod/x"}, Problems: []string{
+				"input /ConfigMap/prod/a: HookResponseInvalid: map hook: outputs: stands beside waiting, which leaves all of them as they are: leave one of the two out",
+			}},
+		},
+		"TombstoneWaits": {
+			reason: "The outputs of an input that is gone may wait too.", observe: []string{"Pod prod/x of /ConfigMap/prod/a"}, answers: []string{waits},
+			want: outcome{Keep: []string{"Pod prod/x"}, Waiting: []string{"input /ConfigMap/prod/a: Late: not yet"}},
+		},
+		"Events": {
+			reason: "Those of all inputs are the parent's.", inputs: []string{a, b},
+			answers: []string{`{outputs: [], events: [{reason: One, message: done}]}`, `{waiting: {reason: Late, message: not yet}, events: [{reason: Two, message: done}]}`},
+			want:    outcome{Events: []string{"One: done", "Two: done"}, Waiting: []string{"input /ConfigMap/prod/b: Late: not yet"}},
 		},
 		"InputAnew": {
 			reason: "An input that was made anew has its outputs back.", inputs: []string{a}, observe: []string{"Pod prod/x of /ConfigMap/prod/a"}, answers: []string{pod("x")},

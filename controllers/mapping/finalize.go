@@ -18,7 +18,9 @@ func (v *Variant) readFinalizeAnswer(observed variant.Observed, answer variant.A
 		StatusMerged:       true,
 		ResyncAfterSeconds: response.Seconds("resyncAfterSeconds"),
 		Finalized:          response.Bool("finalized"),
+		Waiting:            response.Waiting(),
 	}
+	desired.Events, desired.MoreEvents = response.Events()
 	return desired, response.Err()
 }
 

@@ -20,6 +20,13 @@ func TestFinalizeResponse(t *testing.T) {
 		"Waits": {
 			reason: "Without finalized the parent stays, and the hook may ask for time.", answer: `{outputs: [], resyncAfterSeconds: 5}`, want: outcome{Resync: 5},
 		},
+		"WaitsForAll": {
+			reason: "Waiting leaves all outputs alone.", answer: waits, want: outcome{Waiting: []string{"Late: not yet"}},
+		},
+		"WaitsFinalized": {
+			reason: "It is not done then.", answer: `{waiting: {reason: Late, message: not yet}, finalized: true}`,
+			err: "HookResponseInvalid: finalize hook: finalized: is true beside waiting: a hook that waits is not done: leave one of them out",
+		},
 		"Keeps": {
 			reason: "An output stays with the input that it was made of, which need not be there.", answer: pod("x"),
 			want: outcome{Children: []string{"Pod prod/x of /ConfigMap/prod/gone"}},
@@ -35,7 +42,7 @@ func TestFinalizeResponse(t *testing.T) {
 			reason: "The list has to be there.", answer: `{finalized: true}`, err: "HookResponseInvalid: finalize hook: outputs: is required, if only as an empty list: nothing was deleted for want of it",
 		},
 		"Unknown": {
-			reason: "A composite's field is none of a map's.", answer: `{outputs: [], children: []}`, err: "HookResponseInvalid: finalize hook: children: is no field of this hook's response, which has outputs, status, resyncAfterSeconds, finalized",
+			reason: "A composite's field is none of a map's.", answer: `{outputs: [], children: []}`, err: "HookResponseInvalid: finalize hook: children: is no field of this hook's response, which has outputs, waiting, events, resyncAfterSeconds, status, finalized",
 		},
 		"BadStatus": {
 			reason: "A status is an object.", answer: `{outputs: [], status: done}`, err: "HookResponseInvalid: finalize hook: status: must be an object, but is a string",

@@ -38,6 +38,7 @@ func New(config Config) *Variant {
 		hooks = *config.Spec.Hooks
 	}
 	newHook := func(name v1alpha1.HookName, given *v1alpha1.MapHook, fields ...string) *variant.Hook {
+		fields = append([]string{"outputs", variant.WaitingField, variant.EventsField, "resyncAfterSeconds"}, fields...)
 		return variant.NewHook(name, given.Hook(), len(config.Outputs) > 0, fields...)
 	}
 	definition := unstructured.Unstructured{Object: config.Definition}
@@ -45,9 +46,9 @@ func New(config Config) *Variant {
 		definition:  definition,
 		mark:        variant.Mark{Annotation: v1alpha1.MapAnnotation, Name: definition.GetName()},
 		outputs:     variant.NewPlacement("outputs", config.Outputs),
-		mapped:      newHook(v1alpha1.MapHookName, hooks.Map, "outputs", "resyncAfterSeconds"),
-		tombstone:   newHook(v1alpha1.TombstoneHook, hooks.Tombstone, "outputs", "resyncAfterSeconds"),
-		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, "outputs", "status", "resyncAfterSeconds", "finalized"),
+		mapped:      newHook(v1alpha1.MapHookName, hooks.Map),
+		tombstone:   newHook(v1alpha1.TombstoneHook, hooks.Tombstone),
+		finalize:    newHook(v1alpha1.FinalizeHook, hooks.Finalize, "status", "finalized"),
 		inputNames:  resourceNames(config.Inputs, func(r variant.InputRule) discovery.Resource { return r.Resource }),
 		outputNames: resourceNames(config.Outputs, func(r variant.ChildRule) discovery.Resource { return r.Resource }),
 	}

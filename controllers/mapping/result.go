@@ -18,6 +18,10 @@ type result struct {
 	// kept are outputs of the group that stay as they are.
 	kept   map[apply.Key]bool
 	resync float64
+	// waiting is why the hook can't say what outputs there should be. Then all outputs of the group are kept.
+	waiting    *variant.Wait
+	events     []variant.Event
+	moreEvents int
 	// problem is why the result is unknown. Then all outputs of the group are kept.
 	problem error
 	// invalidAnswers holds the call if its response is invalid.
@@ -45,13 +49,16 @@ func (v *Variant) readResponse(hook *variant.Hook, p *unstructured.Unstructured,
 	}
 	response := variant.ReadResponse(answer, hook.Response)
 	objects := v.outputs.In(g.key.namespace()).Objects(response, p, finish)
-	r := &result{group: g, resync: response.Seconds("resyncAfterSeconds")}
+	r := &result{group: g, resync: response.Seconds("resyncAfterSeconds"), waiting: response.Waiting()}
+	r.events, r.moreEvents = response.Events()
 	switch err := response.Err(); {
 	case err != nil:
 		r = &result{group: g, kept: keysOf(g.outputs), problem: g.wrap(err)}
 		if answer.Err == nil {
 			r.invalidAnswers = []variant.Call{answer.Call}
 		}
+	case r.waiting != nil:
+		r.waiting.Input, r.kept = string(g.key), keysOf(g.outputs)
 	case g.input == nil:
 		r.kept = keysOf(objects)
 	default:

@@ -8,6 +8,9 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 )
 
+// waitingCounter is the counter of inputs that wait. It is not there at 0.
+const waitingCounter = "waiting"
+
 // status merges the counts of inputs and outputs into the parent's status, whose other fields
 // and counters may belong to another definition. While a parent is being finalized or deleted
 // the counts of inputs stay as they are. observedGeneration is only set if ok. A built-in
@@ -26,6 +29,20 @@ func (v *Variant) status(observed variant.Observed, given map[string]any, ok boo
 		status["observedGeneration"] = observed.Parent.GetGeneration()
 	}
 	return status
+}
+
+// countWaiting adds how many inputs wait to the counters in a status of status, if any do.
+func (v *Variant) countWaiting(status map[string]any, results []*result) {
+	counts, _ := status["inputs"].(map[string]any)
+	for _, r := range results {
+		if r.waiting == nil || r.input == nil {
+			continue
+		}
+		if counter, _ := counts[v.inputNames[r.input.GroupVersionKind().GroupKind()]].(map[string]any); counter != nil {
+			before, _ := counter[waitingCounter].(int64)
+			counter[waitingCounter] = before + 1
+		}
+	}
 }
 
 // counters returns {total} for each name, and with conditions also the number of objects

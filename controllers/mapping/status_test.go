@@ -19,6 +19,7 @@ func TestStatus(t *testing.T) {
 		inputs  []string // as in observation
 		outputs []string // statuses of pods
 		fail    bool
+		waits   bool
 		want    string
 	}{
 		"Nothing": {
@@ -64,6 +65,11 @@ func TestStatus(t *testing.T) {
 			reason: "What is no object is replaced.", before: `{inputs: 5, outputs: [1]}`,
 			want: `{inputs: {` + noInputs + `}, outputs: {pods: {total: 0}}, observedGeneration: 4}`,
 		},
+		"Waiting": {
+			reason: "Inputs that wait are counted, and those that are gone are not.", before: `{inputs: {nodes: {total: 1, waiting: 1}}}`,
+			inputs: []string{"ConfigMap prod/a", "ConfigMap prod/b"}, outputs: []string{`{}`}, waits: true,
+			want: `{inputs: {configmaps: {total: 2, waiting: 2}, nodes: {total: 0}}, outputs: {pods: {total: 1}}, observedGeneration: 4}`,
+		},
 		"Failed": {
 			reason: "A generation that an input has not been mapped in is not called observed.", before: `{observedGeneration: 3}`, inputs: []string{"Node n"}, fail: true,
 			want: `{inputs: {configmaps: {total: 0}, nodes: {total: 1}}, outputs: {pods: {total: 0}}, observedGeneration: 3}`,
@@ -80,6 +86,11 @@ func TestStatus(t *testing.T) {
 			}
 			for range tc.outputs {
 				bodies = append(bodies, none)
+			}
+			for i := range bodies {
+				if tc.waits {
+					bodies[i] = waits
+				}
 			}
 			for i, status := range tc.outputs {
 				o := output(v, "Pod prod/x"+strconv.Itoa(i)+" of /ConfigMap/prod/gone"+strconv.Itoa(i))

@@ -103,12 +103,21 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	if tell {
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonNotFinalized, fmt.Sprintf(
 			"the finalize hook has answered without finalized for more than a minute, and %s holds the object until it does: "+
-				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it",
-			p.config.Finalizing.Name))
+				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it%s",
+			p.config.Finalizing.Name, p.describeWaits()))
 	}
 	if first {
 		p.config.Changed()
 	}
 	result.RequeueAfter = variant.Earlier(result.RequeueAfter, after)
 	return result
+}
+
+// describeWaits returns what the hook says that it waits for, as the end of a sentence.
+func (p *pass) describeWaits() string {
+	waits := p.waits.of(p.key)
+	if len(waits) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (the hook says that it waits: %s)", waits[0])
 }

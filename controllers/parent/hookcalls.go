@@ -47,6 +47,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
 		p.rememberAnswers(held, desired.InvalidAnswers)
+		p.maskAnswers(&desired)
 	}
 	return desired, err
 }

@@ -3,6 +3,9 @@ package parent
 import (
 	"errors"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -24,4 +27,30 @@ func maskSecrets(err error, request map[string]any) error {
 		masked.Stack = append(masked.Stack, masker.Mask(line))
 	}
 	return &masked
+}
+
+// maskAnswers takes what the observed Secrets hold out of the texts of answers that go into events, and cuts those that are too long.
+// Those who may read events may not read Secrets.
+func (p *pass) maskAnswers(desired *variant.Desired) {
+	if len(desired.Events) == 0 && len(desired.Waits()) == 0 {
+		return
+	}
+	var secrets []string
+	o := p.observed
+	for _, objects := range [][]*unstructured.Unstructured{{o.Parent}, o.Children, o.Inputs, o.Related} {
+		for _, object := range objects {
+			secrets = append(secrets, jsonvalue.SecretTexts(nil, object.Object, func(jsonvalue.Path) bool { return false })...)
+		}
+	}
+	masker := jsonvalue.NewMasker(secrets)
+	mask := func(text *string) { *text = variant.MessageOf(masker.Mask(*text)) }
+	for i := range desired.Events {
+		mask(&desired.Events[i].Message)
+	}
+	for i := range desired.WaitingInputs {
+		mask(&desired.WaitingInputs[i].Message)
+	}
+	if desired.Waiting != nil {
+		mask(&desired.Waiting.Message)
+	}
 }

@@ -15,6 +15,7 @@ type Metrics struct {
 	calls    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	hotLoops *prometheus.CounterVec
+	events   *prometheus.CounterVec
 }
 
 // NewMetrics returns registered metrics.
@@ -31,8 +32,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_hot_loops_total", Help: "Hot loops that were slowed down: " +
 				"children that are fought over or renamed in each sync, and statuses that never settle.",
 		}, []string{"definition"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_hook_events_total", Help: "Events that hooks asked for, by outcome: emitted, repeated (the answer before had it too), " +
+				"dropped (beyond the limits) or withheld (a child could not be written).",
+		}, []string{"definition", "outcome"}),
 	}
-	registry.MustRegister(m.calls, m.writes, m.hotLoops)
+	registry.MustRegister(m.calls, m.writes, m.hotLoops, m.events)
 	return m
 }
 
@@ -45,6 +50,7 @@ func (m *Metrics) Forget(definition string) {
 	m.calls.DeletePartialMatch(labels)
 	m.writes.DeletePartialMatch(labels)
 	m.hotLoops.DeletePartialMatch(labels)
+	m.events.DeletePartialMatch(labels)
 }
 
 // AnswerCacheMetrics returns the metrics of the cache that Environment.Answers is.
@@ -102,5 +108,19 @@ func (m *Metrics) countWrite(definition string, outcome apply.Outcome) {
 func (m *Metrics) countHotLoop(definition string) {
 	if m != nil {
 		m.hotLoops.WithLabelValues(definition).Inc()
+	}
+}
+
+// Outcomes of the events that hooks ask for.
+const (
+	eventsEmitted  = "emitted"
+	eventsRepeated = "repeated"
+	eventsDropped  = "dropped"
+	eventsWithheld = "withheld"
+)
+
+func (m *Metrics) countEvents(definition, outcome string, count int) {
+	if m != nil && count > 0 {
+		m.events.WithLabelValues(definition, outcome).Add(float64(count))
 	}
 }

@@ -62,7 +62,7 @@ type pass struct {
 	desiredNames map[apply.Key]uint64 // by kind
 }
 
-// run syncs the parent in four steps.
+// run syncs the parent in five steps.
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and the other input of the hooks.
 	if err := p.observe(ctx); err != nil {
@@ -81,7 +81,9 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied.
 	written := p.writeParent(ctx, desired, applied == nil)
-	p.reportWaits(desired.Waits())
+	// 5. Report what waits, and what the hooks want to be known.
+	p.noteWaits(desired.Waits())
+	p.emitEvents(desired, applied == nil && (written == nil || errors.Is(written, controller.ErrLater)))
 	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))
 }
 

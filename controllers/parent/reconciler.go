@@ -63,6 +63,8 @@ type Config struct {
 	Timeouts map[string]time.Duration
 	// ResyncPeriod is how often every parent is synced without a change. Zero means never.
 	ResyncPeriod time.Duration
+	// ResumedAt is when an earlier process that ran the definition as it is was replaced, or zero if none is known.
+	ResumedAt time.Time
 	// Changed is called when the definition's own status may be out of date: a parent came or
 	// went, or a hook is paused. It must return soon.
 	Changed func()
@@ -75,6 +77,8 @@ type Environment struct {
 	Metadata metadata.Interface
 	Pool     *informer.Pool
 	Events   record.EventRecorder
+	// EventLimits are those of Events on one object. Zero means DefaultEventLimits.
+	EventLimits EventLimits
 	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists
 	// are merged by well-known field names.
 	Schemas *openapi.Source
@@ -131,6 +135,7 @@ type shared struct {
 	statusLimiter    *statusLimiter
 	finalizeWaits    *finalizeWaits
 	waits            *waits
+	hookEvents       *hookEvents
 	status           *StatusWriter
 	// By definition.
 	droppedFields *droppedFields
@@ -154,7 +159,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
-		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
+		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
 		droppedFields: newDroppedFields(),
 	}}
 	r.openCaches()
@@ -210,6 +215,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)
+	r.hookEvents.forget(key)
 	if r.waits.forget(key) {
 		r.config.Changed()
 	}

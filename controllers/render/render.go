@@ -107,6 +107,9 @@ func (s *Session) Start(ctx context.Context, plan *definition.Plan, programs map
 	s.Close()
 	config := plan.Config
 	config.Timeouts = timeouts(plan.Hooks)
+	if plan == s.plan { // A process was replaced, and nothing else.
+		config.ResumedAt = s.clock.Now()
+	}
 	running, err := s.start(ctx, config, programs)
 	if err != nil {
 		return err

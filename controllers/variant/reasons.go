@@ -15,6 +15,8 @@ const (
 	ReasonNotFinalized    = "NotFinalized"
 	// ReasonWaiting is for a hook that can't say yet what children there should be. It is no warning.
 	ReasonWaiting = "Waiting"
+	// ReasonEventsDropped is for events of hooks beyond the limits.
+	ReasonEventsDropped = "EventsDropped"
 	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
 	ReasonRevisionInvalid = "RevisionInvalid"
 )

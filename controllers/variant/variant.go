@@ -128,6 +128,9 @@ type Desired struct {
 	// Problems are the errors of a part of the parent. The rest is applied, and then the pass
 	// fails.
 	Problems []error
+	// Events are those that the hooks ask for, and MoreEvents how many others their answers had, which are too many.
+	Events     []Event
+	MoreEvents int
 	// Warnings are events about what was not used. They do not make the pass fail.
 	Warnings []Warning
 	// InvalidAnswers are the calls whose answers are invalid and must not be reused.

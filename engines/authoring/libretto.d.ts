@@ -27,17 +27,17 @@ export interface CompositeRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** CompositeResponse is the response of the sync and finalize hooks of a CompositeController. */
-export interface CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> {
+export type CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> = {
   /**
    * status is the whole status of the parent. Defaults to an empty one. The host adds
    * observedGeneration.
    */
   status?: Status | null;
   /**
-   * children are all desired children, each once. A child that is not listed is
-   * deleted.
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
    */
-  children: Child[];
+  events?: Event[] | null;
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -45,7 +45,21 @@ export interface CompositeResponse<Status = any, Child extends DesiredObject = D
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-}
+} & ({
+  /**
+   * children are all desired children, each once. A child that is not listed is
+   * deleted.
+   */
+  children: Child[];
+  waiting?: null;
+} | {
+  children?: null;
+  /**
+   * waiting stands in place of children: the children stay as they are.
+   * Webhooks have it with version v2.
+   */
+  waiting: Waiting;
+});
 
 /**
  * CustomizeRequest is the request of the customize hook of any definition. The response
@@ -138,7 +152,7 @@ export interface DecoratorRequest<Target extends KubernetesObject = KubernetesOb
 }
 
 /** DecoratorResponse is the response of the sync and finalize hooks of a DecoratorController. */
-export interface DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> {
+export type DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> = {
   /**
    * labels are set on the object. Null removes a label; labels that are not listed
    * stay.
@@ -152,10 +166,10 @@ export interface DecoratorResponse<Status = any, Attachment extends DesiredObjec
   /** status is the whole status of the object. Absent or null leaves it unchanged. */
   status?: Status | null;
   /**
-   * attachments are all desired attachments, each once. An attachment that is not
-   * listed is deleted.
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
    */
-  attachments: Attachment[];
+  events?: Event[] | null;
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -163,7 +177,21 @@ export interface DecoratorResponse<Status = any, Attachment extends DesiredObjec
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-}
+} & ({
+  /**
+   * attachments are all desired attachments, each once. An attachment that is not
+   * listed is deleted.
+   */
+  attachments: Attachment[];
+  waiting?: null;
+} | {
+  attachments?: null;
+  /**
+   * waiting stands in place of attachments: the attachments stay as they are.
+   * Webhooks have it with version v2.
+   */
+  waiting: Waiting;
+});
 
 /** ObjectKinds maps groups, such as Pod.v1, to the types of their objects. */
 export type ObjectKinds = { [group: string]: KubernetesObject };
@@ -176,6 +204,24 @@ export type ObjectKinds = { [group: string]: KubernetesObject };
  * namespace. The key of a cluster-scoped object is its name in both.
  */
 export type ObjectGroups<Kinds extends object = ObjectKinds> = { [Group in keyof Kinds]: { [key: string]: Kinds[Group] } };
+
+/** Waiting is why a hook can't say yet what objects there should be. */
+export interface Waiting {
+  /** reason is one word in CamelCase, such as SecretMissing. */
+  reason: string;
+  /** message is a sentence for people. */
+  message: string;
+}
+
+/** Event is an event on the parent, or on the object that is decorated. */
+export interface Event {
+  /** type is Normal or Warning. Defaults to Normal. */
+  type?: "Normal" | "Warning" | null;
+  /** reason is one word in CamelCase, such as BackupDone. */
+  reason: string;
+  /** message is a sentence for people. It is cut at 1024 bytes. */
+  message: string;
+}
 
 /** HTTPContext is the argument of a script with signature HTTPContext, in place of the request. */
 export interface HTTPContext<Body> {
@@ -257,29 +303,57 @@ export interface TombstoneRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** MapResponse is the response of the map hook. */
-export interface MapResponse<Output extends DesiredObject = DesiredObject> {
+export type MapResponse<Output extends DesiredObject = DesiredObject> = {
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+} & ({
   /**
    * outputs are all desired outputs of the input, each once. An output that is not
    * listed is deleted.
    */
   outputs: Output[];
+  waiting?: null;
+} | {
+  outputs?: null;
   /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
+   * waiting stands in place of outputs: those of the input stay as they are.
+   * Webhooks have it with version v2.
    */
-  resyncAfterSeconds?: number | null;
-}
+  waiting: Waiting;
+});
 
 /** TombstoneResponse is the response of the tombstone hook. */
-export interface TombstoneResponse {
-  /** outputs are the outputs of the request to keep. They can't be changed. */
-  outputs: DesiredObject[];
+export type TombstoneResponse = {
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
    */
   resyncAfterSeconds?: number | null;
-}
+} & ({
+  /** outputs are the outputs of the request to keep. They can't be changed. */
+  outputs: DesiredObject[];
+  waiting?: null;
+} | {
+  outputs?: null;
+  /**
+   * waiting stands in place of outputs: those of the request stay as they are.
+   * Webhooks have it with version v2.
+   */
+  waiting: Waiting;
+});
 
 /**
  * MapFinalizeRequest is the request of the finalize hook of a MapController, one for all
@@ -308,14 +382,14 @@ export interface MapFinalizeRequest<Parent extends KubernetesObject = Kubernetes
 }
 
 /** MapFinalizeResponse is the response of the finalize hook of a MapController. */
-export interface MapFinalizeResponse<Status = any> {
-  /**
-   * outputs are all outputs to keep, each once. An output that is not listed is
-   * deleted.
-   */
-  outputs: DesiredObject[];
+export type MapFinalizeResponse<Status = any> = {
   /** status is merged into the parent's status, to which the host adds its counters. */
   status?: Status | null;
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
   /**
    * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
    * than a second means a second; 0 means never.
@@ -323,7 +397,21 @@ export interface MapFinalizeResponse<Status = any> {
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-}
+} & ({
+  /**
+   * outputs are all outputs to keep, each once. An output that is not listed is
+   * deleted.
+   */
+  outputs: DesiredObject[];
+  waiting?: null;
+} | {
+  outputs?: null;
+  /**
+   * waiting stands in place of outputs: all outputs stay as they are.
+   * Webhooks have it with version v2.
+   */
+  waiting: Waiting;
+});
 
 /**
  * KubernetesObject is an object in the cluster, without its managedFields. Extend it with the

@@ -20,7 +20,8 @@ type absent struct{}
 
 // differences returns all places at which two answers differ in what they ask for,
 // sorted. Objects may come in any order, 1 and 1.0 are one number, a field of the
-// answer itself that is null is not there, and a list that is null is empty.
+// answer itself that is null is not there, and a list that is null is empty, unless
+// the answer waits and has none. No events and an empty list of them are the same.
 func differences(served, shadow any) (found []difference) {
 	one, ok := served.(map[string]any)
 	other, also := shadow.(map[string]any)
@@ -64,10 +65,12 @@ var lists = []string{"children", "attachments", "outputs", "relatedResources"}
 func withoutNulls(answer map[string]any) map[string]any {
 	kept := make(map[string]any, len(answer))
 	for field, value := range answer {
+		events, isList := value.([]any)
 		switch {
+		case field == "events" && isList && len(events) == 0:
 		case value != nil:
 			kept[field] = value
-		case slices.Contains(lists, field):
+		case slices.Contains(lists, field) && answer["waiting"] == nil:
 			kept[field] = []any{}
 		}
 	}

@@ -136,6 +136,35 @@ func TestResponses(t *testing.T) {
 	}
 }
 
+// TestWaiting checks that a hook may answer waiting in place of its list, with every field of its type, if its response has the field.
+func TestWaiting(t *testing.T) {
+	for name, c := range hookTypes {
+		fields := fieldsOf(c.response)
+		if fields["waiting"] == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			waiting := map[string]any{"reason": "Late", "message": "not yet"}
+			coversAll(t, hooks.Waiting{}, []any{waiting})
+			for _, version := range []string{"v1", "v2"} {
+				if version == "v1" && c.definition == mapDefinition {
+					continue // There is no v1 of its hooks.
+				}
+				session, recorded := start(t, c.definition, version, c.finalizer)
+				answer := map[string]any{"waiting": waiting}
+				err := pass(t, session, recorded, c.hook, answer)
+				waits := session.Waits(object(t, parentText))
+				if version == "v1" && (err == nil || !strings.Contains(err.Error(), "set version: v2") || len(waits) != 0) {
+					t.Errorf("a webhook of version v1: %v, %v", err, waits)
+				}
+				if version == "v2" && (err != nil || len(waits) != 1 || waits[0].Reason != "Late" || waits[0].Message != "not yet") {
+					t.Errorf("%v, %v", err, waits)
+				}
+			}
+		})
+	}
+}
+
 // TestParameters checks that engines add only parameters to a request.
 func TestParameters(t *testing.T) {
 	engine, err := javascript.Definition().New(engines.Config{})
@@ -259,6 +288,9 @@ func answerOf(t *testing.T, response any) map[string]any {
 	t.Helper()
 	answer := map[string]any{}
 	for field, kind := range fieldsOf(response) {
+		if field == "waiting" {
+			continue // It stands in place of the list: see TestWaiting.
+		}
 		switch jsonKind(kind) {
 		case reflect.Slice:
 			answer[field] = []any{}
@@ -272,24 +304,28 @@ func answerOf(t *testing.T, response any) map[string]any {
 			t.Fatalf("%T.%s: what to answer for a %v?", response, field, kind)
 		}
 	}
+	if _, ok := answer["events"]; ok {
+		answer["events"] = object(t, `{list: [{type: Warning, reason: Late, message: at last}]}`).Object["list"]
+		coversAll(t, hooks.Event{}, answer["events"].([]any))
+	}
 	if _, ok := response.(hooks.CustomizeResponse); ok {
 		answer["relatedResources"] = object(t, `{list: [
 			{apiVersion: v1, resource: secrets, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: a, operator: In, values: [b]}]}, namespaceSelector: {}},
 			{apiVersion: v1, resource: secrets, namespace: default, names: [in]}]}`).Object["list"]
-		covers(t, answer["relatedResources"].([]any))
+		coversAll(t, hooks.RelatedResourceRule{}, answer["relatedResources"].([]any))
 	}
 	return answer
 }
 
-// covers checks that every field of the type is set in some rule.
-func covers(t *testing.T, rules []any) {
+// coversAll checks that every field of the type of a list's items is set in some of them.
+func coversAll(t *testing.T, item any, items []any) {
 	t.Helper()
 	all := map[string]any{}
-	for _, rule := range rules {
-		maps.Copy(all, rule.(map[string]any))
+	for _, item := range items {
+		maps.Copy(all, item.(map[string]any))
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(fieldsOf(hooks.RelatedResourceRule{}))), slices.Sorted(maps.Keys(all))); diff != "" {
-		t.Errorf("fields of the rules (-type +answer):\n%s", diff)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(fieldsOf(item))), slices.Sorted(maps.Keys(all))); diff != "" {
+		t.Errorf("fields of the items of %T (-type +answer):\n%s", item, diff)
 	}
 }
 

@@ -83,6 +83,43 @@ export type Pots<K> = { [name: string]: K };
 	}
 }
 
+// TestEither checks the type of a struct with a field that stands in place of another one.
+func TestEither(t *testing.T) {
+	var out bytes.Buffer
+	source := `
+// Cup is full.
+type Cup struct {
+	// Tea is in it.
+	Tea string ` + "`json:\"tea\" parameter:\"Leaf = any\"`" + `
+	// Milk is in it.
+	Milk *string ` + "`json:\"milk,omitempty\" instead:\"tea\"`" + `
+	// Sugar sweetens.
+	Sugar string ` + "`json:\"sugar,omitempty\"`" + `
+}
+`
+	if err := run([]string{"typescript", written(t, source)}, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+/** Cup is full. */
+export type Cup<Leaf = any> = {
+  /** sugar sweetens. */
+  sugar?: string;
+} & ({
+  /** tea is in it. */
+  tea: string;
+  milk?: null;
+} | {
+  tea?: null;
+  /** milk is in it. */
+  milk: string | null;
+});
+`
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", out.String(), want)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	var out bytes.Buffer
 	if err := run([]string{"markdown", written(t, kettle)}, &out); err != nil {

@@ -25,6 +25,8 @@ type field struct {
 	key, doc, kind string
 	optional       bool
 	parameter      string
+	// instead is the key of the field in whose place it stands: exactly one of the two is there.
+	instead string
 }
 
 // reader holds the types of a package by name.
@@ -176,7 +178,7 @@ func (r *reader) field(of string, f *ast.Field) field {
 	} else if kind == "" {
 		kind = r.kind(of, f.Type)
 	}
-	return field{key: key, doc: doc, kind: kind, optional: options == "omitempty", parameter: tags.Get("parameter")}
+	return field{key: key, doc: doc, kind: kind, optional: options == "omitempty", parameter: tags.Get("parameter"), instead: tags.Get("instead")}
 }
 
 var plainKinds = map[string]string{"string": "string", "bool": "boolean", "int64": "number", "float64": "number", "any": "any"}

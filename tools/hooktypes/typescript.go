@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,14 +19,38 @@ func typeScript(declarations []declaration) string {
 			fmt.Fprintf(&b, "export %s;\n", d.alias)
 			continue
 		}
-		fmt.Fprintf(&b, "export interface %s {\n", d.title())
-		for _, f := range d.fields {
-			comment(&b, "  ", f.doc)
-			fmt.Fprintf(&b, "  %s: %s;\n", f.name(), f.kind)
+		if i := slices.IndexFunc(d.fields, func(f field) bool { return f.instead != "" }); i >= 0 {
+			eitherOf(&b, d, d.fields[i])
+			continue
 		}
+		fmt.Fprintf(&b, "export interface %s {\n", d.title())
+		writeFields(&b, d.fields)
 		b.WriteString("}\n")
 	}
 	return b.String()
+}
+
+func writeFields(b *strings.Builder, fields []field) {
+	for _, f := range fields {
+		comment(b, "  ", f.doc)
+		fmt.Fprintf(b, "  %s: %s;\n", f.name(), f.kind)
+	}
+}
+
+// eitherOf writes a type with a field that stands in place of another one: a union, as an interface can't say that one of them is
+// required.
+func eitherOf(b *strings.Builder, d declaration, second field) {
+	i := slices.IndexFunc(d.fields, func(f field) bool { return f.key == second.instead })
+	first := d.fields[i]
+	common := slices.DeleteFunc(slices.Clone(d.fields), func(f field) bool { return f.key == first.key || f.key == second.key })
+	fmt.Fprintf(b, "export type %s = {\n", d.title())
+	writeFields(b, common)
+	b.WriteString("} & ({\n")
+	writeFields(b, []field{first})
+	fmt.Fprintf(b, "  %s?: null;\n} | {\n  %s?: null;\n", second.key, first.key)
+	second.optional = false
+	writeFields(b, []field{second})
+	b.WriteString("});\n")
 }
 
 // title returns the name with its type parameters.

@@ -23,5 +23,8 @@ type CompositeResponse struct {
 	// Children are all desired children, each once. A child that is not listed is
 	// deleted.
 	Children []DesiredObject `json:"children" typescript:"Child[]" parameter:"Child extends DesiredObject = DesiredObject"`
+	// Waiting stands in place of children: the children stay as they are.
+	// Webhooks have it with version v2.
+	Waiting *Waiting `json:"waiting,omitempty" instead:"children"`
 	Conclusion
 }

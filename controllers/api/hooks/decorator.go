@@ -28,5 +28,8 @@ type DecoratorResponse struct {
 	// Attachments are all desired attachments, each once. An attachment that is not
 	// listed is deleted.
 	Attachments []DesiredObject `json:"attachments" typescript:"Attachment[]" parameter:"Attachment extends DesiredObject = DesiredObject"`
+	// Waiting stands in place of attachments: the attachments stay as they are.
+	// Webhooks have it with version v2.
+	Waiting *Waiting `json:"waiting,omitempty" instead:"attachments"`
 	Conclusion
 }

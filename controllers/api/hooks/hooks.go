@@ -39,8 +39,29 @@ type Surroundings struct {
 	Origin
 }
 
+// Waiting is why a hook can't say yet what objects there should be.
+type Waiting struct {
+	// Reason is one word in CamelCase, such as SecretMissing.
+	Reason string `json:"reason"`
+	// Message is a sentence for people.
+	Message string `json:"message"`
+}
+
+// Event is an event on the parent, or on the object that is decorated.
+type Event struct {
+	// Type is Normal or Warning. Defaults to Normal.
+	Type string `json:"type,omitempty" typescript:"\"Normal\" | \"Warning\" | null"`
+	// Reason is one word in CamelCase, such as BackupDone.
+	Reason string `json:"reason"`
+	// Message is a sentence for people. It is cut at 1024 bytes.
+	Message string `json:"message"`
+}
+
 // Resync has the fields of all responses but that of the customize hook.
 type Resync struct {
+	// Events are emitted once the response is applied, unless the response before had them
+	// too. The first 20 count. Webhooks have them with version v2.
+	Events []Event `json:"events,omitempty" typescript:"Event[] | null"`
 	// ResyncAfterSeconds requests another call after that time, even if nothing changes. Less
 	// than a second means a second; 0 means never.
 	ResyncAfterSeconds *float64 `json:"resyncAfterSeconds,omitempty"`

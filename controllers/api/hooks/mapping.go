@@ -38,6 +38,9 @@ type MapResponse struct {
 	// Outputs are all desired outputs of the input, each once. An output that is not
 	// listed is deleted.
 	Outputs []DesiredObject `json:"outputs" typescript:"Output[]" parameter:"Output extends DesiredObject = DesiredObject"`
+	// Waiting stands in place of outputs: those of the input stay as they are.
+	// Webhooks have it with version v2.
+	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
 	Resync
 }
 
@@ -45,6 +48,9 @@ type MapResponse struct {
 type TombstoneResponse struct {
 	// Outputs are the outputs of the request to keep. They can't be changed.
 	Outputs []DesiredObject `json:"outputs"`
+	// Waiting stands in place of outputs: those of the request stay as they are.
+	// Webhooks have it with version v2.
+	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
 	Resync
 }
 
@@ -68,6 +74,9 @@ type MapFinalizeResponse struct {
 	// Outputs are all outputs to keep, each once. An output that is not listed is
 	// deleted.
 	Outputs []DesiredObject `json:"outputs"`
+	// Waiting stands in place of outputs: all outputs stay as they are.
+	// Webhooks have it with version v2.
+	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`
 	// Status is merged into the parent's status, to which the host adds its counters.
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	Conclusion

@@ -15,6 +15,7 @@ const DefaultRevisionHistoryLimit = 10
 // +kubebuilder:printcolumn:name="Scripts",type=string,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].reason`
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.scriptRevision`
 // +kubebuilder:printcolumn:name="Parents",type=integer,JSONPath=`.status.parents`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,priority=1,JSONPath=`.status.waitingParents`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Scripts-Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].message`

@@ -102,4 +102,12 @@ type DefinitionStatus struct {
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
+	// WaitingParents is the number of parents whose children stay as they are because a
+	// hook has answered waiting.
+	// +optional
+	WaitingParents *int32 `json:"waitingParents,omitempty"`
+	// WaitingInputs is the number of inputs whose outputs stay as they are because a hook
+	// of the MapController has answered waiting.
+	// +optional
+	WaitingInputs *int32 `json:"waitingInputs,omitempty"`
 }

@@ -1,12 +1,12 @@
 // The flags of Vitess 24, in one place. Each function returns an object: a field for each flag, without dashes before it.
-// What users add (spec.template.flags) is merged over it, and null takes a flag away.
+// What users add (spec.template.flags) is merged over it.
 
 {
   // The ports of every component. Each has a Pod of its own, so they need not differ.
   ports:: { web: 15000, grpc: 15999, mysql: 3306 },
 
   // args renders flags for a command line.
-  args(flags):: ['--%s=%s' % [name, flags[name]] for name in std.objectFields(flags) if flags[name] != null],
+  args(flags):: ['--' + name + '=' + flags[name] for name in std.objectFields(flags)],
 
   // topology is that of all components: how to reach the global topology server.
   topology(topology):: {

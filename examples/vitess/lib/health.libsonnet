@@ -18,7 +18,9 @@ local ownProblem(object) =
 {
   // stamped marks an object with a hash of its spec, by which it is known again. The spec itself can't be compared, as
   // the API server fills it in.
-  stamped(object):: object { metadata+: { annotations+: { [stamp]: libretto.hash(object.spec) } } },
+  stamped(object)::
+    local spec = object.spec;  // computed once
+    object { spec: spec, metadata+: { annotations+: { [stamp]: libretto.hash(spec) } } },
 
   // problem returns why an object is not as desired, as reason and message, or null. Observed is null if it does not exist.
   problem(observed, desired)::

@@ -2,6 +2,8 @@
 
 local libretto = import 'libretto';
 
+local recommended = libretto.recommendedLabels({ name: 'vitess', managedBy: 'libretto' });
+
 {
   group:: 'vitess.libretto.dev',
   apiVersion:: self.group + '/v1alpha1',
@@ -22,8 +24,7 @@ local libretto = import 'libretto';
   zone:: 'topology.kubernetes.io/zone',
 
   // labels are those of this operator, such as {cell: 'zone1', component: 'vtgate'}, and those that Kubernetes recommends.
-  labels(fields):: libretto.recommendedLabels({ name: 'vitess', managedBy: 'libretto' })
-                   + { [$.group + '/' + name]: std.toString(fields[name]) for name in std.objectFields(fields) },
+  labels(fields):: recommended + { [$.group + '/' + name]: std.toString(fields[name]) for name in std.objectFields(fields) },
 
   // label reads one of them from an object.
   label(object, name):: object.metadata.labels[$.group + '/' + name],

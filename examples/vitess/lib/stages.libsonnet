@@ -23,10 +23,13 @@ local condition(problems) =
   if problems == [] then { type: 'Ready', status: 'True', reason: 'Ready', message: '' }
   else notReady(problems[0].reason, problems[0].message + (if others > 0 then ' (and %d more)' % others else ''));
 
+// pairs are the objects of a stage with what exists of them.
+local pairs(find, stage) = [{ desired: object, observed: find(object) } for object in stage.objects];
+
 // problems are those of a stage.
-local problems(find, stage) = [
+local problems(stage, pairs) = [
   problem { reason: if problem.reason == 'NotReady' then stage.name + 'NotReady' else problem.reason }
-  for problem in [health.problem(find(object), object) for object in stage.objects]
+  for problem in [health.problem(pair.observed, pair.desired) for pair in pairs]
   if problem != null
 ];
 
@@ -38,10 +41,11 @@ local isWanted(observed, open) = if observed == null then open else !health.hasF
   sync(request, stages, status)::
     local find = finder(request);
     local add(plan, stage) =
-      local own = problems(find, stage);
+      local all = pairs(find, stage);
+      local own = problems(stage, all);
       {
         open: plan.open && std.get(stage, 'opens', own == []),
-        children: plan.children + [object for object in stage.objects if isWanted(find(object), plan.open)],
+        children: plan.children + [pair.desired for pair in all if isWanted(pair.observed, plan.open)],
         problems: if plan.problems == [] then own else plan.problems,
       };
     local plan = std.foldl(add, stages, { open: true, children: [], problems: [] });

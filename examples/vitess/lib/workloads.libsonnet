@@ -32,7 +32,7 @@ local of(template, field, program, default) = std.get(std.get(template, field, {
   ports(names):: { ports+: [{ name: name, containerPort: flags.ports[name] } for name in names] },
 
   // podSpec adds what all Pods have. The user is that of the images of Vitess, which refuse to run as root.
-  podSpec(spec, zone=null):: libretto.podSpec({
+  podSpec(spec, zone=null):: {
     securityContext: {
       runAsNonRoot: true,
       runAsUser: 999,
@@ -40,7 +40,7 @@ local of(template, field, program, default) = std.get(std.get(template, field, {
       fsGroup: 999,
       seccompProfile: { type: 'RuntimeDefault' },
     },
-  } + spec + if zone == null then {} else { nodeSelector: { [names.zone]: zone } }),
+  } + spec + if zone == null then {} else { nodeSelector: { [names.zone]: zone } },
 
   deployment(name, labels, replicas, podSpec):: health.stamped(libretto.deployment({
     name: name,

@@ -35,6 +35,11 @@ export const untyped = (request: CompositeRequest): CompositeResponse => ({
   status: { x: request.parent.spec.anything.at.all },
 });
 
+export const waits: Hook<CompositeRequest, CompositeResponse<{ ready: number }>> = ({ parent }) =>
+  parent.spec.secret
+    ? { status: { ready: 0 }, children: [], events: [{ type: "Warning", reason: "Late", message: "at last" }] }
+    : { status: { ready: 0 }, waiting: { reason: "SecretMissing", message: "there is no Secret yet" }, events: null };
+
 export const http: Hook<HTTPContext<CompositeRequest<CatSet>>, HTTPReply<CompositeResponse>> = async ({ request }) => ({
   status: 200,
   body: { children: [], status: { n: request.body.parent.spec.replicas } },
