@@ -30,7 +30,10 @@ func (s *show) installOperator(ctx context.Context) error {
 	}
 	resources := map[schema.GroupVersionResource]string{composites: ""}
 	for _, resource := range watched {
-		resources[resource] = namespace
+		// What is measured is not to be slowed down by watches.
+		if s.size.clusters == 0 || resource == clusters {
+			resources[resource] = namespace
+		}
 	}
 	var err error
 	if s.Watch, err = steps.StartWatch(ctx, s.Cluster.Dynamic(), resources, s.Limit); err != nil {
