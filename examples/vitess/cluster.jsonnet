@@ -4,6 +4,7 @@
 
 local etcd = import 'lib/etcd.libsonnet';
 local flags = import 'lib/flags.libsonnet';
+local health = import 'lib/health.libsonnet';
 local libretto = import 'libretto';
 local names = import 'lib/names.libsonnet';
 local stages = import 'lib/stages.libsonnet';
@@ -12,6 +13,25 @@ local workloads = import 'lib/workloads.libsonnet';
 
 // optional are the fields that are set.
 local optional(fields) = { [name]: fields[name] for name in std.objectFields(fields) if fields[name] != null };
+
+local childrenOf(request, kind) = libretto.objectsOf(request.children, names.apiVersion, kind);
+
+// leaving are the cells that are no longer in the spec. They stay until the keyspaces are as desired, as tablets that are
+// still in such a cell need its record.
+local leaving(request, cells, keyspaces) =
+  local others(kind, desired) = [
+    object
+    for object in childrenOf(request, kind)
+    if !std.member([o.metadata.name for o in desired], object.metadata.name)
+  ];
+  local isDone(keyspace) =
+    local observed = libretto.findChild(request.children, keyspace, request.parent);
+    health.problem(observed, keyspace) == null;
+  if others('VitessKeyspace', keyspaces) == [] && std.all(std.map(isDone, keyspaces)) then []
+  else [
+    workloads.custom('VitessCell', cell.metadata.name, names.labels({ cluster: cell.spec.cluster, cell: cell.spec.cell }), cell.spec)
+    for cell in others('VitessCell', cells)
+  ];
 
 local stagesOf(request) =
   local cluster = request.parent;
@@ -54,6 +74,8 @@ local stagesOf(request) =
     template: template,
   });
 
+  local cells = std.map(cell, spec.cells);
+  local keyspaces = std.map(keyspace, spec.keyspaces);
   [
     {
       name: 'Topology',
@@ -61,13 +83,13 @@ local stagesOf(request) =
       opens: true,
     },
     { name: 'Vtctld', objects: vtctld, opens: true },
-    { name: 'Cells', objects: std.map(cell, spec.cells), opens: true },
-    { name: 'Keyspaces', objects: std.map(keyspace, spec.keyspaces) },
+    { name: 'Cells', objects: cells + leaving(request, cells, keyspaces), opens: true },
+    { name: 'Keyspaces', objects: keyspaces },
   ];
 
 local statusOf(request) =
-  local cells = libretto.objectsOf(request.children, names.apiVersion, 'VitessCell');
-  local keyspaces = libretto.objectsOf(request.children, names.apiVersion, 'VitessKeyspace');
+  local cells = childrenOf(request, 'VitessCell');
+  local keyspaces = childrenOf(request, 'VitessKeyspace');
   {
     cells: std.length(cells),
     readyCells: status.count(cells),

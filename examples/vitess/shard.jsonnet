@@ -18,8 +18,7 @@ local wanted(shard) = [
   for index in std.range(0, pool.replicas - 1)
 ];
 
-// surplus are the tablets that exist beyond these. The last of them goes; the others wait until it is gone, so that
-// a shard never loses two at once.
+// surplus are the tablets that exist beyond these.
 local surplus(request) =
   local names = std.set([tablet.name for tablet in wanted(request.parent)]);
   local all = [
@@ -27,8 +26,10 @@ local surplus(request) =
     for pod in podsOf(request)
     if !std.setMember(pod.metadata.name, names)
   ];
-  local ordered = std.sort(all, function(tablet) [tablet.index, tablet.cell, tablet.type]);
-  ordered[0:std.max(0, std.length(ordered) - 1)];
+  std.sort(all, function(tablet) [tablet.index, tablet.cell, tablet.type]);
+
+// withoutLast drops the tablet that goes next. The others wait until it is gone, so that a shard never loses two at once.
+local withoutLast(tablets) = tablets[0:std.max(0, std.length(tablets) - 1)];
 
 // otherClaims keeps the claims of tablets that are gone: data outlives a scale-down. As claims are not updated, their
 // name and labels are enough.
@@ -51,7 +52,7 @@ local vtorc(shard) =
     ],
   }));
 
-local stagesOf(request) =
+local stagesOf(request, others) =
   local shard = request.parent;
   local spec = shard.spec;
   local own = wanted(shard);
@@ -72,7 +73,7 @@ local stagesOf(request) =
     },
     {
       name: 'Tablets',
-      objects: [tablets.pod(shard, tablet) for tablet in own + surplus(request)],
+      objects: [tablets.pod(shard, tablet) for tablet in own + others],
       opens: true,  // tablets become ready when vtorc has elected a primary
     },
     { name: 'Vtorc', objects: [vtorc(shard)] },
@@ -85,8 +86,10 @@ local statusOf(request) = {
 };
 
 {
-  sync(request):: stages.sync(request, stagesOf(request), statusOf(request)) + { children+: otherClaims(request) },
+  sync(request)::
+    local others = withoutLast(surplus(request));
+    stages.sync(request, stagesOf(request, others), statusOf(request)) + { children+: otherClaims(request) },
 
   // vtorc goes before the tablets: it would take their end for a failure, and elect another primary.
-  finalize(request):: stages.finalize(request, stagesOf(request), statusOf(request)),
+  finalize(request):: stages.finalize(request, stagesOf(request, surplus(request)), statusOf(request)),
 }

@@ -34,7 +34,15 @@ local problems(stage, pairs) = [
 ];
 
 // isWanted reports whether an object is among the children now.
-local isWanted(observed, open) = if observed == null then open else !health.hasFailed(observed);
+local isWanted(pair, open) = if pair.observed == null then open else !health.hasFailed(pair.observed);
+
+// events tell of what has failed, and that the parent became ready: the host emits an event that stays in the answer once.
+local events(pairs, problems) =
+  [
+    { type: 'Warning', reason: 'Failed', message: health.nameOf(pair.desired) + ' has failed, and is made anew' }
+    for pair in pairs
+    if pair.observed != null && health.hasFailed(pair.observed)
+  ] + (if problems == [] then [{ reason: 'Ready', message: 'all that is desired exists and is ready' }] else []);
 
 {
   // sync answers with the children that should exist now, and adds the condition Ready to a status.
@@ -45,11 +53,16 @@ local isWanted(observed, open) = if observed == null then open else !health.hasF
       local own = problems(stage, all);
       {
         open: plan.open && std.get(stage, 'opens', own == []),
-        children: plan.children + [pair.desired for pair in all if isWanted(pair.observed, plan.open)],
+        children: plan.children + [pair.desired for pair in all if isWanted(pair, plan.open)],
         problems: if plan.problems == [] then own else plan.problems,
+        pairs: plan.pairs + all,
       };
-    local plan = std.foldl(add, stages, { open: true, children: [], problems: [] });
-    { children: plan.children, status: status { conditions+: [condition(plan.problems)] } },
+    local plan = std.foldl(add, stages, { open: true, children: [], problems: [], pairs: [] });
+    {
+      children: plan.children,
+      status: status { conditions+: [condition(plan.problems)] },
+      events: events(plan.pairs, plan.problems),
+    },
 
   // wait answers that nothing can be said yet: the children stay as they are.
   wait(reason, message, status)::
@@ -71,10 +84,12 @@ local isWanted(observed, open) = if observed == null then open else !health.hasF
     local undo = std.get(last, 'undo');
     local isUndone = undo == null || exists(undo) && health.hasEnded(find(undo));
     local goes = if isUndone then last.objects else [undo];
-    local message = 'waits for ' + std.join(', ', [object.kind + ' ' + object.metadata.name for object in goes]);
+    local message = 'waits for ' + std.join(', ', std.map(health.nameOf, goes));
+    local isFailed = undo != null && isUndone && libretto.isConditionTrue(find(undo), 'Failed');
     {
       children: flatten(if isUndone then left[0:std.max(0, count - 1)] else left + [{ objects: goes }]),
       finalized: count <= 1 && isUndone,
       status: status { conditions+: [notReady('Deleting', message)] },
+      events: if isFailed then [{ type: 'Warning', reason: 'NotUndone', message: health.nameOf(undo) + ' has failed' }] else [],
     },
 }
