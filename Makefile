@@ -58,6 +58,10 @@ $(BIN)/kubectl: $(CONTROLPLANE_MODULE) | $(BIN)/controlplane
 demo: build controlplane ## Run the demo on a control plane of its own
 	$(GO) run ./test/demo
 
+.PHONY: vitess
+vitess: build controlplane ## Bring examples/vitess up on a control plane of its own, roll an image and delete it (VITESSFLAGS='-clusters 10': measure many)
+	$(GO) run ./test/vitess $(VITESSFLAGS)
+
 .PHONY: up
 up: controlplane ## Run a control plane until interrupted, and print its KUBECONFIG
 	@exec ./$(BIN)/controlplane

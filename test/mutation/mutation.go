@@ -26,7 +26,9 @@ type mutator func(line string) []edit
 
 // Of returns the mutants of the lines from first to last of a text, counted from 1. Comments, imports and declarations of types are
 // left alone. No two mutants are equal, and none is equal to the text.
-func Of(text string, first, last int) []Mutant {
+func Of(text string, first, last int) []Mutant { return mutantsOf(text, first, last, mutators) }
+
+func mutantsOf(text string, first, last int, mutators []mutator) []Mutant {
 	lines := strings.Split(text, "\n")
 	seen := map[string]bool{text: true}
 	var mutants []Mutant
@@ -50,7 +52,7 @@ func Of(text string, first, last int) []Mutant {
 	return mutants
 }
 
-var notCode = regexp.MustCompile(`^(//|#|import |interface |spec: \{ \w+: string|$)`)
+var notCode = regexp.MustCompile(`^(//|#|import |local \w+ = import |interface |spec: \{ \w+: string|$)`)
 
 func isCode(line string) bool { return !notCode.MatchString(strings.TrimSpace(line)) }
 

@@ -1,4 +1,4 @@
-// Package demo runs the demo as the README says.
+// Package demo runs the demonstrations as their READMEs say.
 package demo
 
 import (
@@ -14,7 +14,12 @@ import (
 // enough for a demo that builds what it is made of first.
 const enough = 5 * time.Minute
 
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { runProgram(t, "./test/demo") }
+
+func TestVitess(t *testing.T) { runProgram(t, "./test/vitess") }
+
+func runProgram(t *testing.T, program string) {
+	t.Helper()
 	root, err := cluster.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +30,7 @@ func TestDemo(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), enough)
 	defer cancel()
-	command := exec.CommandContext(ctx, tool, "run", "./test/demo")
+	command := exec.CommandContext(ctx, tool, "run", program)
 	command.Dir = root
 	command.WaitDelay = time.Second
 	if out, err := command.CombinedOutput(); err != nil {
