@@ -63,13 +63,16 @@ type Program interface {
 	// a file that does not exist, each with its location. They are of kind Invalid, and the
 	// same for equal sources.
 	Warnings() []*Error
+	// Files returns the files that the program consists of: its answers depend on no others but for their names. Nil means
+	// all files of the script.
+	Files() []UsedFile
 	// CoveragePoints returns what Response.Coverage counts, at most MaxCoveragePoints. It returns nil if
 	// Script.Coverage was not set.
 	CoveragePoints() []CoveragePoint
 }
 
 // ProgramBase implements the methods of Program that few programs need. It has no circuit
-// breaker, no warnings and no coverage.
+// breaker, no warnings, no coverage, and needs all files.
 type ProgramBase struct{}
 
 // CircuitOpen returns nil.
@@ -77,6 +80,9 @@ func (ProgramBase) CircuitOpen() *Error { return nil }
 
 // Warnings returns nil.
 func (ProgramBase) Warnings() []*Error { return nil }
+
+// Files returns nil.
+func (ProgramBase) Files() []UsedFile { return nil }
 
 // CoveragePoints returns nil.
 func (ProgramBase) CoveragePoints() []CoveragePoint { return nil }
@@ -112,8 +118,17 @@ type Script struct {
 	// their own: the others have nothing to bound it with. Zero means 256 MiB;
 	// less than 64 MiB or more than 1 GiB mean these.
 	MemoryBytes int64
+	// Checked are the paths of files whose content was checked for another program: an engine need not check it again.
+	Checked map[string]bool
 	// Coverage makes calls report which points of the script they reach. It is for tests: it takes time.
 	Coverage bool
+}
+
+// UsedFile is a file that a program consists of.
+type UsedFile struct {
+	Path string
+	// Checked is true if its content need not be checked again, in whatever script it is: see Script.Checked.
+	Checked bool
 }
 
 // Signature is a calling convention for scripts.

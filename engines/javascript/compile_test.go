@@ -95,7 +95,7 @@ func TestCompileErrors(t *testing.T) {
 		"top-level await":  {"nothing could end it", "export const sync = 1\nawait sync", `sync.js:2:1: Top-level await is`},
 		"top-level throw":  {"modules run at load, to find their exports", "export const sync = () => 1\nnull.x", `sync.js:2:6: TypeError: Cannot read property 'x' of undefined`},
 		"nesting":          {"the parsers recurse", "export const sync = () => " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "sync.js: brackets are nested more than 500 deep"},
-		"size":             {"the parsers take memory", "//" + strings.Repeat("x", 1<<20), "sync.js: with this file the script imports more than 1024 KiB of JavaScript"},
+		"size":             {"the parsers take memory", "//" + strings.Repeat("x", 1<<20), "sync.js: with this file the script imports more than 1024 KiB: import less"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,8 @@ package javascript
 import "time"
 
 const (
-	// maxSourceBytes bounds the files that a script imports together: esbuild and goja take
-	// about 100 bytes of memory for each.
+	// maxSourceBytes bounds the files that a script imports together: esbuild's and goja's
+	// parsers take much more memory than that.
 	maxSourceBytes = 1 << 20
 	// maxSourceNesting bounds brackets in brackets: the parsers recurse, and a
 	// stack overflow in Go ends the process.

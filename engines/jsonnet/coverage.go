@@ -1,6 +1,7 @@
 package jsonnet
 
 import (
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -175,27 +176,44 @@ func replacedParts(node ast.Node) []ast.Node {
 	return parts
 }
 
-// finishCoverage adds the points of files that are not imported.
-func (l *linked) finishCoverage() error {
-	if l.coverage == nil {
-		return nil
+// countAll parses the files that are counted, and adds the points of those that are not imported: they are not covered.
+func (l *linked) countAll(ctx context.Context) error {
+	l.coverage = newCoverage()
+	for _, path := range l.order {
+		if !isCode(path) {
+			continue
+		}
+		file, err := parseFile(path, l.tree.text(path), l.coverage)
+		if err := l.countingError(ctx, err); err != nil {
+			return err
+		}
+		l.counted[path] = file
 	}
-	l.coverage.addOthers(l)
-	if len(l.coverage.points) > engines.MaxCoveragePoints {
-		return engines.TooManyPoints(l.entry)
+	for _, path := range slices.Sorted(maps.Keys(l.tree.Files)) {
+		if _, imported := l.files[path]; imported || !isCode(path) {
+			continue
+		}
+		if parsed, err := parse(path, l.tree.Files[path]); err == nil {
+			l.coverage.addFile(parsed)
+		}
+		if err := l.countingError(ctx, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// addOthers adds the files that the script does not import: they are not covered.
-func (c *coverage) addOthers(l *linked) {
-	for _, name := range slices.Sorted(maps.Keys(l.tree.Files)) {
-		if l.files[name] != nil || !isCode(name) {
-			continue
-		}
-		if parsed, err := parse(name, l.tree.Files[name]); err == nil {
-			c.addFile(parsed)
-		}
+// countingError returns err, or why to count no more.
+func (l *linked) countingError(ctx context.Context, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return engines.Ended(ctx)
+	case len(l.coverage.points) > engines.MaxCoveragePoints:
+		return engines.TooManyPoints(l.entry)
+	default:
+		return nil
 	}
 }
 

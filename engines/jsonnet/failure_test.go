@@ -164,7 +164,7 @@ func TestDefects(t *testing.T) {
 
 // TestWithoutHooks: an engine that can't stop calls answers them all the same.
 func TestWithoutHooks(t *testing.T) {
-	program, err := engine{stoppable: false}.Compile(t.Context(), script("function(request) '%s' % request.a"))
+	program, err := engine{cache: newCache()}.Compile(t.Context(), script("function(request) '%s' % request.a"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func (p *program) parameter(h hook, function *ast.Function, needed any) (hook, e
 // function finds the hook's function in the source, or nil if it is not in the
 // entry's own text, or in a file that the entry imports whole.
 func (l *linked) function(field string) *ast.Function {
-	node := l.unwrap(l.files[l.entry])
+	node := l.unwrap(l.node(l.entry))
 	object, ok := node.(*ast.DesugaredObject)
 	if ok && field != "" {
 		node = nil
@@ -163,18 +163,18 @@ func (l *linked) function(field string) *ast.Function {
 	return function
 }
 
-// unwrap skips locals and variables that only name values.
+// unwrap skips locals and imports around a value.
 func (l *linked) unwrap(node ast.Node) ast.Node {
 	for range len(l.files) + maxSourceNesting {
 		switch n := node.(type) {
 		case *ast.Local:
 			node = n.Body
-		case *ast.Var:
-			file, ok := strings.CutPrefix(string(n.Id), filePrefix)
-			if !ok {
-				return node
+		case *ast.Import:
+			target, err := l.resolve(importOf{n.Loc().FileName, strings.TrimPrefix(n.File.Value, codePrefix), true})
+			if err != nil {
+				return nil
 			}
-			node = l.files[file]
+			node = l.node(target)
 		default:
 			return node
 		}

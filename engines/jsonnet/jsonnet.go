@@ -25,13 +25,16 @@ func Definition() engines.Definition {
 		Name:       "Jsonnet",
 		Doc:        "Runs hooks written in Jsonnet.",
 		Extensions: []string{".jsonnet", ".libsonnet"},
-		New:        func(engines.Config) (engines.Engine, error) { return engine{stoppable: hasEvalHooks()}, nil },
+		New: func(engines.Config) (engines.Engine, error) {
+			return engine{stoppable: hasEvalHooks(), cache: newCache()}, nil
+		},
 	}
 }
 
 type engine struct {
 	// stoppable is true if calls can be stopped while they evaluate (see interrupter.go).
 	stoppable bool
+	cache     *cache
 }
 
 // Compile parses the entry and its imports, then evaluates the entry's top level
@@ -44,7 +47,7 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 		return nil, engines.InvalidError(engines.Location{File: src.Script.Path},
 			"signature HTTPContext is for hooks written for the Node.js function server, in JavaScript: leave signature out")
 	}
-	linked, err := link(src.Script)
+	linked, err := link(ctx, src.Script, e.cache)
 	if err != nil {
 		return nil, err
 	}

@@ -1,146 +1,198 @@
 package jsonnet
 
 import (
-	"fmt"
+	"context"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 
 	vm "github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
-// filePrefix starts the name that a file's value is bound to. No script can write
-// it, nor any other name that starts with $.
-const filePrefix = "$file:"
-
-// linked is a script and all that it imports, as the locals of one expression.
-// Files that import each other do so through these locals, which may be cyclic.
+// linked is a script and all that it imports. Files are parsed when a call first evaluates them, unless the cache has them.
 type linked struct {
 	entry string
-	binds ast.LocalBinds
-	files map[string]ast.Node
-	texts map[string]vm.Contents
 	tree  tree
-	// missing are the imports of missing files, which are errors where they
-	// are evaluated.
+	cache *cache
+	// files are the keys in the cache of all code that the entry imports, and of what that does, in the order of order.
+	files map[string]lru.Key
+	order []string
+	// found are the targets of their imports.
+	found map[importOf]string
+	// missing are the imports of missing files, which are errors where they are evaluated.
 	missing []*engines.Error
-	// coverage is nil unless the script asks for it.
+	// coverage is nil unless the script asks for it. Then counted are the files that it counts in: its own, not the cache's.
 	coverage *coverage
+	counted  map[string]*parsed
+
+	mu sync.Mutex // Guards texts.
+	// texts are the files of importstr and importbin. The VM's copy is made when it is first needed.
+	texts map[string]*vm.Contents
 }
 
-// link parses the script's entry and what it imports. The error has kind Invalid, with the place.
-func link(script *engines.Script) (*linked, error) {
-	l := &linked{entry: script.Path, files: map[string]ast.Node{}, texts: map[string]vm.Contents{}, tree: tree{script.Files}}
+// importOf is an import, and the file that it is in.
+type importOf struct {
+	importer, imported string
+	ofCode             bool
+}
+
+// link finds all that the script's entry imports, and parses the files that are not known to parse. The error has kind Invalid,
+// with the place, or is that of Ended.
+func link(ctx context.Context, script *engines.Script, c *cache) (*linked, error) {
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
-	for _, ours := range preludes {
-		l.bind(ours.name, prelude(ours.text, ours.uses...))
+	l := &linked{
+		entry: script.Path, tree: tree{script.Files}, cache: c, files: map[string]lru.Key{}, found: map[importOf]string{},
+		counted: map[string]*parsed{}, texts: map[string]*vm.Contents{},
+	}
+	l.found[importOf{preludeFile, l.entry, true}] = l.entry
+	unchecked, err := l.findAll(script.Checked)
+	if err != nil {
+		return nil, err
 	}
 	if script.Coverage {
-		l.coverage = newCoverage()
+		if err := l.countAll(ctx); err != nil {
+			return nil, err
+		}
+		unchecked = slices.DeleteFunc(unchecked, isCode)
 	}
-	if err := l.file(script.Path); err != nil {
-		return nil, err
-	}
-	if err := l.finishCoverage(); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, l.check(ctx, unchecked)
 }
 
-func (l *linked) bind(name ast.Identifier, body ast.Node) {
-	l.binds = append(l.binds, ast.LocalBind{Variable: name, Body: body})
+// findAll adds the entry and all that it imports, and returns those that are not known to parse.
+func (l *linked) findAll(checked map[string]bool) (unchecked []string, err error) {
+	l.add(l.entry)
+	for at := 0; at < len(l.order); at++ {
+		path := l.order[at]
+		k, err := l.know(path, checked[path])
+		if err != nil {
+			return nil, err
+		}
+		if !k.checked {
+			unchecked = append(unchecked, path)
+		}
+		for _, ref := range k.imports {
+			l.follow(path, ref)
+		}
+	}
+	return unchecked, nil
 }
 
-// file adds a file of the tree, and then what it imports.
-func (l *linked) file(path string) error {
-	if _, there := l.files[path]; there {
+func (l *linked) add(path string) {
+	if _, there := l.files[path]; !there {
+		l.files[path] = contentKey(path, l.tree.text(path))
+		l.order = append(l.order, path)
+	}
+}
+
+// know returns what is known of a file, or can be learned without parsing it. Files of which the imports can't be are parsed.
+func (l *linked) know(path string, checked bool) (known, error) {
+	if value, ok := l.cache.known.Get(l.files[path]); ok {
+		return value.(known), nil
+	}
+	imports, ok := scanImports(l.tree.text(path))
+	k := known{imports: imports, checked: checked}
+	if !ok {
+		file, err := l.parse(path)
+		if err != nil {
+			return known{}, err
+		}
+		k = known{imports: file.imports, checked: true}
+	}
+	if k.checked {
+		l.cache.putKnown(l.files[path], k)
+	}
+	return k, nil
+}
+
+// follow adds what an import asks for. One that asks for what is not there is an error only where it is evaluated: Jsonnet is lazy.
+func (l *linked) follow(path string, ref importRef) {
+	key := importOf{path, ref.imported, ref.ofCode}
+	target, err := l.resolve(key)
+	switch {
+	case err != nil:
+		place := engines.Location{File: path, Line: ref.line, Column: ref.column}
+		l.missing = append(l.missing, engines.InvalidError(place, "%v", err))
+		return
+	case ref.ofCode:
+		l.add(target)
+	default:
+		l.texts[target] = nil
+	}
+	l.found[key] = target
+}
+
+// resolve returns the path of what an import asks for.
+func (l *linked) resolve(i importOf) (string, error) {
+	if target, ok := l.found[i]; ok {
+		return target, nil
+	}
+	if i.ofCode {
+		return l.tree.module(i.importer, i.imported)
+	}
+	return l.tree.resolve(i.importer, i.imported)
+}
+
+// file returns a file that a call evaluates.
+func (l *linked) file(path string) (*parsed, error) {
+	if file, ok := l.counted[path]; ok {
+		return file, nil
+	}
+	if file, ok := l.cache.parsed.Get(l.files[path]); ok {
+		return file.(*parsed), nil
+	}
+	return l.parse(path)
+}
+
+// parse parses a file and keeps it.
+func (l *linked) parse(path string) (*parsed, error) {
+	file, err := parseFile(path, l.tree.text(path), nil)
+	if err == nil {
+		l.cache.parsed.Put(l.files[path], file, file.bytes)
+	}
+	return file, err
+}
+
+// node returns the expression of a file, or nil if it can't be parsed.
+func (l *linked) node(path string) ast.Node {
+	file, err := l.file(path)
+	if err != nil {
 		return nil
 	}
-	parsed, err := parse(path, l.tree.text(path))
-	if err != nil {
-		return err
+	return file.node
+}
+
+// contents returns the text of a file for the VM, always the same one.
+func (l *linked) contents(path string) vm.Contents {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.texts[path] == nil {
+		contents := vm.MakeContents(l.tree.Files[path])
+		l.texts[path] = &contents
 	}
-	l.files[path] = parsed
-	if l.coverage != nil && isCode(path) {
-		l.coverage.addFile(parsed)
-	}
-	r := rewriter{linked: l, path: path}
-	r.rewrite(&parsed, false)
-	l.files[path] = parsed
-	l.bind(filePrefix+ast.Identifier(path), parsed)
-	return r.err
+	return *l.texts[path]
 }
 
 // paths returns the paths of all files of the tree.
 func (l *linked) paths() []string {
-	paths := slices.Collect(maps.Keys(l.files))
-	for path := range l.texts {
-		paths = append(paths, path)
-	}
-	return slices.DeleteFunc(paths, func(path string) bool { return path == preludeFile })
-}
-
-func parse(path, text string) (ast.Node, error) {
-	if problem := checkNesting(text); problem != "" {
-		return nil, engines.InvalidError(engines.Location{File: path}, "%s", problem)
-	}
-	parsed, err := guarded(func() (ast.Node, error) { return vm.SnippetToAST(path, text) })
-	if err != nil {
-		return nil, staticError(path, err)
-	}
-	return parsed, nil
-}
-
-// guarded turns a panic of the parser, which would be a defect of it, into an error.
-func guarded(parse func() (ast.Node, error)) (parsed ast.Node, err error) {
-	defer func() {
-		if defect := recover(); defect != nil {
-			err = fmt.Errorf("the Jsonnet parser failed: %v", defect)
-		}
-	}()
-	return parse()
-}
-
-// staticError returns what the parser and the static analysis refuse a file with.
-func staticError(path string, err error) *engines.Error {
-	placed, ok := err.(interface{ Loc() ast.LocationRange })
-	if !ok {
-		return engines.InvalidError(engines.Location{File: path}, "%v", err)
-	}
-	loc := placed.Loc()
-	at := engines.Location{File: path, Line: loc.Begin.Line, Column: loc.Begin.Column}
-	return engines.InvalidError(at, "%s", strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String())))
-}
-
-// apply calls a function with variables. Its own free variables are those of both.
-func apply(function ast.Node, names ...ast.Identifier) ast.Node {
-	call := &ast.Apply{NodeBase: base(function, names), Target: function}
-	for _, name := range names {
-		call.Arguments.Positional = append(call.Arguments.Positional, ast.CommaSeparatedExpr{Expr: variable(name)})
-	}
-	return call
-}
-
-func base(at ast.Node, free ast.Identifiers) ast.NodeBase {
-	all := slices.Concat(at.FreeVariables(), free)
-	slices.Sort(all)
-	return ast.NodeBase{LocRange: *at.Loc(), FreeVars: slices.Compact(all)}
-}
-
-func variable(name ast.Identifier) *ast.Var {
-	return &ast.Var{NodeBase: ast.NodeBase{FreeVars: ast.Identifiers{name}}, Id: name}
+	paths := slices.Concat(l.order, slices.Collect(maps.Keys(l.texts)))
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(path string) bool { return path == preludeFile })
 }
 
 // rootExpression returns the whole expression, which calls function with the value of the entry.
 func (l *linked) rootExpression(function string) ast.Node {
-	return &ast.Local{
-		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: l.entry}, FreeVars: ast.Identifiers{"$std", "std"}},
-		Binds:    l.binds,
-		Body:     prelude(function, filePrefix+ast.Identifier(l.entry)),
+	entry := &ast.Import{
+		NodeBase: ast.NodeBase{LocRange: ast.LocationRange{FileName: preludeFile}},
+		File:     &ast.LiteralString{Value: codePrefix + l.entry},
 	}
+	call := &ast.Apply{Target: prelude(function)}
+	call.NodeBase = base(call.Target, nil)
+	call.Arguments.Positional = []ast.CommaSeparatedExpr{{Expr: entry}}
+	return call
 }

@@ -2,6 +2,8 @@ package jsonnet
 
 import (
 	_ "embed"
+	"slices"
+	"sync"
 
 	vm "github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
@@ -52,14 +54,14 @@ var preludes = []struct {
 	{name: refusedName, text: "std.format"},
 }
 
-// isPreludeName reports whether a name is bound for the whole expression.
+// isPreludeName reports whether a name is bound by the prelude.
 func isPreludeName(name ast.Identifier) bool {
 	for _, p := range preludes {
 		if p.name == name {
 			return true
 		}
 	}
-	return len(name) > len(filePrefix) && name[:len(filePrefix)] == filePrefix
+	return false
 }
 
 // prelude parses Jsonnet of this package. If it uses names of the prelude, it is a function
@@ -73,4 +75,45 @@ func prelude(text string, uses ...ast.Identifier) ast.Node {
 		return parsed
 	}
 	return apply(parsed, uses...)
+}
+
+// parsedPreludes are the expressions of preludes, in their order.
+var parsedPreludes = sync.OnceValue(func() []ast.Node {
+	nodes := make([]ast.Node, len(preludes))
+	for i, p := range preludes {
+		nodes[i] = prelude(p.text, p.uses...)
+	}
+	return nodes
+})
+
+// preludeBinds returns the binds of these names, and of those that they use.
+func preludeBinds(names ast.Identifiers) ast.LocalBinds {
+	var binds ast.LocalBinds
+	nodes := parsedPreludes()
+	for i, p := range slices.Backward(preludes) { // A name uses only those before it.
+		if slices.Contains(names, p.name) {
+			binds = append(binds, ast.LocalBind{Variable: p.name, Body: nodes[i]})
+			names = append(slices.Clone(names), p.uses...)
+		}
+	}
+	return binds
+}
+
+// apply calls a function with variables. Its own free variables are those of both.
+func apply(function ast.Node, names ...ast.Identifier) ast.Node {
+	call := &ast.Apply{NodeBase: base(function, names), Target: function}
+	for _, name := range names {
+		call.Arguments.Positional = append(call.Arguments.Positional, ast.CommaSeparatedExpr{Expr: variable(name)})
+	}
+	return call
+}
+
+func base(at ast.Node, free ast.Identifiers) ast.NodeBase {
+	all := slices.Concat(at.FreeVariables(), free)
+	slices.Sort(all)
+	return ast.NodeBase{LocRange: *at.Loc(), FreeVars: slices.Compact(all)}
+}
+
+func variable(name ast.Identifier) *ast.Var {
+	return &ast.Var{NodeBase: ast.NodeBase{FreeVars: ast.Identifiers{name}}, Id: name}
 }

@@ -37,6 +37,16 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 // Warnings returns the imports of files that are not there.
 func (p *program) Warnings() []*engines.Error { return p.linked.missing }
 
+// Files returns the entry and what it imports. Code has been parsed.
+func (p *program) Files() []engines.UsedFile {
+	var files []engines.UsedFile
+	for _, path := range p.linked.paths() {
+		_, ofCode := p.linked.files[path]
+		files = append(files, engines.UsedFile{Path: path, Checked: ofCode})
+	}
+	return files
+}
+
 // CoveragePoints returns the expressions and outcomes of decisions that calls count.
 func (p *program) CoveragePoints() []engines.CoveragePoint {
 	if p.linked.coverage == nil {
@@ -84,7 +94,7 @@ func (c *call) evaluate(ctx context.Context, root ast.Node) (any, error) {
 func (c *call) newVM() *vm.VM {
 	m := vm.MakeVM()
 	m.MaxStack = maxCallDepth
-	m.Importer(importer{tree: c.program.linked.tree, texts: c.program.linked.texts})
+	m.Importer(&importer{linked: c.program.linked, vm: m, filled: map[string]bool{}})
 	m.SetTraceOut(&c.trace)
 	for _, f := range natives {
 		m.NativeFunction(f)

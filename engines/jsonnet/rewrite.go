@@ -1,20 +1,20 @@
 package jsonnet
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
-	vm "github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
-
-	"github.com/libretto-k8s/libretto/engines"
 )
 
 // rewriter changes a file's expression in place, once, before any call sees it:
-// imports become variables, and % and std.format our own functions.
+// imports of code are marked as such, and % and std.format become our own functions.
 type rewriter struct {
-	linked *linked
-	path   string
-	err    error
+	coverage *coverage // May be nil.
+	// nodes is how many expressions the file has, and imports are its imports.
+	nodes   int
+	imports []importRef
 }
 
 // child is a place in an expression that holds another one.
@@ -27,11 +27,12 @@ type child struct {
 // rewrite changes the expression, and returns the names of the prelude that it uses now. They
 // are free in all expressions around it, up to the file's own.
 func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
-	if *node == nil || r.err != nil {
+	if *node == nil {
 		return nil
 	}
+	r.nodes++
 	before := *node
-	r.replace(node, shadowed)
+	r.noteImport(before)
 	var used ast.Identifiers
 	for _, s := range children(*node, shadowed) {
 		used = append(used, r.rewrite(s.node, s.shadowed)...)
@@ -42,55 +43,35 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	if call, ok := (*node).(*ast.Apply); ok {
 		*node = replaceCall(call, shadowed)
 	}
-	if coverage := r.linked.coverage; coverage != nil && *node != before {
-		coverage.replaced(*node, replacedParts(before)...)
+	if r.coverage != nil && *node != before {
+		r.coverage.replaced(*node, replacedParts(before)...)
 	}
 	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !isPreludeName(name) })
 }
 
-func (r *rewriter) replace(node *ast.Node, shadowed bool) {
-	switch n := (*node).(type) {
+// noteImport adds an import, and marks it if it is one of code.
+func (r *rewriter) noteImport(node ast.Node) {
+	ref := importRef{line: node.Loc().Begin.Line, column: node.Loc().Begin.Column}
+	switch n := node.(type) {
 	case *ast.Import:
-		if found, ok := r.resolve(node, n.File.Value, tree.module); ok {
-			r.err = r.linked.file(found)
-			*node = variable(filePrefix + ast.Identifier(found))
-			*(*node).Loc() = *n.Loc()
-		}
+		ref.imported, ref.ofCode = strings.TrimPrefix(n.File.Value, codePrefix), true
+		n.File.Value = codePrefix + strings.TrimPrefix(n.File.Value, codePrefix)
 	case *ast.ImportStr:
-		r.importText(node, n.File.Value)
+		ref.imported = n.File.Value
 	case *ast.ImportBin:
-		r.importText(node, n.File.Value)
-	case *ast.Index:
-		// The VM's std is that of the entry, wherever it is used.
-		if stdField(n, shadowed) == "thisFile" {
-			*node = &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *n.Loc()}, Value: r.path}
-		}
+		ref.imported = n.File.Value
+	default:
+		return
 	}
+	r.imports = append(r.imports, ref)
 }
 
-// importText keeps the text of a file for the VM's importer.
-func (r *rewriter) importText(node *ast.Node, imported string) {
-	if found, ok := r.resolve(node, imported, tree.resolve); ok {
-		if _, there := r.linked.texts[found]; !there {
-			r.linked.texts[found] = vm.MakeContents(r.linked.tree.Files[found])
-		}
-	}
-}
-
-// resolve returns the path of what the import in the slot asks for. One that asks for what
-// is not there becomes an error of the script: Jsonnet is lazy, and only evaluates it if
-// its value is needed.
-func (r *rewriter) resolve(node *ast.Node, imported string, in func(t tree, importer, imported string) (string, error)) (string, bool) {
-	found, err := in(r.linked.tree, r.path, imported)
-	if err == nil {
-		return found, true
-	}
-	at := (*node).Loc()
-	place := engines.Location{File: r.path, Line: at.Begin.Line, Column: at.Begin.Column}
-	r.linked.missing = append(r.linked.missing, engines.InvalidError(place, "%v", err))
-	message := &ast.LiteralString{NodeBase: ast.NodeBase{LocRange: *at}, Value: err.Error(), Kind: ast.StringDouble}
-	*node = &ast.Error{NodeBase: ast.NodeBase{LocRange: *at}, Expr: message}
-	return "", false
+// sortedImports returns the imports in the order of the text.
+func (r *rewriter) sortedImports() []importRef {
+	slices.SortFunc(r.imports, func(a, b importRef) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	return r.imports
 }
 
 // replaceCall returns what a call becomes: itself, if it is none of formatting.

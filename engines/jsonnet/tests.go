@@ -41,7 +41,7 @@ func (p *program) loadTests(ctx context.Context) error {
 // place returns line and column of the field at a path of the entry, as far as the text shows it.
 func (c *call) place(args []any) (any, error) {
 	names, _ := args[0].([]any)
-	node, line, column := c.program.linked.files[c.program.linked.entry], 0, 0
+	node, line, column := c.program.linked.node(c.program.linked.entry), 0, 0
 	for _, name := range names {
 		object, _ := c.program.linked.unwrap(node).(*ast.DesugaredObject)
 		if object == nil {

@@ -3,29 +3,52 @@ package jsonnet
 import (
 	"fmt"
 	"path"
-
-	vm "github.com/google/go-jsonnet"
+	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
+// vendorFolder is where libraries are, as for jsonnet -J vendor, and where jsonnet-bundler puts them.
+const vendorFolder = "vendor"
+
 // tree is the module tree of a script, the only place that imports come from.
 type tree struct{ engines.Files }
 
-// resolve returns the path in the tree of what a file imports.
+// resolve returns the path in the tree of what a file imports: relative to the file, and failing that in vendor.
 func (t tree) resolve(importer, imported string) (string, error) {
 	if path.IsAbs(imported) {
 		return "", fmt.Errorf("can't import %q: there are only the files of this definition, by their path from this one: %s", imported, t)
 	}
 	target, err := t.Join(importer, imported)
-	if err != nil {
-		return "", err
+	if t.has(target, err) {
+		return target, nil
 	}
-	if _, ok := t.Files[target]; !ok {
+	vendored, vendorErr := t.Join("", path.Join(vendorFolder, imported))
+	switch {
+	case t.has(vendored, vendorErr):
+		return vendored, nil
+	case err != nil:
+		return "", err
+	case t.hasVendor():
+		return "", fmt.Errorf("can't import %q: there is no file %q or %q: %s", imported, target, vendored, t)
+	default:
 		return "", fmt.Errorf("can't import %q: there is no file %q: %s", imported, target, t)
 	}
-	return target, nil
+}
+
+func (t tree) has(target string, err error) bool {
+	_, ok := t.Files[target]
+	return ok && err == nil
+}
+
+func (t tree) hasVendor() bool {
+	for name := range t.Files {
+		if strings.HasPrefix(name, vendorFolder+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // module is resolve for what is imported as code. Where the tree has no such file, the
@@ -44,24 +67,4 @@ func (t tree) text(path string) string {
 		return authoring.Jsonnet
 	}
 	return t.Files[path]
-}
-
-// importer provides the VM with the files for importstr and importbin, which the linker
-// found, under their paths. Code is linked, so that it imports none.
-type importer struct {
-	tree  tree
-	texts map[string]vm.Contents
-}
-
-// Import is called by the VM, for each evaluation of an import.
-func (i importer) Import(from, imported string) (vm.Contents, string, error) {
-	found, err := i.tree.resolve(from, imported)
-	if err != nil {
-		return vm.Contents{}, "", err
-	}
-	text, ok := i.texts[found]
-	if !ok {
-		return vm.Contents{}, "", fmt.Errorf("can't import %q: it was not there when the script was loaded", imported)
-	}
-	return text, found, nil
 }

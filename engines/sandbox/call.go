@@ -23,12 +23,29 @@ const maxReusedBuffer = 1 << 20
 
 // load sends a program to the worker.
 func (w *process) load(ctx context.Context, prog *program) (protocol.Answer, outcome, error) {
-	load := protocol.Load{Evict: w.programs.evict(), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
+	load := protocol.Load{Evict: w.programs.evict(&w.texts), Engine: prog.engine, Hook: prog.hook, Script: prog.script}
+	var texts map[string]*cachedText
+	load.Files, texts = w.texts.share(prog, func(c content) bool { return prog.pool.isChecked(prog, c) })
+	load.EvictTexts = w.texts.evict()
 	answer, o, err := w.ask(ctx, protocol.KindLoad, prog, load.Append)
 	if err == nil {
+		prog.setUsed(answer.Files)
+		prog.pool.setChecked(prog, answer.Files)
 		w.programs.add(prog.name, min(max(0, answer.ProgramBytes), maxProgramMemory)) // The worker may claim anything.
 	}
+	w.keepTexts(prog, texts, err == nil)
 	return answer, o, err
+}
+
+// keepTexts is called after a load, and keeps those texts for the program that it consists of.
+func (w *process) keepTexts(prog *program, texts map[string]*cachedText, loaded bool) {
+	for path, text := range texts {
+		if loaded && prog.uses(path) {
+			w.programs.addText(prog.name, text)
+		} else {
+			w.texts.release(text)
+		}
+	}
 }
 
 // call sends a call of a program that the worker has. If resendObjects is set, objects that the worker
@@ -132,6 +149,7 @@ func (w *process) decodeAnswer(payload []byte) (protocol.Answer, outcome, error)
 		return protocol.Answer{}, fatal, &engines.Error{Kind: engines.Failed, Message: "script worker crashed: " + err.Error()}
 	}
 	w.nearLimit = answer.NearLimit
+	w.engineMemory = min(max(0, answer.CachedBytes), maxEngineMemory)
 	if answer.Unreadable {
 		w.kill(reasonProtocol)
 		return protocol.Answer{}, inconclusive, errUnreadable

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
@@ -34,6 +37,11 @@ type program struct {
 	script engines.Script
 	memory int64
 	domain string
+	// files are those of the script, by path, and largest is the content of the largest of them.
+	files   []sourceFile
+	largest content
+	// used are the files that the program consists of, once it has compiled. Nil means all.
+	used atomic.Pointer[usedFiles]
 	// warnings come from the worker that compiled the program.
 	warnings []*engines.Error
 	// points come from it too, if the script asks for coverage.
@@ -64,23 +72,38 @@ func (e *engine) newProgram(src engines.Source) (*program, error) {
 	}
 	p := &program{pool: e.pool, engine: e.name, hook: src.Hook, script: *src.Script, memory: memoryBudget(src.Script.MemoryBytes)}
 	p.domain = e.pool.config.domainOf(src.TrustDomain)
-	bytes := 0
-	for path, text := range src.Script.Files {
-		bytes += len(path) + len(text)
-	}
-	if bytes > protocol.MaxSourceBytes {
-		return nil, engines.InvalidError(engines.Location{}, "the files of this definition hold %d bytes, more than the %d allowed", bytes, protocol.MaxSourceBytes)
+	if err := p.setFiles(); err != nil {
+		return nil, err
 	}
 	all := wire.NewEncoder(nil)
 	all.Sorted = true
-	protocol.AppendSource(all, e.name, src.Hook, *src.Script)
+	protocol.AppendScript(all, e.name, src.Hook, *src.Script)
 	if err := all.Err(); err != nil {
 		return nil, engines.InvalidError(engines.Location{}, "parameters: %v", err)
+	}
+	for _, f := range p.files {
+		all.Strings([]string{f.path, string(f.content[:])})
 	}
 	all.Strings([]string{p.domain})
 	hash := sha256.Sum256(all.Bytes())
 	p.name = string(hash[:])
 	return p, nil
+}
+
+// setFiles sets the files, with the hashes of their contents.
+func (p *program) setFiles() error {
+	bytes, largest := 0, -1
+	for _, path := range slices.Sorted(maps.Keys(p.script.Files)) {
+		text := p.script.Files[path]
+		if bytes += len(path) + len(text); bytes > protocol.MaxSourceBytes {
+			return engines.InvalidError(engines.Location{}, "the files of this definition, and their paths, hold more than the %d bytes allowed", protocol.MaxSourceBytes)
+		}
+		f := sourceFile{path: path, content: contentOf(text)}
+		if p.files = append(p.files, f); len(text) > largest {
+			largest, p.largest = len(text), f.content
+		}
+	}
+	return nil
 }
 
 func memoryBudget(memory int64) int64 {

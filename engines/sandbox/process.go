@@ -51,7 +51,10 @@ type process struct {
 	memory    memoryUse
 	buffer    []byte
 	programs  programCache
-	objects   objectCache
+	texts     textCache
+	// engineMemory is what the worker's engines keep for programs to come, in bytes.
+	engineMemory int64
+	objects      objectCache
 
 	// The fields below belong to the pool, and are used while it is locked.
 	assigned    bool // It is of a trust domain, of that name, since that time.
@@ -81,7 +84,7 @@ func defaultCommand() []string { return []string{executable(), worker.Argument} 
 // start starts a worker for programs with memory limits up to maxMemory, and waits for its first message.
 func start(config Config, slot int, maxMemory int64) (*process, protocol.Ready, error) {
 	p := &process{
-		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newProgramCache(), objects: newObjectCache(),
+		slot: slot, grace: config.Grace, maxMemory: maxMemory, programs: newProgramCache(), texts: newTextCache(), objects: newObjectCache(),
 		answers: make(chan []byte, 1), stderr: newStderrBuffer(), exited: make(chan struct{}),
 	}
 	out, stderr, err := p.launch(config)

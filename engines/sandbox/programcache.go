@@ -4,7 +4,7 @@ import "slices"
 
 const (
 	// maxPrograms and maxProgramMemory bound the programs that a worker keeps: their number, and their
-	// memory in bytes. The program that was loaded last is always kept.
+	// memory in bytes, with the texts of their files. The program that was loaded last is always kept.
 	maxPrograms      = 64
 	maxProgramMemory = 96 << 20
 )
@@ -14,10 +14,13 @@ const (
 type programCache struct {
 	names  []string
 	sizes  map[string]int64
+	texts  map[string][]*cachedText
 	memory int64
 }
 
-func newProgramCache() programCache { return programCache{sizes: map[string]int64{}} }
+func newProgramCache() programCache {
+	return programCache{sizes: map[string]int64{}, texts: map[string][]*cachedText{}}
+}
 
 func (s *programCache) has(name string) bool {
 	_, ok := s.sizes[name]
@@ -31,14 +34,18 @@ func (s *programCache) use(name string) {
 	}
 }
 
-// evict removes programs until there is room for one more, and returns their names.
-func (s *programCache) evict() []string {
+// evict removes programs until there is room for one more, releases their texts, and returns their names.
+func (s *programCache) evict(texts *textCache) []string {
 	var out []string
-	for len(s.names) > 0 && (len(s.names) >= maxPrograms || s.memory > maxProgramMemory) {
+	for len(s.names) > 0 && (len(s.names) >= maxPrograms || s.memory+texts.usedBytes > maxProgramMemory) {
 		oldest := s.names[0]
 		s.names = s.names[1:]
 		s.memory -= s.sizes[oldest]
 		delete(s.sizes, oldest)
+		for _, text := range s.texts[oldest] {
+			texts.release(text)
+		}
+		delete(s.texts, oldest)
 		out = append(out, oldest)
 	}
 	return out
@@ -53,4 +60,9 @@ func (s *programCache) add(name string, memory int64) {
 	s.names = append(s.names, name)
 	s.sizes[name] = memory
 	s.memory += memory
+}
+
+// addText notes that a program needs a text.
+func (s *programCache) addText(name string, text *cachedText) {
+	s.texts[name] = append(s.texts[name], text)
 }

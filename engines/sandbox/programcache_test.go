@@ -30,12 +30,12 @@ func TestLRU(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
-			s := newProgramCache()
+			s, texts := newProgramCache(), newTextCache()
 			for _, l := range c.loads {
 				s.add(l.name, l.memory)
 			}
 			s.use(c.use)
-			if diff := cmp.Diff(c.out, s.evict()); diff != "" || s.memory != c.memory {
+			if diff := cmp.Diff(c.out, s.evict(&texts)); diff != "" || s.memory != c.memory {
 				t.Errorf("%d bytes are left, want %d; gone are (-want +got):\n%s", s.memory, c.memory, diff)
 			}
 		})
@@ -43,11 +43,11 @@ func TestLRU(t *testing.T) {
 }
 
 func TestLRUFull(t *testing.T) {
-	s := newProgramCache()
+	s, texts := newProgramCache(), newTextCache()
 	for n := range maxPrograms {
 		s.add(fmt.Sprint(n), 0)
 	}
-	if diff := cmp.Diff([]string{"0"}, s.evict()); diff != "" || s.has("0") || !s.has("1") {
+	if diff := cmp.Diff([]string{"0"}, s.evict(&texts)); diff != "" || s.has("0") || !s.has("1") {
 		t.Errorf("of %d programs, gone are (-want +got):\n%s", maxPrograms, diff)
 	}
 }

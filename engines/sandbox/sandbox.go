@@ -19,6 +19,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/lru"
 )
 
 var errClosed = errors.New("the script workers have been stopped")
@@ -73,7 +74,9 @@ type Pool struct {
 	// program is called for them.
 	loads, calls *breaker
 	probation    *probation
-	hash         maphash.Seed
+	// checked has the contents of files that engines have checked, by trust domain.
+	checked *lru.Cache
+	hash    maphash.Seed
 	// largestMemory is the largest memory limit of a program so far, and at least the default.
 	largestMemory atomic.Int64
 
@@ -93,7 +96,7 @@ func New(config Config) *Pool {
 	config = config.withDefaults()
 	p := &Pool{
 		config: config, loads: newBreaker(config.Now, loadsFormat), calls: newBreaker(config.Now, callsFormat), probation: newProbation(config.Now),
-		hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{},
+		hash: maphash.MakeSeed(), queue: newQueue(), processes: map[*process]bool{}, checked: lru.New(maxCheckedBytes),
 	}
 	p.largestMemory.Store(defaultMemory)
 	p.mu.Lock()

@@ -7,7 +7,7 @@ const unusable = -1
 
 // score rates the worker for a program and an object's preferred slot. Being of its trust domain counts
 // most, so that a spare worker is left for others. Having the object counts more than having the program,
-// which is sent only once.
+// which is sent only once, and that more than having the largest of its files, of an earlier revision.
 func (w *process) score(prog *program, preferred int) int {
 	if w.isForeign(prog.domain) {
 		return unusable
@@ -20,13 +20,16 @@ func (w *process) score(prog *program, preferred int) int {
 	}
 	score := 0
 	if w.assigned {
+		score += 8
+	}
+	if w.slot == preferred {
 		score += 4
 	}
 	if w.programs.has(prog.name) {
-		score++
-	}
-	if w.slot == preferred {
 		score += 2
+	}
+	if w.texts.has(prog.largest) {
+		score++
 	}
 	return score
 }
@@ -40,12 +43,18 @@ func (p *Pool) preferredSlot(seed string) int {
 	return int(maphash.String(p.hash, seed) % uint64(p.config.Workers))
 }
 
-// cachedBytes returns the memory of the objects and programs that the worker keeps for later calls.
-func (w *process) cachedBytes() int64 { return w.objects.memoryBytes() + w.programs.memory }
+// cachedBytes returns the memory of the objects and programs that the worker keeps for later calls, with the texts
+// of files and what engines keep.
+func (w *process) cachedBytes() int64 {
+	return w.objects.memoryBytes() + w.programs.memory + w.texts.memory() + w.engineMemory
+}
 
-// maxCachedMemory bounds the memory of the objects and programs that a worker keeps. A worker that keeps
-// more, after a large message, is replaced.
-const maxCachedMemory = 256 << 20
+// maxEngineMemory bounds what a worker is believed about the memory that its engines keep.
+const maxEngineMemory = 112 << 20
+
+// maxCachedMemory bounds the memory of what a worker keeps. A worker that keeps more, after a large message, is
+// replaced.
+const maxCachedMemory = 320 << 20
 
 // reservedMemory returns how much memory to allow for what the worker keeps. It is rounded up, because
 // changing the limit takes time and the next message may add to it.

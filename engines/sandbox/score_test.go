@@ -19,8 +19,8 @@ func TestRetireReason(t *testing.T) {
 		"grown":           {reason: "it keeps memory", kept: 76 << 20, want: reasonResident},
 		"grown a little":  {reason: "the next call has room", kept: 74 << 20},
 		"keeps objects":   {reason: "cached objects have memory of their own", kept: 120 << 20, objects: 50 << 20 / memoryPerByte},
-		"cached at most":  {reason: "what is cached has so much room", objects: 255 << 20 / memoryPerByte},
-		"cached too much": {reason: "the hard limit has no room for more", objects: 257 << 20 / memoryPerByte, want: reasonResident},
+		"cached at most":  {reason: "what is cached has so much room", objects: (maxCachedMemory - 1<<20) / memoryPerByte},
+		"cached too much": {reason: "the hard limit has no room for more", objects: (maxCachedMemory + 1<<20) / memoryPerByte, want: reasonResident},
 		"old and grown":   {reason: "one reason is enough", questions: maxQuestions, kept: 76 << 20, want: reasonAge},
 		"objects, and it": {reason: "but no more than that", kept: 130 << 20, objects: 50 << 20 / memoryPerByte, want: reasonResident},
 	}

@@ -20,6 +20,10 @@ type Answer struct {
 	Unreadable bool
 	// ProgramBytes is the memory of the program that was loaded.
 	ProgramBytes int64
+	// CachedBytes is the memory of what the worker's engines keep for programs to come.
+	CachedBytes int64
+	// Files are the files that the program consists of that was loaded.
+	Files []engines.UsedFile
 	// Warnings are the warnings of the program that was loaded.
 	Warnings []*engines.Error
 	// Points are the points of the program that was loaded, if it counts coverage.
@@ -44,6 +48,8 @@ func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	e.Bool(a.NearLimit)
 	e.Bool(a.Unreadable)
 	e.Int(a.ProgramBytes)
+	e.Int(a.CachedBytes)
+	appendUsed(e, a.Files)
 	appendErrors(e, a.Warnings)
 	appendPoints(e, a.Points)
 	e.Bool(a.Response.TimeDependent)
@@ -99,6 +105,12 @@ func ReadAnswer(payload []byte, held func(number uint64) (m map[string]any, byte
 		return a, err
 	}
 	if a.ProgramBytes, err = d.Int(); err != nil {
+		return a, err
+	}
+	if a.CachedBytes, err = d.Int(); err != nil {
+		return a, err
+	}
+	if a.Files, err = readUsed(d); err != nil {
 		return a, err
 	}
 	if a.Warnings, err = readErrors(d); err != nil {

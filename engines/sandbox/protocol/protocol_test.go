@@ -127,11 +127,12 @@ func TestTruncateLogs(t *testing.T) {
 }
 
 func TestQuestions(t *testing.T) {
+	files := []protocol.File{{Path: "a.js", ID: 1, Text: "text"}, {Path: "lib/b.js"}, {Path: "lib/c.js", ID: 7, Known: true, Checked: true}}
 	script := engines.Script{
-		Files: map[string]string{"a.js": "text", "lib/b.js": ""}, Path: "a.js", Function: "f",
+		Path: "a.js", Function: "f",
 		Signature: engines.HTTPContext, Parameters: map[string]any{"p": 1.0}, MemoryBytes: 5,
 	}
-	load := protocol.Load{Evict: []string{"old"}, Engine: "JavaScript", Hook: "sync", Script: script}
+	load := protocol.Load{Evict: []string{"old"}, EvictTexts: []uint64{3, 4}, Engine: "JavaScript", Hook: "sync", Files: files, Script: script}
 	asked := protocol.Question{Kind: protocol.KindLoad, Number: 9, Timeout: time.Second, Memory: 1 << 20, CachedBytes: 3, Program: "p"}
 	e := wire.NewEncoder(nil)
 	asked.Append(e)

@@ -46,6 +46,7 @@ func (s *server) answer(q *question) protocol.Answer {
 	answer, err := s.runRecovered(q)
 	answer.Number, answer.Err, answer.Unreadable = q.Number, toEngineError(q, err), errors.Is(err, errUnreadable)
 	answer.NearLimit = finish(err != nil && q.ctx.Err() != nil)
+	answer.CachedBytes = s.programs.cachedBytes()
 	return answer
 }
 
@@ -76,12 +77,18 @@ func (s *server) runRecovered(q *question) (answer protocol.Answer, err error) {
 func (s *server) load(q *question) (answer protocol.Answer, err error) {
 	load, err := protocol.ReadLoad(q.body)
 	if err != nil {
-		return answer, err
+		return answer, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	s.programs.evict(load.Evict)
-	answer.ProgramBytes, err = measureLoad(load.Script.Files, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	added, err := s.texts.assemble(&load)
+	if err != nil {
+		return answer, err
+	}
+	before := s.programs.cachedBytes()
+	answer.ProgramBytes, err = measureLoad(added, func() error { return s.programs.load(q.ctx, q.Program, load) })
+	answer.ProgramBytes -= s.programs.cachedBytes() - before
 	if program, ok := s.programs.loaded[q.Program]; ok {
-		answer.Warnings, answer.Points = program.Warnings(), program.CoveragePoints()
+		answer.Warnings, answer.Points, answer.Files = program.Warnings(), program.CoveragePoints(), program.Files()
 	}
 	return answer, err
 }

@@ -14,12 +14,9 @@ const (
 	transientFactor = 3
 )
 
-// measureLoad loads a program and returns about how many bytes it takes from then on.
-func measureLoad(files map[string]string, load func() error) (int64, error) {
-	size := 0
-	for _, text := range files {
-		size += len(text)
-	}
+// measureLoad loads a program, of which that many bytes of source are new, and returns about how many bytes it takes from
+// then on.
+func measureLoad(size int, load func() error) (int64, error) {
 	if size < largeSource {
 		before := totalAllocated()
 		err := load()

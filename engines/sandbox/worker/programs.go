@@ -44,6 +44,17 @@ func (p *programs) get(name string) (engines.Program, error) {
 	return nil, fmt.Errorf("the worker was not given this program: please report this as a bug of libretto")
 }
 
+// cachedBytes returns the memory of what engines keep for programs to come.
+func (p *programs) cachedBytes() int64 {
+	bytes := int64(0)
+	for _, engine := range p.engines {
+		if keeping, ok := engine.(interface{ CachedBytes() int64 }); ok {
+			bytes += keeping.CachedBytes()
+		}
+	}
+	return bytes
+}
+
 // engine returns the engine with that name. It starts the engine on first use.
 func (p *programs) engine(name string) (engines.Engine, error) {
 	if engine, ok := p.engines[name]; ok {

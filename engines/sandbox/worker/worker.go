@@ -66,7 +66,7 @@ func Main(definitions func() []engines.Definition) {
 func serve(in io.Reader, out io.Writer, confined *confine.Confined, definitions func() []engines.Definition) error {
 	s := &server{
 		in: bufio.NewReader(in), out: out, done: make(chan error, 1),
-		limits: newLimits(confined), programs: programs{definitions: definitions}, objects: wire.NewObjects(),
+		limits: newLimits(confined), programs: programs{definitions: definitions}, texts: texts{}, objects: wire.NewObjects(),
 	}
 	if err := s.sendReady(confined.Report); err != nil {
 		return err
@@ -86,6 +86,7 @@ type server struct {
 	frame    []byte
 	limits   limits
 	programs programs
+	texts    texts
 	objects  *wire.Objects
 }
 
