@@ -30,7 +30,23 @@ var examples = map[string][]string{
 	"hello/hello_test.yaml": {
 		"an edit changes the ConfigMap", "what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back",
 	},
-	"map/map_test.yaml":              {"an entry follows its ConfigMap, and goes with it"},
+	"map/map_test.yaml": {"an entry follows its ConfigMap, and goes with it"},
+	"bluegreen/bluegreen_test.yaml": {
+		"the first Pods are blue", "all goes with the BlueGreenDeployment",
+	},
+	"indexedjob/indexedjob_test.yaml": {
+		"each index gets a Pod, two at a time, until all have succeeded", "what is done stays done when its Pod is cleaned up",
+		"all goes with the job",
+	},
+	"secretpropagation/secretpropagation_test.yaml": {
+		"each namespace with the label gets a copy", "copies follow the Secret",
+		"copies stay when the Secret is lost, and follow it when it is back",
+		"a namespace that gets the label gets a copy, and one that loses it loses the copy",
+	},
+	"snapshotschedule/snapshotschedule_test.yaml": {"an interval that is longer than history has begun in 1970"},
+	"namespacedefaults/namespacedefaults_test.yaml": {
+		"the size is the quota", "the RoleBinding follows the owners", "a namespace that loses its size loses the defaults",
+	},
 }
 
 // TestSameAnswer runs cases of the examples, and those in testdata, with libretto test and on a real API server. After each step all
