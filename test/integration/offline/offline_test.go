@@ -20,9 +20,7 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // examples are cases of the examples, by test file: each example has one at least.
 var examples = map[string][]string{
-	"bluegreen/bluegreen_test.yaml": {
-		"the first Pods are blue", "a Service that is lost comes back", "all goes with the BlueGreenDeployment",
-	},
+	"bluegreen/bluegreen_test.yaml": {"the first Pods are blue", "all goes with the BlueGreenDeployment"},
 	"catset/catset_test.yaml": {
 		"Pods come one by one, each with its claim", "a set needs no claims", "from the highest down to none, one at a time, and claims stay",
 		"a Pod that is lost comes back, and those above it stay",
@@ -50,7 +48,7 @@ var examples = map[string][]string{
 	},
 	"snapshotschedule/snapshotschedule_test.yaml": {"an interval that is longer than history has begun in 1970"},
 	"teardown/teardown_test.yaml":                 {"what is lost comes back", "what holds up a step is in the status"},
-	"ttl/ttl_test.yaml":                           {"what another object controls is left alone"},
+	"ttl/ttl_test.yaml":                           {"ConfigMaps are adopted, and what is used stays as it is"},
 	"webapp/webapp_test.yaml": {
 		"without an Ingress nobody sees it from outside (typescript)", "what is deleted comes back (jsonnet)",
 		"an Ingress with a class and a certificate (cel)",
