@@ -13,7 +13,7 @@ export function sync({ parent, children }) {
   const [service] = objectsOf(children, "v1", "Service");
   const sets = Object.fromEntries(objectsOf(children, "apps/v1", "ReplicaSet").map((set) => [colorOf(set), set]));
   const revision = hash(parent.spec.template);
-  const isCurrent = (set) => set?.metadata.labels[revisionLabel] === revision;
+  const isCurrent = (set) => set.metadata.labels[revisionLabel] === revision;
   const isAvailable = (set) => availableIn(set) >= parent.spec.replicas;
 
   const selected = service?.spec.selector[colorLabel] ?? "blue";

@@ -94,7 +94,7 @@ function newPod(job: IndexedJob, index: number, attempt: number) {
 }
 
 // asItIs keeps a Pod. Its name is enough, because Pods are not updated (controller.yaml gives no strategy).
-const asItIs = ({ metadata: { name, labels } }: Pod) => ({ apiVersion: "v1", kind: "Pod", metadata: { name, labels } });
+const asItIs = ({ metadata: { name } }: Pod) => ({ apiVersion: "v1", kind: "Pod", metadata: { name } });
 
 const phaseOf = (pod: Pod) => pod.status?.phase;
 const isActive = (pod: Pod) => phaseOf(pod) !== "Succeeded" && phaseOf(pod) !== "Failed";

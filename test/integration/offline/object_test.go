@@ -136,6 +136,21 @@ func decoded(fields map[string]any) map[string]any {
 	return next
 }
 
+// withoutValues returns a Secret with the keys of its values, which golden files hide.
+func withoutValues(secret any) any {
+	fields, _ := secret.(map[string]any)
+	next, keys := maps.Clone(fields), map[string]any{}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := fields[field].(map[string]any)
+		for key := range values {
+			keys[key] = "(hidden)"
+		}
+		delete(next, field)
+	}
+	next["data"] = keys
+	return next
+}
+
 // withUIDs returns an object with other UIDs.
 func withUIDs(fields map[string]any, uids map[string]string) map[string]any {
 	text, err := json.Marshal(fields)
