@@ -36,7 +36,7 @@ var examples = map[string][]string{
 	},
 	"indexedjob/indexedjob_test.yaml": {
 		"each index gets a Pod, two at a time, until all have succeeded", "what is done stays done when its Pod is cleaned up",
-		"all goes with the job",
+		"all goes with the job", "the number of indexes can't change",
 	},
 	"secretpropagation/secretpropagation_test.yaml": {
 		"each namespace with the label gets a copy", "copies follow the Secret",
