@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -162,18 +163,18 @@ type editor struct {
 
 func (e *editor) all() error {
 	for i, object := range e.Create {
-		if err := e.create(&unstructured.Unstructured{Object: object}); err != nil {
-			return e.unusable(fmt.Sprintf(".create[%d]", i), "create: %w", err)
+		if err := e.judge(fmt.Sprintf(".create[%d]", i), "create", e.create(&unstructured.Unstructured{Object: object})); err != nil {
+			return err
 		}
 	}
 	for i, object := range e.Apply {
-		if err := e.apply(&unstructured.Unstructured{Object: object}); err != nil {
-			return e.unusable(fmt.Sprintf(".apply[%d]", i), "apply: %w", err)
+		if err := e.judge(fmt.Sprintf(".apply[%d]", i), "apply", e.apply(&unstructured.Unstructured{Object: object})); err != nil {
+			return err
 		}
 	}
 	for i, patch := range e.Patch {
-		if err := e.patch(patch); err != nil {
-			return e.unusable(fmt.Sprintf(".patch[%d]", i), "patch %s: %w", patch.Object, err)
+		if err := e.judge(fmt.Sprintf(".patch[%d]", i), "patch "+string(patch.Object), e.patch(patch)); err != nil {
+			return err
 		}
 	}
 	for i, deletion := range e.Delete {
@@ -185,6 +186,21 @@ func (e *editor) all() error {
 		if err := e.loseReadiness(name); err != nil {
 			return e.unusable(fmt.Sprintf(".notReady[%d]", i), "notReady %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// judge returns the error of an edit that could not be made. If the step wants edits to be refused, one that is not is a failure.
+func (e *editor) judge(field, edit string, err error) error {
+	switch {
+	case err != nil && (e.Invalid == "" || !apierrors.IsInvalid(err)):
+		return e.unusable(field, "%s: %w", edit, err)
+	case e.Invalid == "":
+	case err == nil:
+		e.fail(Failure{Location: e.place(field), Message: edit + ": the API server accepts it, want an error that matches " + e.Invalid})
+	case !regexp.MustCompile(e.Invalid).MatchString(err.Error()):
+		message := edit + ": it is refused with another error than " + e.Invalid + ": " + err.Error()
+		e.fail(Failure{Location: e.place(".invalid"), Message: message})
 	}
 	return nil
 }

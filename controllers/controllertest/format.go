@@ -165,6 +165,8 @@ type Step struct {
 	Patch []Patch `json:"patch,omitempty"`
 	// Delete are objects that another client deletes.
 	Delete []Deletion `json:"delete,omitempty"`
+	// Invalid is a regular expression: the API server refuses each edit of create, apply and patch with an error that matches.
+	Invalid string `json:"invalid,omitempty"`
 	// Define is a merge patch on the definition, which is applied to it.
 	Define map[string]any `json:"define,omitempty"`
 	// Restart restarts the host: what it has in memory is lost.

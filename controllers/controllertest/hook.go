@@ -38,6 +38,11 @@ func (r *runner) callHook(ctx context.Context) error {
 		}
 		return r.unusable(".hook", "the definition has no hook %s: it has %s", r.testCase.Hook, listed(names))
 	}
+	script := plan.Hooks[i].Hook.Script
+	if _, given := r.testCase.Request["parameters"]; given && script != nil && script.Parameters != nil {
+		return r.unusable(".request.parameters", "the script gets the parameters of the definition, and not those of the request: write them as "+
+			"definitionPatch: {spec: {hooks: {%s: {script: {parameters: ...}}}}}", r.testCase.Hook)
+	}
 	request := r.hookRequest(plan)
 	ctx, cancel := context.WithTimeout(ctx, definition.CallTimeout(plan.Hooks[i].Hook))
 	defer cancel()

@@ -57,6 +57,7 @@ func (r *runner) step(ctx context.Context, step *Step) error {
 		return err
 	}
 	if r.result.Outcome != Passed {
+		s.tellError()
 		return nil
 	}
 	if step.Passes == nil && step.Fails == "" {
@@ -339,6 +340,14 @@ func (s *stepRun) compareError(err error, events []render.Event) {
 	s.fail(Failure{
 		Location: s.place(".fails"), Message: "the last pass fails with another error than " + s.Fails + ": " + said, Script: scriptPlace(err),
 	})
+}
+
+// tellError tells the error of the last pass of a case that has failed, in which the error alone is no failure: it may be why.
+func (s *stepRun) tellError() {
+	_, err := s.passError()
+	if err != nil && s.Fails == "" && s.testCase.Golden != "" {
+		s.fail(Failure{Location: s.place(""), Message: "the pass fails: " + err.Error(), Script: scriptPlace(err)})
+	}
 }
 
 // passThatFails returns the number of the first pass over a parent with an error that a pattern matches, or 0.

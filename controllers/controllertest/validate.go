@@ -91,6 +91,10 @@ func (d *decoder) checkStep(field string, s *Step) {
 		d.fail(join(field, "restartAfterWrites"), "restartAfterWrites is %d, and must be 1 or more", s.RestartAfterWrites)
 	}
 	d.checkPattern(join(field, "fails"), s.Fails)
+	d.checkPattern(join(field, "invalid"), s.Invalid)
+	if s.Invalid != "" && len(s.Create)+len(s.Apply)+len(s.Patch) == 0 {
+		d.fail(join(field, "invalid"), "invalid is about the edits of a step, and there is none: add create, apply or patch")
+	}
 	for i, patch := range s.Patch {
 		at := fmt.Sprintf("%s[%d]", join(field, "patch"), i)
 		if patch.Object == "" || (patch.Merge == nil) == (patch.JSON == nil) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,11 +27,13 @@ import (
 func (t *trial) edit(s *controllertest.Step) {
 	t.T.Helper()
 	offlineOnly := *s
-	offlineOnly.StepName, offlineOnly.Want = "", nil
+	offlineOnly.StepName, offlineOnly.Want, offlineOnly.Invalid = "", nil, ""
 	offlineOnly.Create, offlineOnly.Apply, offlineOnly.Patch, offlineOnly.Delete = nil, nil, nil, nil
 	if !reflect.DeepEqual(offlineOnly, controllertest.Step{}) {
 		t.T.Fatal("a step has what can't be done to a real cluster")
 	}
+	t.invalid = s.Invalid
+	defer func() { t.invalid = "" }()
 	for _, o := range s.Create {
 		t.create(&unstructured.Unstructured{Object: o})
 	}
@@ -89,7 +92,9 @@ func (t *trial) create(given *unstructured.Unstructured) {
 		t.ApplyObject(o)
 	} else {
 		created, err := t.client(resource, name).Create(t.T.Context(), o, metav1.CreateOptions{})
-		t.NoError(err)
+		if t.isRefused(err) {
+			return
+		}
 		if wanted.isExact() || o.GetKind() == "Secret" {
 			wanted.fields = simplified(created) // with the defaults of its schema, which golden files don't have
 		}
@@ -121,13 +126,28 @@ func (t *trial) merge(given controllertest.ObjectName, patch map[string]any) {
 	text, err := json.Marshal(patch)
 	t.NoError(err)
 	_, err = t.client(resource, name).Patch(t.T.Context(), local(name), types.MergePatchType, text, metav1.PatchOptions{})
-	t.NoError(err)
+	if t.isRefused(err) {
+		return
+	}
 	if o := t.want[name]; o != nil {
 		o.fields = simplified(&unstructured.Unstructured{Object: merged(o.fields, patch)})
 		if o.deleted && len(o.finalizers()) == 0 {
 			delete(t.want, name)
 		}
 	}
+}
+
+// isRefused reports whether an edit is refused, as the step wants it to be.
+func (t *trial) isRefused(err error) bool {
+	t.T.Helper()
+	if t.invalid == "" {
+		t.NoError(err)
+		return false
+	}
+	if !apierrors.IsInvalid(err) || !regexp.MustCompile(t.invalid).MatchString(err.Error()) {
+		t.T.Errorf("the edit has the error %v, want it to be refused with one that matches %s", err, t.invalid)
+	}
+	return true
 }
 
 // live returns the objects of the real cluster of all kinds that matter, by name.

@@ -34,7 +34,8 @@ var examples = map[string][]string{
 		"an edit changes the ConfigMap", "what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back",
 	},
 	"indexedjob/indexedjob_test.yaml": {
-		"each index gets a Pod, two at a time, until all have succeeded", "what is done stays done when its Pod is cleaned up", "all goes with the job",
+		"each index gets a Pod, two at a time, until all have succeeded", "what is done stays done when its Pod is cleaned up",
+		"all goes with the job", "the number of indexes can't change",
 	},
 	"map/map_test.yaml":             {"an entry follows its ConfigMap, and goes with it"},
 	"migration/migration_test.yaml": {"its status follows the Deployment (unchanged)", "an edit reaches the page and its server (after)"},

@@ -38,6 +38,8 @@ type trial struct {
 	statuses map[string]any
 	// revisions are the names of ControllerRevisions, in the order in which libretto test created them. They depend on the parent's UID.
 	revisions []string
+	// invalid is that of the present step.
+	invalid string
 	// since is when the definition was created.
 	since cluster.Mark
 }
