@@ -33,6 +33,9 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	r.nodes++
 	before := *node
 	r.noteImport(before)
+	if context := before.Context(); context != nil && len(*context) > maxContext {
+		before.SetContext(&deepContext)
+	}
 	var used ast.Identifiers
 	for _, s := range children(*node, shadowed) {
 		used = append(used, r.rewrite(s.node, s.shadowed)...)
@@ -48,6 +51,12 @@ func (r *rewriter) rewrite(node *ast.Node, shadowed bool) ast.Identifiers {
 	}
 	return slices.DeleteFunc(slices.Clone((*node).FreeVariables()), func(name ast.Identifier) bool { return !isPreludeName(name) })
 }
+
+// maxContext bounds the name of what an expression is part of. Those of nested lists hold all lists around them, and so take
+// memory with the square of their depth. Nothing of such a name is shown.
+const maxContext = 200
+
+var deepContext = "nested"
 
 // noteImport adds an import, and marks it if it is one of code.
 func (r *rewriter) noteImport(node ast.Node) {

@@ -68,6 +68,8 @@ type hook func(request map[string]any) map[string]any
 // CircuitOpen implements engines.Program.
 func (h hook) CircuitOpen() *engines.Error { return nil }
 
+func (h hook) Files() []engines.UsedFile { return nil }
+
 // Warnings implements engines.Program.
 func (h hook) Warnings() []*engines.Error { return nil }
 
