@@ -1,6 +1,7 @@
 package scripts
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
@@ -25,6 +26,9 @@ type expansion struct {
 	packed string
 	files  map[string]string
 	err    error
+	size   int // of files
+	// refused is the most that was too little for the files, or zero.
+	refused int
 }
 
 func (e *expansions) open(name objectwatch.Name) *expansion {
@@ -51,13 +55,29 @@ func (x *expansion) close() {
 	}
 }
 
-// unpack returns what bundle.Unpack returns. The result must not be changed.
-func (x *expansion) unpack(packed string) (map[string]string, error) {
+// unpack returns what bundle.UnpackWithin returns. The result must not be changed.
+func (x *expansion) unpack(packed string, most int) (map[string]string, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.read || x.packed != packed {
-		x.files, x.err = bundle.Unpack(packed)
-		x.packed, x.read = packed, true
+	known := x.read && x.packed == packed
+	switch {
+	case known && x.err == nil && x.size > most, known && most <= x.refused:
+		return nil, bundle.ErrTooLarge
+	case known && x.refused == 0:
+		return x.files, x.err
+	}
+	x.files, x.err = bundle.UnpackWithin(packed, most)
+	x.packed, x.read, x.size, x.refused = packed, true, sizeOf(x.files), 0
+	if errors.Is(x.err, bundle.ErrTooLarge) {
+		x.refused = most
 	}
 	return x.files, x.err
+}
+
+func sizeOf(files map[string]string) int {
+	n := 0
+	for _, text := range files {
+		n += len(text)
+	}
+	return n
 }

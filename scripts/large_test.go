@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
 	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
@@ -140,6 +143,67 @@ func TestLargeTreesShareText(t *testing.T) {
 	if n := len(library.sources.expansions.byName); n > 0 {
 		t.Errorf("%d archives are held for nobody", n)
 	}
+}
+
+// TestArchivesTogetherAreBounded reads many archives that each expand to as much as a tree may have, and then to less.
+func TestArchivesTogetherAreBounded(t *testing.T) {
+	pack := func(size int) string {
+		t.Helper()
+		packed, err := bundle.Pack(map[string]string{"a.fake": strings.Repeat("a", size)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(packed)
+	}
+	const sources = 32
+	spec, all := Spec{}, expansions{}
+	unpackers := map[Origin]unpackFunc{}
+	for n := range sources {
+		source := Source{ConfigMap: &ConfigMap{Namespace: "a", Name: fmt.Sprint(n), Prefix: fmt.Sprint("p", n)}}
+		spec.Sources = append(spec.Sources, source)
+		unpackers[source.Origin()] = all.open(objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: "a", Name: fmt.Sprint(n)}).unpack
+	}
+	read := func(packed string) (held, failed int) {
+		readings := map[Origin]reading{}
+		for origin := range unpackers {
+			readings[origin] = reading{synced: true, files: map[string]string{bundle.Key: packed}}
+		}
+		expand(spec, readings, unpackers)
+		for _, x := range all.byName {
+			held += sizeOf(x.files)
+		}
+		for origin, r := range readings {
+			if r.err != nil && !strings.Contains(r.err.Error(), "with those of the archives before it, its files have more than 16 MiB together") {
+				t.Errorf("%s: %v", origin, r.err)
+			}
+			if r.err != nil {
+				failed++
+			}
+		}
+		return held, failed
+	}
+	for range 2 { // The second time nothing is expanded.
+		if held, failed := read(pack(bundle.MaxBytes)); held != bundle.MaxBytes || failed != sources-1 {
+			t.Errorf("%d bytes are held and %d of %d archives refused", held, failed, sources)
+		}
+	}
+	if held, failed := read(pack(bundle.MaxBytes / sources)); held != bundle.MaxBytes || failed != 0 {
+		t.Errorf("of smaller ones, %d bytes are held and %d of %d archives refused", held, failed, sources)
+	}
+}
+
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := &Tree{wake: make(chan struct{}, 1), rested: time.Now().Add(time.Second)}
+		tree.trigger()
+		began := time.Now()
+		if tree.rest(t.Context()); time.Since(began) != time.Second || len(tree.wake) != 0 {
+			t.Errorf("rested for %s, want 1s; %d triggers are left", time.Since(began), len(tree.wake))
+		}
+		if tree.rest(t.Context()); time.Since(began) != time.Second {
+			t.Error("a tree that has rested waits")
+		}
+	})
 }
 
 // BenchmarkAssemble measures what the host does for an edit of the hook beside a library, besides compiling and archiving.

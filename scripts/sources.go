@@ -20,9 +20,15 @@ type sources struct {
 	expansions  expansions
 }
 
+// unpackFunc returns the files of an archive, at most that many bytes together.
+type unpackFunc func(packed string, most int) (map[string]string, error)
+
 // source is one tree's use of a watched source.
 type source interface {
+	// read returns what the source holds, with archives as they are.
 	read() reading
+	// unpacker returns what expands the archive of a ConfigMap, or nil.
+	unpacker() unpackFunc
 	// object returns the UID and the version of a ConfigMap, if it exists.
 	object() Object
 	Close()
@@ -40,13 +46,28 @@ type reading struct {
 	err error
 }
 
-// expanded returns the reading of a ConfigMap with the files of its archive, if it has one.
-func (r reading) expanded(unpack func(packed string) (map[string]string, error)) reading {
-	files, err := bundle.Expand(r.files, unpack)
-	if r.files = files; err != nil && r.err == nil {
-		r.err = engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err)
+// expand replaces the archives of ConfigMaps by their files, in the order of the sources. Together they may have as much as a tree: who may
+// write all sources must not fill the host's memory with what they expand to.
+func expand(spec Spec, readings map[Origin]reading, unpackers map[Origin]unpackFunc) {
+	left := bundle.MaxBytes
+	done := map[Origin]bool{}
+	for _, source := range spec.Sources {
+		origin := source.Origin()
+		r := readings[origin]
+		if _, packed := r.files[bundle.Key]; done[origin] || !packed || unpackers[origin] == nil {
+			continue
+		}
+		done[origin] = true
+		files, err := bundle.Expand(r.files, func(packed string) (map[string]string, error) {
+			files, err := unpackers[origin](packed, left)
+			left -= sizeOf(files)
+			return files, err
+		})
+		if r.files = files; err != nil && r.err == nil {
+			r.err = engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err)
+		}
+		readings[origin] = r
 	}
-	return r
 }
 
 // newSources watches ConfigMaps through client, and directories below root.
@@ -83,8 +104,10 @@ func (s *configMapSource) object() Object {
 
 func (s *configMapSource) read() reading {
 	r := s.Read()
-	return reading{synced: r.Synced, files: r.Data, err: r.AccessErr}.expanded(s.unpack)
+	return reading{synced: r.Synced, files: r.Data, err: r.AccessErr}
 }
+
+func (s *configMapSource) unpacker() unpackFunc { return s.unpack }
 
 func (s *configMapSource) Close() {
 	s.Watch.Close()
@@ -94,6 +117,8 @@ func (s *configMapSource) Close() {
 type directorySource struct {
 	*watchset.Watch[*directory.Contents]
 }
+
+func (directorySource) unpacker() unpackFunc { return nil }
 
 func (directorySource) object() Object { return Object{} }
 

@@ -13,7 +13,7 @@ const (
 	maxParsedBytes = 96 << 20
 	// maxKnownBytes bounds what is known of files that are not kept parsed.
 	maxKnownBytes = 8 << 20
-	// maxKeptByLoad bounds how much of what a load parses to check it is kept, in the order of imports: a library has more than is evaluated.
+	// maxKeptByLoad bounds what a load keeps of files that it parses to check them.
 	maxKeptByLoad = 8 << 20
 )
 

@@ -15,7 +15,8 @@ const (
 	largeFile = 256 << 10
 )
 
-// checker parses files to see whether they do. Most of the result is dropped: a library has much more than a hook evaluates.
+// checker parses files to see whether they do. The result is dropped if it is large: a library has much more than a hook evaluates, and
+// what is kept costs time with each collection of garbage.
 type checker struct {
 	linked *linked
 	ctx    context.Context
@@ -27,13 +28,15 @@ type checker struct {
 	// err is the error of the first of the files that has one, which is that at failed.
 	err    error
 	failed int
-	kept   int64
+	// parsed are the files so far, while they take no more than maxKeptByLoad: bytes is what they take.
+	parsed map[string]*parsed
+	bytes  int64
 }
 
 // check parses files, several at once, and returns the error of the first that can't be parsed. What it has parsed by then is not
 // parsed again by the next load.
 func (l *linked) check(ctx context.Context, paths []string) error {
-	c := &checker{linked: l, ctx: ctx, paths: paths}
+	c := &checker{linked: l, ctx: ctx, paths: paths, parsed: map[string]*parsed{}}
 	var group sync.WaitGroup
 	for range min(maxParsers, runtime.GOMAXPROCS(0), len(paths)) {
 		group.Go(func() {
@@ -43,6 +46,9 @@ func (l *linked) check(ctx context.Context, paths []string) error {
 		})
 	}
 	group.Wait()
+	for path, file := range c.parsed {
+		l.cache.parsed.Put(l.files[path], file, file.bytes)
+	}
 	return c.err
 }
 
@@ -80,7 +86,9 @@ func (c *checker) checkFile(at int) {
 		return
 	}
 	l.cache.putKnown(l.files[path], known{imports: file.imports, checked: true})
-	if c.kept += file.bytes; c.kept <= maxKeptByLoad || at == 0 {
-		l.cache.parsed.Put(l.files[path], file, file.bytes)
+	if c.bytes += file.bytes; c.bytes > maxKeptByLoad {
+		clear(c.parsed)
+		return
 	}
+	c.parsed[path] = file
 }

@@ -38,12 +38,16 @@ func TestRetireReason(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	prog := &program{name: "p", memory: 64 << 20}
+	prog := &program{name: "p", memory: 64 << 20, largest: contentOf("library")}
 	with := func(slot int, mapped int64, programs ...string) *process {
-		w := &process{slot: slot, maxMemory: 64 << 20, programs: newProgramCache(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
+		w := &process{slot: slot, maxMemory: 64 << 20, programs: newProgramCache(), texts: newTextCache(), objects: newObjectCache(), memory: memoryUse{mapped: mapped}}
 		for _, name := range programs {
 			w.programs.add(name, 1)
 		}
+		return w
+	}
+	withText := func(w *process) *process {
+		w.texts.use(prog.largest, 0)
 		return w
 	}
 	const home = 1
@@ -51,8 +55,10 @@ func TestScore(t *testing.T) {
 	ranked := []*process{
 		with(home, 65<<20, "p"), // It has more memory than the program may use.
 		with(0, 0, "other"),
+		withText(with(0, 0, "other")), // It has the largest file, of an earlier revision.
 		with(0, 64<<20, "p"),
 		with(home, 0),
+		withText(with(home, 0)),
 		with(home, 0, "p"),
 	}
 	for i, w := range ranked[1:] {

@@ -85,16 +85,22 @@ func checkPath(name string) error {
 	return nil
 }
 
+// ErrTooLarge is why an archive has more than it may have beside others, and not by itself.
+var ErrTooLarge = fmt.Errorf("with those of the archives before it, its files have more than %d MiB together", MaxBytes>>20)
+
 // Unpack returns the files of an archive. It is an error if there are more or larger ones than the limits allow, if a path leaves the
 // folder or is there twice, and if an entry is no regular file. No more is read than the limits allow.
-func Unpack(packed string) (map[string]string, error) {
+func Unpack(packed string) (map[string]string, error) { return UnpackWithin(packed, MaxBytes) }
+
+// UnpackWithin is Unpack for files with at most that many bytes together: more is ErrTooLarge.
+func UnpackWithin(packed string, most int) (map[string]string, error) {
 	compressed, err := gzip.NewReader(strings.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
 	limited := &io.LimitedReader{R: compressed, N: maxExpanded + 1}
 	archive := tar.NewReader(limited)
-	files, left := map[string]string{}, MaxBytes
+	files, left, beside := map[string]string{}, min(most, MaxBytes), max(0, MaxBytes-most)
 	buffer := make([]byte, 32<<10)
 	for {
 		header, err := archive.Next()
@@ -118,6 +124,9 @@ func Unpack(packed string) (map[string]string, error) {
 		}
 		if len(files) >= MaxFiles {
 			return nil, fmt.Errorf("it has more than %d files", MaxFiles)
+		}
+		if header.Size > int64(left) && header.Size <= int64(left+beside) {
+			return nil, ErrTooLarge
 		}
 		if header.Size > int64(left) {
 			return nil, fmt.Errorf("from %.200q on, its files have more than %d MiB together", header.Name, MaxBytes>>20)

@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
@@ -188,4 +192,76 @@ func TestTreesTooLarge(t *testing.T) {
 	name := defineLarge(e, sources)
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+e.Namespace+"/lib-18: p18/text.libsonnet: ",
 		"from here on the script files have more than 16 MiB together: pack what the hooks reach with libretto bundle")
+}
+
+// TestLargeEditsInALoop lets one author write a bundle that expands to 15 MiB all the time, another text each time. Meanwhile the edits of
+// another are served, and the host's memory stays bounded.
+func TestLargeEditsInALoop(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	var bundles []*unstructured.Unstructured
+	for n := range 2 {
+		files := map[string]string{"sync.jsonnet": fmt.Sprintf("function(request) { status: { said: 'loop%d' }, children: [] }", n)}
+		for i := range 1500 {
+			files[fmt.Sprintf("vendor/lib/kind%d.libsonnet", i)] = strings.Repeat(fmt.Sprintf("// line %d of %d\n", i, n), 10<<10/16)
+		}
+		packed, err := bundle.Pack(files)
+		e.NoError(err)
+		object := configMap("loop")
+		delete(object.Object, "data")
+		object.Object["binaryData"] = map[string]any{bundle.Key: base64.StdEncoding.EncodeToString(packed)}
+		bundles = append(bundles, object)
+	}
+	e.ApplyObject(bundles[0])
+	e.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %[1]s-loop, labels: {test: %[1]s}}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %[2]s/v1, resource: things, labelSelector: {matchLabels: {loop: "yes"}}}
+  scriptSources: [%[3]s]
+  hooks: {sync: {version: v2, script: {path: sync.jsonnet}}}
+`, e.Namespace, e.Group, source(e, "loop")))
+	e.ApplyThing("looped", "loop: 'yes'", "")
+	waitForSaid(e, "looped", "loop0")
+	applyFiles(e, "hooks", "sync.js", scriptSaying("start"))
+	define(e, "", source(e, "hooks"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "start")
+	cpu := e.Metric("process_cpu_seconds_total", nil)
+	stop, stopped, writes, began := make(chan struct{}), make(chan struct{}), 0, time.Now()
+	go func() {
+		defer close(stopped)
+		for ; ; writes++ {
+			select {
+			case <-stop:
+				return
+			default:
+				e.ApplyObject(bundles[writes%len(bundles)])
+			}
+		}
+	}()
+	answers := watchThings(e)
+	var took []time.Duration
+	most := 0.0
+	for n := range 8 {
+		begin := time.Now()
+		applyFiles(e, "hooks", "sync.js", scriptSaying(n))
+		waitForAnswer(e, answers, fmt.Sprint(n))
+		took = append(took, time.Since(begin))
+		most = max(most, e.Metric("process_resident_memory_bytes", nil))
+	}
+	close(stop)
+	<-stopped
+	passed := time.Since(began)
+	used := e.Metric("process_cpu_seconds_total", nil) - cpu
+	slices.Sort(took)
+	t.Logf("%d writes of 15 MiB in %s: the host used %.0f%% of a processor, and %d MiB at most; another's edit was served after p50 %s, most %s",
+		writes, passed.Round(time.Millisecond), 100*used/passed.Seconds(), int(most)>>20, took[len(took)/2], took[len(took)-1])
+	if most > 1<<30 {
+		t.Errorf("the host had %d MiB", int(most)>>20)
+	}
+	e.ApplyObject(bundles[1])
+	waitForSaid(e, "looped", "loop1")
 }
