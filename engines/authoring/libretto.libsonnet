@@ -106,11 +106,14 @@ local
     for key in std.objectFields(over)
   },
 
-  // The state of an object and why: of it the host looks at these fields alone.
+  // The state of an object and why. What the host does not look at is left out, because it would be evaluated.
   readiness(caller, object) =
-    local fields = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
+    local only(fields, object) = if std.isObject(object) then { [f]: object[f] for f in fields if std.objectHas(object, f) } else object;
     if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
-    else lend('readiness', [if object != null then { [field]: object[field] for field in fields if std.objectHas(object, field) }]),
+    else lend('readiness', [if object != null then only(['apiVersion', 'kind', 'status'], object) {
+      metadata: only(['deletionTimestamp', 'generation'], at(object, 'metadata')),
+      spec: only(['type', 'replicas', 'completions', 'updateStrategy'], at(object, 'spec')),
+    }]),
   isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
   find(caller, groups, child, parent) =
