@@ -330,14 +330,16 @@ local
         wanted: state.wanted + (if if object == null then state.goOn else !hasFailed(object) then [ordinal] else []),
         goOn: state.goOn && isReady('wantedOrdinals', object),
       };
-    local surplus = std.sort([std.parseInt(key) for key in std.objectFields(existing) if std.parseInt(key) >= replicas]);
+    local ordinals = std.sort(std.map(std.parseInt, std.objectFields(existing)));
+    local surplus = [ordinal for ordinal in ordinals if ordinal >= replicas];
+    local end = std.min(replicas, std.foldl(std.max, ordinals, -1) + 2);  // What is higher waits.
     after(
       [
         isList('wantedOrdinals', 'objects', objects),
         isText('wantedOrdinals', 'base', base),
         isCount('wantedOrdinals', 'replicas', replicas),
       ],
-      std.foldl(next, std.range(0, replicas - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
+      std.foldl(next, std.range(0, end - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
     ),
 
   inOrder(groups, stages, parent)::
