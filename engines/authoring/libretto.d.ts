@@ -839,6 +839,12 @@ export function merge<Base extends object>(base: Base, over: object): Base & { [
 
 // Objects that controllers write
 
+/** A desired object of a kind, such as DesiredOf<"apps/v1", "Deployment">. */
+export interface DesiredOf<Version extends string, Kind extends string> extends DesiredObject {
+  apiVersion: Version;
+  kind: Kind;
+}
+
 /** What the functions for objects have in common. */
 export interface ObjectOptions {
   name: string;
@@ -896,7 +902,7 @@ export function podSpec(spec: PodSpecOptions): { containers: any[]; [field: stri
  * pod({ name: "web-0", labels: { app: "web" }, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).metadata
  * // {"name": "web-0", "labels": {"app": "web"}}
  */
-export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): DesiredObject;
+export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): DesiredOf<"v1", "Pod">;
 
 /**
  * A Deployment, with the defaults of podSpec. Its selector defaults to the label app, and that
@@ -907,7 +913,7 @@ export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): Desir
  * deployment({ name: "web", labels: { team: "a" }, replicas: 2, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).spec.selector
  * // {"matchLabels": {"app": "web"}}
  */
-export function deployment(options: ReplicatedOptions): DesiredObject;
+export function deployment(options: ReplicatedOptions): DesiredOf<"apps/v1", "Deployment">;
 
 /**
  * A StatefulSet, as deployment makes a Deployment. The name of its Service defaults to its own.
@@ -915,7 +921,7 @@ export function deployment(options: ReplicatedOptions): DesiredObject;
  * statefulSet({ name: "db", podSpec: { containers: [{ name: "db", image: "postgres:18" }] } }).spec.serviceName
  * // "db"
  */
-export function statefulSet(options: ReplicatedOptions & { serviceName?: string | null }): DesiredObject;
+export function statefulSet(options: ReplicatedOptions & { serviceName?: string | null }): DesiredOf<"apps/v1", "StatefulSet">;
 
 /**
  * A Job, with the defaults of podSpec, whose Pods are not restarted but replaced, up to
@@ -925,7 +931,7 @@ export function statefulSet(options: ReplicatedOptions & { serviceName?: string 
  * job({ name: "init", podSpec: { containers: [{ name: "init", image: "busybox:1.37" }] }, spec: { backoffLimit: 2 } }).spec.backoffLimit
  * // 2
  */
-export function job(options: WorkloadOptions): DesiredObject;
+export function job(options: WorkloadOptions): DesiredOf<"batch/v1", "Job">;
 
 /**
  * A Service. Its selector defaults to that of a Deployment with this name and these labels. A
@@ -940,7 +946,7 @@ export function service(
     ports?: (number | { port: number; [field: string]: any })[] | null;
     spec?: { [field: string]: any } | null;
   },
-): DesiredObject;
+): DesiredOf<"v1", "Service">;
 
 /**
  * A ConfigMap. All of data must be texts. If it is immutable, give it a name by hashedName.
@@ -954,7 +960,7 @@ export function configMap(
     binaryData?: { [key: string]: string } | null;
     immutable?: boolean | null;
   },
-): DesiredObject;
+): DesiredOf<"v1", "ConfigMap">;
 
 // Quantities and durations
 

@@ -269,7 +269,8 @@ export function wantedOrdinals(objects, base, replicas) {
   existing.delete(null);
   const wanted = [];
   let goOn = true;
-  for (let ordinal = 0; ordinal < replicas; ordinal++) {
+  const end = Math.min(replicas, Math.max(-1, ...existing.keys()) + 2); // What is higher waits.
+  for (let ordinal = 0; ordinal < end; ordinal++) {
     const object = existing.get(ordinal);
     if (object ? !hasFailed(object) : goOn) {
       wanted.push(ordinal);

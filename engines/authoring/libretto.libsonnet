@@ -106,11 +106,14 @@ local
     for key in std.objectFields(over)
   },
 
-  // The state of an object and why: of it the host looks at these fields alone.
+  // The state of an object and why. What the host does not look at is left out, because it would be evaluated.
   readiness(caller, object) =
-    local fields = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
+    local only(fields, object) = if std.isObject(object) then { [f]: object[f] for f in fields if std.objectHas(object, f) } else object;
     if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
-    else lend('readiness', [if object != null then { [field]: object[field] for field in fields if std.objectHas(object, field) }]),
+    else lend('readiness', [if object != null then only(['apiVersion', 'kind', 'status'], object) {
+      metadata: only(['deletionTimestamp', 'generation'], at(object, 'metadata')),
+      spec: only(['type', 'replicas', 'completions', 'updateStrategy'], at(object, 'spec')),
+    }]),
   isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
   find(caller, groups, child, parent) =
@@ -327,14 +330,16 @@ local
         wanted: state.wanted + (if if object == null then state.goOn else !hasFailed(object) then [ordinal] else []),
         goOn: state.goOn && isReady('wantedOrdinals', object),
       };
-    local surplus = std.sort([std.parseInt(key) for key in std.objectFields(existing) if std.parseInt(key) >= replicas]);
+    local ordinals = std.sort(std.map(std.parseInt, std.objectFields(existing)));
+    local surplus = [ordinal for ordinal in ordinals if ordinal >= replicas];
+    local end = std.min(replicas, std.foldl(std.max, ordinals, -1) + 2);  // What is higher waits.
     after(
       [
         isList('wantedOrdinals', 'objects', objects),
         isText('wantedOrdinals', 'base', base),
         isCount('wantedOrdinals', 'replicas', replicas),
       ],
-      std.foldl(next, std.range(0, replicas - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
+      std.foldl(next, std.range(0, end - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
     ),
 
   inOrder(groups, stages, parent)::

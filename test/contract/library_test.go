@@ -70,8 +70,8 @@ func TestNames(t *testing.T) {
 func TestChildNameIsValid(t *testing.T) {
 	call := moduleCaller(t, "JavaScript")
 	seen := map[string]string{}
-	for base := 1; base <= 90; base += 3 {
-		for suffix := 0; suffix <= 90; suffix += 3 {
+	for base := 1; base <= 90; base += 7 {
+		for suffix := 0; suffix <= 90; suffix += 7 {
 			args := []any{strings.Repeat("a-b", base)[:base] + "x", strings.Repeat("c", suffix)}
 			got, err := call("childName", args)
 			env.NoError(t, err)
@@ -151,6 +151,7 @@ func TestInOrder(t *testing.T) {
 		"OrdinalsGap":      {reason: "the lowest that is missing comes next; what exists above it stays", name: "wantedOrdinals", args: `[` + maps + `, "web", 4]`, want: `[0, 1, 2]`},
 		"OrdinalsDown":     {reason: "the highest goes, in the order of numbers", name: "wantedOrdinals", args: `[` + maps + `, "web", 1]`, want: `[0, 2]`},
 		"OrdinalsAllGo":    {reason: "down to none, one at a time", name: "wantedOrdinals", args: `[` + pods + `, "web", 0]`, want: `[0]`},
+		"OrdinalsMany":     {reason: "no time is lost on what is far away", name: "wantedOrdinals", args: `[` + pods + `, "web", 1000000000]`, want: `[0, 1]`},
 		"OrdinalsFailed":   {reason: "a failed Pod is replaced", name: "wantedOrdinals", args: `[[` + third + `], "web", 3]`, want: `[0]`},
 		"OrdinalsReplicas": {reason: "a slip must delete nothing", name: "wantedOrdinals", args: `[` + pods + `, "web", null]`, fails: `wantedOrdinals: replicas is null, want a whole number from 0`},
 		"OrdinalsHalf":     {reason: "there are no half Pods", name: "wantedOrdinals", args: `[` + pods + `, "web", 1.5]`, fails: `wantedOrdinals: replicas is 1.5, want a whole number from 0`},
