@@ -48,8 +48,8 @@ func (z size) manifest() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
 	for i := range z.clusters {
-		fmt.Fprintf(&text, "---\napiVersion: %s\nkind: VitessCluster\nmetadata: {name: vt%d, namespace: %s}\n", clusters.GroupVersion(), i, namespace)
-		text.WriteString("spec:\n  topology: {replicas: 3, storage: 1Gi}\n  cells:\n")
+		fmt.Fprintf(&text, "---\napiVersion: %s\nkind: VitessCluster\n", clusters.GroupVersion())
+		fmt.Fprintf(&text, "metadata: {name: vt%d, namespace: %s}\nspec:\n  topology: {replicas: 3, storage: 1Gi}\n  cells:\n", i, namespace)
 		for cell := range z.cells {
 			fmt.Fprintf(&text, "  - {name: zone%d, vtgate: {replicas: 1}}\n", cell)
 		}
