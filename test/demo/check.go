@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 // newRevision returns a check that passes if the script revision is not the old one.
@@ -24,7 +25,7 @@ func definitionReady(log observations) (string, bool) {
 	if definition == nil {
 		return "no definition", false
 	}
-	ready, readyMessage := condition(definition, v1alpha1.ConditionReady)
+	ready, readyMessage := steps.Condition(definition, v1alpha1.ConditionReady)
 	loaded, loadedMessage := scripts(definition)
 	seen := fmt.Sprintf("Ready %q (%s), ScriptsReady %q (%s)", ready, readyMessage, loaded, loadedMessage)
 	return seen, ready == "True" && loaded == "True"
@@ -66,7 +67,7 @@ func allReady(n int) check {
 		done := len(log.List(pods)) == n
 		for _, name := range podNames(n) {
 			pod, claim := log.Get(pods, name), log.Get(claims, "www-"+name)
-			done = done && pod != nil && isReady(pod) && claim != nil && phase(claim) == "Bound"
+			done = done && pod != nil && steps.IsReady(pod) && claim != nil && phase(claim) == "Bound"
 		}
 		ready := int64(0)
 		if set := log.Get(catsets, "nginx"); set != nil {
@@ -93,7 +94,7 @@ func describePods(log observations) string {
 		switch {
 		case pod.GetDeletionTimestamp() != nil:
 			state = "Terminating"
-		case isReady(pod):
+		case steps.IsReady(pod):
 			state = "Ready"
 		}
 		if claim := log.Get(claims, "www-"+pod.GetName()); claim == nil || phase(claim) != "Bound" {
@@ -127,24 +128,6 @@ func isLeader(name string) check {
 	}
 }
 
-// condition returns the status and message of an object's condition.
-func condition(object *unstructured.Unstructured, kind string) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, entry := range conditions {
-		if c, _ := entry.(map[string]any); c["type"] == kind {
-			status, _ = c["status"].(string)
-			message, _ = c["message"].(string)
-		}
-	}
-	return status, message
-}
-
-// isReady reports whether a Pod is Ready and not being deleted.
-func isReady(pod *unstructured.Unstructured) bool {
-	status, _ := condition(pod, "Ready")
-	return status == "True" && pod.GetDeletionTimestamp() == nil
-}
-
 // scriptRevision returns the definition's status.scriptRevision.
 func scriptRevision(definition *unstructured.Unstructured) string {
 	revision, _, _ := unstructured.NestedString(definition.Object, "status", "scriptRevision")
@@ -160,5 +143,5 @@ func revision(log observations) string {
 }
 
 func scripts(definition *unstructured.Unstructured) (status, message string) {
-	return condition(definition, v1alpha1.ConditionScriptsReady)
+	return steps.Condition(definition, v1alpha1.ConditionScriptsReady)
 }

@@ -69,7 +69,7 @@ func settlingTime(log observations, n int64) time.Duration {
 // inOrder reports whether each Pod was created after the one before was Ready.
 func inOrder(log observations, names []string) bool {
 	for i := 1; i < len(names); i++ {
-		ready := slices.IndexFunc(log, func(s observation) bool { return s.Is(pods, names[i-1]) && isReady(s.Object) })
+		ready := slices.IndexFunc(log, func(s observation) bool { return s.Is(pods, names[i-1]) && steps.IsReady(s.Object) })
 		created := slices.IndexFunc(log, func(s observation) bool { return s.Is(pods, names[i]) })
 		if ready < 0 || created < ready {
 			return false
@@ -81,7 +81,7 @@ func inOrder(log observations, names []string) bool {
 // downtime returns how long there was no Ready Pod of that name after the old one was deleted.
 func downtime(log observations, name, old string) time.Duration {
 	gone, _ := log.First(func(s observation) bool { return s.Is(pods, name) && s.Deleted })
-	back, _ := log.First(func(s observation) bool { return isNew(s, name, old) && isReady(s.Object) })
+	back, _ := log.First(func(s observation) bool { return isNew(s, name, old) && steps.IsReady(s.Object) })
 	return between(gone.At, back.At)
 }
 
@@ -97,7 +97,7 @@ func editTimes(log observations, start time.Time, oldRevision, oldPod string) []
 	reported, _ := log.First(func(s observation) bool {
 		return s.Is(composites, controllerName) && scriptRevision(s.Object) != oldRevision
 	})
-	ready, _ := log.First(func(s observation) bool { return isNew(s, "nginx-0", oldPod) && isReady(s.Object) })
+	ready, _ := log.First(func(s observation) bool { return isNew(s, "nginx-0", oldPod) && steps.IsReady(s.Object) })
 	revision := fmt.Sprintf("the definition's status.scriptRevision is no longer %s but %s", oldRevision, scriptRevision(reported.Object))
 	return []timing{
 		{"the new script acts, and the old nginx-0 is deleted", between(start, deleted.At)},

@@ -203,3 +203,21 @@ func (l Observations) List(resource schema.GroupVersionResource) []*unstructured
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return objects
 }
+
+// Condition returns the status and message of an object's condition.
+func Condition(object *unstructured.Unstructured, kind string) (status, message string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, entry := range conditions {
+		if c, _ := entry.(map[string]any); c["type"] == kind {
+			status, _ = c["status"].(string)
+			message, _ = c["message"].(string)
+		}
+	}
+	return status, message
+}
+
+// IsReady reports whether the condition Ready of an object is True, and the object is not being deleted.
+func IsReady(object *unstructured.Unstructured) bool {
+	status, _ := Condition(object, "Ready")
+	return status == "True" && object.GetDeletionTimestamp() == nil
+}

@@ -38,32 +38,15 @@ func treeText() string {
 	return strings.Join(texts, ", ")
 }
 
-// condition returns the status and message of an object's condition.
-func condition(object *unstructured.Unstructured, kind string) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, entry := range conditions {
-		if c, _ := entry.(map[string]any); c["type"] == kind {
-			status, _ = c["status"].(string)
-			message, _ = c["message"].(string)
-		}
-	}
-	return status, message
-}
-
-func isReady(object *unstructured.Unstructured) bool {
-	status, _ := condition(object, "Ready")
-	return status == "True" && object.GetDeletionTimestamp() == nil
-}
-
 // definitionsReady returns a check that passes if so many definitions are Ready.
 func definitionsReady(count int) steps.Check {
 	return func(log steps.Observations) (string, bool) {
 		ready := 0
 		var reports []string
 		for _, definition := range log.List(composites) {
-			status, message := condition(definition, "Ready")
+			status, message := steps.Condition(definition, "Ready")
 			reports = append(reports, fmt.Sprintf("%s %q %s", definition.GetName(), status, message))
-			if isReady(definition) {
+			if steps.IsReady(definition) {
 				ready++
 			}
 		}
@@ -79,8 +62,8 @@ func clusterReady(name string) steps.Check {
 			return "no VitessCluster " + name, false
 		}
 		observed, _, _ := unstructured.NestedInt64(cluster.Object, "status", "observedGeneration")
-		status, message := condition(cluster, "Ready")
-		updated, _ := condition(cluster, "Updated")
+		status, message := steps.Condition(cluster, "Ready")
+		updated, _ := steps.Condition(cluster, "Updated")
 		done := status == "True" && updated == "True" && observed == cluster.GetGeneration()
 		return fmt.Sprintf("VitessCluster %s is Ready %q (%s), Updated %q", name, status, message, updated), done
 	}
@@ -101,7 +84,7 @@ func imagesAre(image string) steps.Check {
 	return func(log steps.Observations) (string, bool) {
 		all, done := tablets(log), 0
 		for _, pod := range all {
-			if isReady(pod) && strings.Contains(images(pod), image) {
+			if steps.IsReady(pod) && strings.Contains(images(pod), image) {
 				done++
 			}
 		}
@@ -142,7 +125,7 @@ func describe(log steps.Observations) string {
 // growingTime returns the time from the first observation of a cluster to the first that is Ready.
 func growingTime(log steps.Observations, name string) time.Duration {
 	first, _ := log.First(func(o steps.Observation) bool { return o.Is(clusters, name) })
-	ready, _ := log.First(func(o steps.Observation) bool { return o.Is(clusters, name) && isReady(o.Object) })
+	ready, _ := log.First(func(o steps.Observation) bool { return o.Is(clusters, name) && steps.IsReady(o.Object) })
 	return ready.At.Sub(first.At)
 }
 
@@ -159,7 +142,7 @@ func rolledOneAtATime(before, since steps.Observations) ([]string, error) {
 		if o.Resource != pods || !known[name] {
 			continue
 		}
-		if !o.Deleted && isReady(o.Object) {
+		if !o.Deleted && steps.IsReady(o.Object) {
 			delete(down, name)
 			continue
 		}

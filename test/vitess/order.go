@@ -40,7 +40,7 @@ func gone(resource schema.GroupVersionResource, prefix string) event {
 // completed are Jobs when they have ended well.
 func completed(prefix string) event {
 	return event{jobs, prefix, func(o steps.Observation) bool {
-		status, _ := condition(o.Object, "Complete")
+		status, _ := steps.Condition(o.Object, "Complete")
 		return status == "True"
 	}}
 }

@@ -48,8 +48,8 @@ func (z size) manifest() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
 	for i := range z.clusters {
-		fmt.Fprintf(&text, "---\napiVersion: %s\nkind: VitessCluster\nmetadata: {name: vt%d, namespace: %s}\n", clusters.GroupVersion(), i, namespace)
-		text.WriteString("spec:\n  topology: {replicas: 3, storage: 1Gi}\n  cells:\n")
+		fmt.Fprintf(&text, "---\napiVersion: %s\nkind: VitessCluster\n", clusters.GroupVersion())
+		fmt.Fprintf(&text, "metadata: {name: vt%d, namespace: %s}\nspec:\n  topology: {replicas: 3, storage: 1Gi}\n  cells:\n", i, namespace)
 		for cell := range z.cells {
 			fmt.Fprintf(&text, "  - {name: zone%d, vtgate: {replicas: 1}}\n", cell)
 		}
@@ -162,6 +162,21 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 		texts = append(texts, fmt.Sprintf("%d %s", verbs[verb], verb))
 	}
 	s.Out.OK("requests of libretto: %s", strings.Join(texts, ", "))
+	s.tellWrites(requests)
+	least := s.size.leastWrites()
+	s.Out.OK("writes: %d, where %d are the least: %.2f for each of them", writes, least, float64(writes)/float64(least))
+	s.Out.OK("hook calls: %.0f, for %d parents", calls, s.size.parents())
+	for _, level := range []string{"cluster", "cell", "keyspace", "shard"} {
+		of := map[string]string{"definition": "CompositeController vitess-" + level}
+		s.Out.Info(fmt.Sprintf("  %5.0f of %ss", after.Sum("libretto_hook_duration_seconds", of), level))
+	}
+	s.Out.OK("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
+	s.Out.OK("for each tablet: %.1f writes, %.1f hook calls, %.0f ms of CPU", float64(writes)/tablets, calls/tablets, 1000*cpu/tablets)
+	return nil
+}
+
+// tellWrites prints the number of writes of each resource.
+func (s *show) tellWrites(requests cluster.Requests) {
 	byResource := map[string]int{}
 	for _, r := range requests.Writes() {
 		name := r.Resource
@@ -173,10 +188,4 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 	for _, name := range slices.Sorted(maps.Keys(byResource)) {
 		s.Out.Info(fmt.Sprintf("  %5d %s", byResource[name], name))
 	}
-	least := s.size.leastWrites()
-	s.Out.OK("writes: %d, where %d are the least: %.2f for each of them", writes, least, float64(writes)/float64(least))
-	s.Out.OK("hook calls: %.0f, for %d parents", calls, s.size.parents())
-	s.Out.OK("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
-	s.Out.OK("for each tablet: %.1f writes, %.1f hook calls, %.0f ms of CPU", float64(writes)/tablets, calls/tablets, 1000*cpu/tablets)
-	return nil
 }

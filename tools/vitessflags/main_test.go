@@ -90,7 +90,8 @@ const manifests = `[
   "spec": {"selector": {"app": "etcd"}, "ports": [{"name": "client", "port": 80, "targetPort": "client"}]}},
 {"kind": "Job", "metadata": {"name": "x-register", "namespace": "demo"}, "spec": {"template": {"spec": {
   "initContainers": [{"name": "first", "command": ["vtctldclient", "First"]}],
-  "containers": [{"name": "step", "command": ["vtctldclient"], "args": ["--server-address=x-etcd.demo.svc:80", "--port=15000", "zone1"]}]}}}}
+  "containers": [{"name": "step", "command": ["vtctldclient"],
+    "args": ["--server-address=x-etcd.demo.svc:80", "--port=15000", "zone1"]}]}}}}
 ]`
 
 func testTree(t *testing.T) *tree {
@@ -107,7 +108,8 @@ func TestArguments(t *testing.T) {
 		"x-etcd-0:2379": 1, "x-etcd-1:2379": 2, "x-etcd-0:2380": 3, "x-etcd-1:2380": 4, "x-register-0:15000": 5,
 	}}
 	for pod, want := range map[string][]string{
-		"x-etcd-1": {"--name=x-etcd-1", "--data-dir=" + filepath.Join(p.directory, "x-etcd-1", "data", "data"), "--listen-client-urls=http://127.0.0.1:2",
+		"x-etcd-1": {"--name=x-etcd-1", "--data-dir=" + filepath.Join(p.directory, "x-etcd-1", "data", "data"),
+			"--listen-client-urls=http://127.0.0.1:2",
 			"--initial-cluster=x-etcd-0=http://127.0.0.1:3,x-etcd-1=http://127.0.0.1:4"},
 		"x-register-0": {"--server-address=127.0.0.1:1", "--port=5", "zone1"}, // By the Service, to the first member.
 	} {

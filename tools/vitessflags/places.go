@@ -43,14 +43,14 @@ func (p *places) service(namespace, name string, port int) (string, error) {
 		}
 		owner := p.selected(s)
 		if owner == nil {
-			return "", fmt.Errorf("Service %s selects no Pods that the operator writes", name)
+			return "", fmt.Errorf("%s selects no Pods that the operator writes", s.id())
 		}
 		for _, entry := range list(s.at("spec", "ports")) {
 			if number(at(entry, "port")) == port {
 				return p.address(podName(owner, 0), containerPort(owner, at(entry, "targetPort"), port))
 			}
 		}
-		return "", fmt.Errorf("Service %s has no port %d", name, port)
+		return "", fmt.Errorf("%s has no port %d", s.id(), port)
 	}
 	return "", fmt.Errorf("the operator writes no Service %s in namespace %s", name, namespace)
 }
