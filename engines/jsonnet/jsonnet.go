@@ -1,7 +1,8 @@
 // Package jsonnet is the engine for hooks written in Jsonnet.
 //
-// At load the entry and all that it imports are parsed and linked into one
-// expression, which all calls share and none changes. Each call evaluates it in a
+// At load the entry and all that it imports are parsed, to see whether they do. Files
+// that are evaluated are kept parsed, by path and content: all programs and calls share
+// them and none changes them. Each call evaluates them in a
 // VM of its own, so that no call can see the state of another one. The request
 // comes in, and the answer goes out, as values: there is no JSON text on either
 // side. The operator % and std.format, which go-jsonnet has in Jsonnet, go to a
@@ -9,8 +10,8 @@
 //
 // A script can neither read files nor reach a network, and has no clock. What this
 // package can't do is bound the memory of a script, or stop one inside a single long
-// built-in function: that takes a process to kill. It keeps no state outside of the
-// values that it returns, so that it runs in such a process as well.
+// built-in function: that takes a process to kill. It keeps no state but these files, so
+// that it runs in such a process as well.
 package jsonnet
 
 import (
