@@ -32,6 +32,15 @@ func TestDesired(t *testing.T) {
 			reason: "A null list is an empty one, as a nil slice in Go.",
 			answer: `{attachments: null}`, want: `{}`,
 		},
+		"Waits": {
+			reason: "Labels and the status are applied while the attachments stay.",
+			answer: `{waiting: {reason: Late, message: not yet}, labels: {a: b}, status: {c: d}, events: [{reason: Seen, message: it}]}`,
+			want:   `{waiting: "Late: not yet", labels: {a: b}, status: {c: d}, events: ["Normal Seen: it"]}`,
+		},
+		"WaitsWithList": {
+			reason: "Both would contradict each other.", answer: `{waiting: {reason: Late, message: not yet}, attachments: []}`,
+			err: "attachments: stands beside waiting, which leaves all of them as they are: leave one of the two out",
+		},
 		"Marked": {
 			reason: "Attachments get the marker and the object's namespace.",
 			answer: `{attachments: [{apiVersion: v1, kind: Service, metadata: {name: a}}]}`,
@@ -123,7 +132,7 @@ func TestDesired(t *testing.T) {
 		"UnknownStrict": {
 			reason: "A strict hook can't have other fields, children for instance.",
 			answer: `{attachments: [], children: []}`,
-			err:    `children: is no field of this hook's response, which has labels, annotations, status, attachments, resyncAfterSeconds, finalized`,
+			err:    `children: is no field of this hook's response, which has labels, annotations, status, attachments, waiting, events, resyncAfterSeconds, finalized`,
 		},
 		"UnknownLoose": {
 			reason: "A loose one can.", hooks: `{sync: {version: v1}}`,
@@ -276,6 +285,13 @@ func summarized(desired variant.Desired) map[string]any {
 	}
 	if desired.Finalized {
 		fields["finalized"] = true
+	}
+	if desired.Waiting != nil {
+		fields["waiting"] = desired.Waiting.String()
+	}
+	for _, event := range desired.Events {
+		list, _ := fields["events"].([]any)
+		fields["events"] = append(list, event.Type+" "+event.Reason+": "+event.Message)
 	}
 	return fields
 }

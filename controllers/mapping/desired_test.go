@@ -120,7 +120,7 @@ func TestDesired(t *testing.T) {
 		},
 		"NullBody": {
 			reason: "A null body is no answer.", inputs: []string{a}, answers: []string{`null`},
-			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: the hook answered null where an object with outputs, waiting, events, resyncAfterSeconds is needed"}},
+			want: outcome{Problems: []string{"input /ConfigMap/prod/a: HookResponseInvalid: map hook: the hook answered null where an object with outputs, resyncAfterSeconds is needed"}},
 		},
 		"Unknown": {
 			reason: "Hooks of maps are strict: a status is the map's own.", inputs: []string{a}, answers: []string{`{outputs: [], status: {}}`},

@@ -53,6 +53,11 @@ func fieldsFor(hook *v1alpha1.Hook, fields []string) []string {
 	if hook.Serving() == v1alpha1.ScriptBackend || hook.WireVersion() != v1alpha1.HookV1 {
 		return fields
 	}
+	return withoutOptional(fields)
+}
+
+// withoutOptional returns fields without those that metacontroller's responses do not have.
+func withoutOptional(fields []string) []string {
 	return slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return field == WaitingField || field == EventsField })
 }
 
@@ -79,7 +84,7 @@ func ReadResponse(answer Answer, rules ResponseRules) *Response {
 	}
 	fields, ok := answer.Body.(map[string]any)
 	if !ok && (answer.Body != nil || !rules.AllowAbsentList) {
-		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(rules.Fields))
+		r.Fail("the hook answered %s where an object with %s is needed", KindOf(answer.Body), list(withoutOptional(rules.Fields)))
 	}
 	r.fields = fields
 	if rules.Unwrap != "" && r.isWrapped() {
