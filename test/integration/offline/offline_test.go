@@ -1,5 +1,5 @@
 // Package offline checks that `libretto test` writes what a host writes on a real API server: the same cases are run on both, and
-// compared object by object.
+// compared object by object. And it applies the examples as their READMEs do.
 package offline
 
 import (
@@ -11,14 +11,16 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/libretto-k8s/libretto/controllers/controllertest"
 	"github.com/libretto-k8s/libretto/test/cluster"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// examples are cases of the examples, by test file.
+// examples are cases of the examples, by test file: each example has one at least.
 var examples = map[string][]string{
+	"bluegreen/bluegreen_test.yaml": {"the first Pods are blue", "all goes with the BlueGreenDeployment"},
 	"catset/catset_test.yaml": {
 		"Pods come one by one, each with its claim", "a set needs no claims", "from the highest down to none, one at a time, and claims stay",
 		"a Pod that is lost comes back, and those above it stay",
@@ -27,26 +29,52 @@ var examples = map[string][]string{
 		"the annotation lists ports, with blanks or without", "the Services follow the number of Pods", "the Services go with the annotation",
 		"the Services go with the StatefulSet",
 	},
+	"fallback/fallback_test.yaml": {"an edit changes the ConfigMap"},
 	"hello/hello_test.yaml": {
 		"an edit changes the ConfigMap", "what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back",
-	},
-	"map/map_test.yaml": {"an entry follows its ConfigMap, and goes with it"},
-	"bluegreen/bluegreen_test.yaml": {
-		"the first Pods are blue", "all goes with the BlueGreenDeployment",
 	},
 	"indexedjob/indexedjob_test.yaml": {
 		"each index gets a Pod, two at a time, until all have succeeded", "what is done stays done when its Pod is cleaned up",
 		"all goes with the job", "the number of indexes can't change",
 	},
+	"map/map_test.yaml":             {"an entry follows its ConfigMap, and goes with it"},
+	"migration/migration_test.yaml": {"its status follows the Deployment (unchanged)", "an edit reaches the page and its server (after)"},
+	"namespacedefaults/namespacedefaults_test.yaml": {
+		"the size is the quota", "the RoleBinding follows the owners", "a namespace that loses its size loses the defaults",
+	},
+	"previews/previews_test.yaml": {"one that is taken off the list goes, and the next one takes its place"},
 	"secretpropagation/secretpropagation_test.yaml": {
 		"each namespace with the label gets a copy", "copies follow the Secret",
 		"copies stay when the Secret is lost, and follow it when it is back",
 		"a namespace that gets the label gets a copy, and one that loses it loses the copy",
 	},
 	"snapshotschedule/snapshotschedule_test.yaml": {"an interval that is longer than history has begun in 1970"},
-	"namespacedefaults/namespacedefaults_test.yaml": {
-		"the size is the quota", "the RoleBinding follows the owners", "a namespace that loses its size loses the defaults",
+	"teardown/teardown_test.yaml":                 {"what is lost comes back", "what holds up a step is in the status"},
+	"ttl/ttl_test.yaml":                           {"ConfigMaps are adopted, and what is used stays as it is"},
+	"webapp/webapp_test.yaml": {
+		"without an Ingress nobody sees it from outside (typescript)", "what is deleted comes back (jsonnet)",
+		"an Ingress with a class and a certificate (cel)",
 	},
+}
+
+// TestEveryExample checks that each example is among those of which cases are run on a real API server, and those that are applied.
+func TestEveryExample(t *testing.T) {
+	root, err := cluster.Root()
+	env.NoError(t, err)
+	entries, err := os.ReadDir(filepath.Join(root, "examples"))
+	env.NoError(t, err)
+	for _, entry := range entries {
+		name := entry.Name()
+		if !entry.IsDir() {
+			continue
+		}
+		if len(examples[name+"/"+name+controllertest.FileSuffix]) == 0 {
+			t.Errorf("no case of examples/%s is run on a real API server: name one that has only edits, in examples", name)
+		}
+		if _, is := appliedExamples[name]; !is {
+			t.Errorf("examples/%s is not applied: add it to appliedExamples, with what comes of it", name)
+		}
+	}
 }
 
 // TestSameAnswer runs cases of the examples, and those in testdata, with libretto test and on a real API server. After each step all

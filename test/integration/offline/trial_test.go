@@ -64,12 +64,14 @@ func newTrial(e *env.Env, file, name string) *trial {
 	if len(problems) > 0 {
 		e.T.Fatal(problems)
 	}
-	t.test = parsed.Tests[0]
-	i := slices.IndexFunc(t.test.Cases, func(c controllertest.Case) bool { return c.Name == name })
-	if i < 0 {
+	for _, test := range parsed.Tests {
+		if i := slices.IndexFunc(test.Cases, func(c controllertest.Case) bool { return c.Name == name }); i >= 0 {
+			t.test, t.testCase = test, &test.Cases[i]
+		}
+	}
+	if t.test == nil {
 		e.T.Fatalf("%s has no case %q", file, name)
 	}
-	t.testCase = &t.test.Cases[i]
 	if len(t.testCase.Steps) == 0 {
 		t.testCase.Steps = []controllertest.Step{t.testCase.Step}
 	}
@@ -78,7 +80,7 @@ func newTrial(e *env.Env, file, name string) *trial {
 	}
 	t.Env = e.InNamespace(t.test.Namespace)
 	t.load(file)
-	t.runOffline(file, text, name)
+	t.runOffline(file, text)
 	return t
 }
 
@@ -112,18 +114,17 @@ func (t *trial) load(file string) {
 	var err error
 	t.set, err = manifest.Load(t.T.Context(), options)
 	t.NoError(err)
+	if name := t.test.DefinitionRef; name != "" {
+		t.set.Definitions = slices.DeleteFunc(t.set.Definitions, func(o *document.Object) bool { return o.GetName() != name })
+	}
 	t.NoError(t.set.Err())
 	t.resources = append(memcluster.BuiltIn(), t.set.Resources()...)
 }
 
 // runOffline runs libretto test on a file with nothing but the case, and reads its golden file.
-func (t *trial) runOffline(file string, text []byte, name string) {
+func (t *trial) runOffline(file string, text []byte) {
 	t.T.Helper()
-	var fields map[string]any
-	t.NoError(yaml.Unmarshal(text, &fields))
-	all, _ := fields["cases"].([]any)
-	fields["cases"] = slices.DeleteFunc(all, func(item any) bool { return item.(map[string]any)["name"] != name })
-	fields["cases"].([]any)[0].(map[string]any)["golden"] = "golden.yaml"
+	fields := t.alone(text)
 	alone, err := yaml.Marshal(fields)
 	t.NoError(err)
 	path := filepath.Join(filepath.Dir(file), "alone_test.yaml")
@@ -142,6 +143,30 @@ func (t *trial) runOffline(file string, text []byte, name string) {
 	if len(t.testCase.Steps) != len(t.offline) {
 		t.T.Fatalf("%d steps are recorded, want %d:\n%s", len(t.offline), len(t.testCase.Steps), recorded)
 	}
+}
+
+// alone returns the document of a test file that has the case, with no other case, and with the one definition that the case is run for.
+func (t *trial) alone(text []byte) map[string]any {
+	t.T.Helper()
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var fields map[string]any
+		t.NoError(yaml.Unmarshal([]byte(document), &fields))
+		all, _ := fields["cases"].([]any)
+		for _, item := range all {
+			one := item.(map[string]any)
+			if name := one["name"]; name != t.testCase.Name && fmt.Sprintf("%s (%s)", name, t.test.Definition) != t.testCase.Name {
+				continue
+			}
+			delete(fields, "definitions")
+			if t.test.Definition != "" {
+				fields["definition"] = t.test.Definition
+			}
+			one["golden"], fields["cases"] = "golden.yaml", []any{one}
+			return fields
+		}
+	}
+	t.T.Fatalf("there is no case %q", t.testCase.Name)
+	return nil
 }
 
 // run runs the case on the real API server, and compares.
