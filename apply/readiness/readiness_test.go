@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -26,66 +27,27 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 func TestOf(t *testing.T) {
-	deployment := func(status string) string {
-		return `{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 2, ` + status + `}}`
+	text, err := os.ReadFile("testdata/cases.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	set := func(spec, status string) string {
-		return `{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 2}, spec: {replicas: 3, ` + spec + `}, status: {observedGeneration: 2, ` + status + `}}`
+	var cases map[string]struct {
+		Object map[string]any
+		State  State
+		Reason string // A part of it.
 	}
-	custom := func(status string) string {
-		return `{apiVersion: example.com/v1, kind: Box, metadata: {generation: 2}, status: ` + status + `}`
-	}
-	cases := map[string]struct {
-		object string
-		state  State
-		reason string // A part of it.
-	}{
-		"Deleted":             {`{apiVersion: v1, kind: ConfigMap, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}}`, Terminating, "deleted"},
-		"ConfigMap":           {`{apiVersion: v1, kind: ConfigMap}`, Ready, ""},
-		"CustomWithoutStatus": {custom(`{}`), Ready, ""},
-		"CustomReady":         {custom(`{conditions: [{type: Ready, status: "True"}]}`), Ready, ""},
-		"CustomNotReady":      {custom(`{conditions: [{type: Ready, status: "False", reason: Waits, message: for b}]}`), InProgress, "condition Ready is False: Waits: for b"},
-		"CustomUnknown":       {custom(`{conditions: [{type: Ready, status: Unknown}]}`), InProgress, "Unknown"},
-		"CustomOld":           {custom(`{observedGeneration: 1, conditions: [{type: Ready, status: "True"}]}`), InProgress, "generation 2"},
-		"CustomStalled":       {custom(`{conditions: [{type: Stalled, status: "True", reason: Never}]}`), Failed, "Never"},
-		"CustomReconciling":   {custom(`{conditions: [{type: Reconciling, status: "True"}, {type: Ready, status: "True"}]}`), InProgress, "Reconciling"},
-		"DeploymentNew":       {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}}`, InProgress, "has not seen it"},
-		"DeploymentEmpty":     {deployment(`replicas: 0`), InProgress, "replicas: 0 of 2"},
-		"DeploymentUpdating":  {deployment(`replicas: 2, updatedReplicas: 1`), InProgress, "updated: 1 of 2"},
-		"DeploymentOld":       {deployment(`replicas: 3, updatedReplicas: 2`), InProgress, "1 old replicas"},
-		"DeploymentUnready":   {deployment(`replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 1`), InProgress, "ready: 1 of 2"},
-		"DeploymentReady":     {deployment(`replicas: 2, updatedReplicas: 2, availableReplicas: 2, readyReplicas: 2`), Ready, ""},
-		"DeploymentOverdue":   {deployment(`conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]`), Failed, "ProgressDeadlineExceeded"},
-		"DeploymentZero":      {`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}, status: {observedGeneration: 0}}`, Ready, ""},
-		"StatefulSetReady":    {set(``, `replicas: 3, readyReplicas: 3, currentReplicas: 3, currentRevision: a, updateRevision: a`), Ready, ""},
-		"StatefulSetUpdating": {set(``, `replicas: 3, readyReplicas: 3, currentReplicas: 2, currentRevision: a, updateRevision: b`), InProgress, "revision is a"},
-		"StatefulSetOnDelete": {set(`updateStrategy: {type: OnDelete}`, ``), Ready, ""},
-		"StatefulSetPart":     {set(`updateStrategy: {rollingUpdate: {partition: 2}}`, `replicas: 3, readyReplicas: 3, updatedReplicas: 1, currentRevision: a, updateRevision: b`), Ready, ""},
-		"StatefulSetTooMany":  {set(``, `replicas: 4, readyReplicas: 4`), InProgress, "1 replicas are still to be deleted"},
-		"DaemonSetNew":        {`{apiVersion: apps/v1, kind: DaemonSet}`, InProgress, "has not seen it"},
-		"DaemonSetUnready":    {`{apiVersion: apps/v1, kind: DaemonSet, status: {observedGeneration: 1, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1, numberAvailable: 0}}`, InProgress, "available: 0 of 1"},
-		"PodPending":          {`{apiVersion: v1, kind: Pod, status: {phase: Pending}}`, InProgress, "Pending"},
-		"PodUnschedulable":    {`{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`, InProgress, "Unschedulable"},
-		"PodUnready":          {`{apiVersion: v1, kind: Pod, status: {phase: Running}}`, InProgress, "Ready"},
-		"PodReady":            {`{apiVersion: v1, kind: Pod, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`, Ready, ""},
-		"PodDone":             {`{apiVersion: v1, kind: Pod, status: {phase: Succeeded, conditions: [{type: Ready, status: "False"}]}}`, Ready, ""},
-		"PodFailed":           {`{apiVersion: v1, kind: Pod, status: {phase: Failed, message: Evicted}}`, Failed, "Evicted"},
-		"JobRuns":             {`{apiVersion: batch/v1, kind: Job, spec: {completions: 3}, status: {succeeded: 1}}`, InProgress, "1 of 3"},
-		"JobComplete":         {`{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Complete, status: "True"}]}}`, Ready, ""},
-		"JobFailed":           {`{apiVersion: batch/v1, kind: Job, status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, Failed, "BackoffLimitExceeded"},
-		"ClaimPending":        {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`, InProgress, "Pending"},
-		"ClaimBound":          {`{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Bound}}`, Ready, ""},
-		"Service":             {`{apiVersion: v1, kind: Service, spec: {}}`, Ready, ""},
-		"LoadBalancer":        {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}`, InProgress, "no address"},
-		"LoadBalancerReady":   {`{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{ip: 1.2.3.4}]}}}`, Ready, ""},
-		"Definition":          {`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, status: {}}`, InProgress, "Established"},
-		"OfAnotherGroup":      {`{apiVersion: example.com/v1, kind: Deployment}`, Ready, ""},
+	if err := yaml.UnmarshalStrict(text, &cases); err != nil || len(cases) < 40 {
+		t.Fatalf("%d cases: %v", len(cases), err)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Of(parse(t, tc.object))
-			if got.State != tc.state || !strings.Contains(got.Reason, tc.reason) || (tc.reason == "") != (got.Reason == "") {
-				t.Errorf("got %+v, want %s with %q", got, tc.state, tc.reason)
+			object, err := json.Marshal(tc.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := Of(parse(t, string(object)))
+			if got.State != tc.State || !strings.Contains(got.Reason, tc.Reason) || (tc.Reason == "") != (got.Reason == "") {
+				t.Errorf("got %+v, want %s with %q", got, tc.State, tc.Reason)
 			}
 		})
 	}

@@ -148,7 +148,7 @@ func wrong(parameter string, got any, want string) error {
 
 // show returns a value as JSON, unless it is long.
 func show(value any) string {
-	const longest = 60
+	const longest = 80
 	text, err := minified(value)
 	switch {
 	case err != nil:

@@ -95,17 +95,20 @@ export function hashedName(base, content) {
 }
 
 export function recommendedLabels(options) {
-  const keys = { name: "name", instance: "instance", version: "version", component: "component", partOf: "part-of", managedBy: "managed-by" };
-  checkOptions("recommendedLabels", options, Object.keys(keys));
-  const given = Object.entries(keys).filter(([option]) => isGiven(options[option]));
-  return Object.fromEntries(given.map(([option, key]) => [`app.kubernetes.io/${key}`, childName(text("recommendedLabels", option, options[option]))]));
+  checkKnown("recommendedLabels", options, ["name", "instance", "version", "component", "partOf", "managedBy"]);
+  const keys = { partOf: "part-of", managedBy: "managed-by" };
+  const labels = {};
+  for (const [option, value] of Object.entries(given(options))) {
+    labels[`app.kubernetes.io/${keys[option] ?? option}`] = childName(text("recommendedLabels", option, value));
+  }
+  return labels;
 }
 
 export function withLabels(object, labels) {
   if (!isObject(object)) {
     throw wrong("withLabels", "object", object, "an object");
   }
-  const added = { metadata: { labels: texts("withLabels", "labels", labels) } };
+  const added = { metadata: { labels: texts("withLabels", "labels", labels ?? {}) } };
   return mergeObjects(object, isObject(object.spec?.template) ? { ...added, spec: { template: added } } : added);
 }
 
@@ -123,165 +126,145 @@ function mergeObjects(base, over) {
 
 // Objects that controllers write
 
-const workloadOptions = ["name", "namespace", "labels", "annotations", "podSpec", "podAnnotations", "spec"];
+const objectOptions = ["name", "namespace", "labels", "annotations"];
+const workloadOptions = /* @__PURE__ */ objectOptions.concat("podSpec", "podAnnotations", "spec");
 
 export function podSpec(spec) {
-  return newPodSpec("podSpec", spec);
+  return newPodSpec(checkPodSpec("podSpec", "spec", spec));
 }
 
 export function pod(options) {
-  checkOptions("pod", options, ["name", "namespace", "labels", "annotations", "podSpec"]);
-  return { apiVersion: "v1", kind: "Pod", metadata: metadata("pod", options), spec: newPodSpec("pod", options.podSpec) };
+  checkOptions("pod", options, [...objectOptions, "podSpec"]);
+  return { apiVersion: "v1", kind: "Pod", metadata: metadata(options), spec: newPodSpec(options.podSpec) };
 }
 
 export function deployment(options) {
-  return replicated("deployment", "Deployment", options, {});
+  checkOptions("deployment", options, [...workloadOptions, "replicas", "selector"]);
+  return replicated("Deployment", options, {});
 }
 
 export function statefulSet(options) {
-  return replicated("statefulSet", "StatefulSet", options, { serviceName: options?.serviceName ?? options?.name }, ["serviceName"]);
+  checkOptions("statefulSet", options, [...workloadOptions, "replicas", "selector", "serviceName"]);
+  return replicated("StatefulSet", options, { serviceName: options.serviceName ?? options.name });
 }
 
 export function job(options) {
   checkOptions("job", options, workloadOptions);
-  const meta = metadata("job", options);
-  const pods = { restartPolicy: "Never", ...newPodSpec("job", options.podSpec) };
-  return {
-    apiVersion: "batch/v1",
-    kind: "Job",
-    metadata: meta,
-    spec: mergeObjects({ template: podTemplate(meta.labels, options, pods) }, object("job", "spec", options.spec)),
-  };
+  const meta = metadata(options);
+  const template = podTemplate(meta.labels, options, { restartPolicy: "Never", ...newPodSpec(options.podSpec) });
+  return { apiVersion: "batch/v1", kind: "Job", metadata: meta, spec: mergeObjects({ template }, options.spec ?? {}) };
 }
 
 export function service(options) {
-  checkOptions("service", options, ["name", "namespace", "labels", "annotations", "selector", "ports", "spec"]);
-  const meta = metadata("service", options);
-  const ports = list("service", "ports", options.ports).map((port) => (typeof port === "number" ? { name: `port-${port}`, port } : port));
-  const spec = { selector: selectorOf("service", options), ...(ports.length > 0 && { ports }) };
-  return { apiVersion: "v1", kind: "Service", metadata: meta, spec: mergeObjects(spec, object("service", "spec", options.spec)) };
+  checkOptions("service", options, [...objectOptions, "selector", "ports", "spec"]);
+  const ports = newPorts(options.ports ?? [], (port) => ({ name: `port-${port}`, port }));
+  const spec = { selector: selectorOf(options), ...(ports.length > 0 && { ports }) };
+  return { apiVersion: "v1", kind: "Service", metadata: metadata(options), spec: mergeObjects(spec, options.spec ?? {}) };
 }
 
 export function configMap(options) {
-  checkOptions("configMap", options, ["name", "namespace", "labels", "annotations", "data", "binaryData", "immutable"]);
+  checkOptions("configMap", options, [...objectOptions, "data", "binaryData", "immutable"]);
   const { data, binaryData, immutable } = options;
-  texts("configMap", "data", data);
-  texts("configMap", "binaryData", binaryData);
-  return { apiVersion: "v1", kind: "ConfigMap", metadata: metadata("configMap", options), ...given({ data, binaryData, immutable }) };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: metadata(options), ...given({ data, binaryData, immutable }) };
 }
 
 // replicated makes a Deployment or a StatefulSet.
-function replicated(caller, kind, options, fields, own = []) {
-  checkOptions(caller, options, [...workloadOptions, "replicas", "selector", ...own]);
-  const selector = selectorOf(caller, options);
-  const meta = metadata(caller, options, selector);
-  const spec = {
-    ...given({ replicas: options.replicas }),
-    ...fields,
-    selector: { matchLabels: selector },
-    template: podTemplate(meta.labels, options, newPodSpec(caller, options.podSpec)),
-  };
-  return { apiVersion: "apps/v1", kind, metadata: meta, spec: mergeObjects(spec, object(caller, "spec", options.spec)) };
+function replicated(kind, options, fields) {
+  const selector = selectorOf(options);
+  const meta = metadata(options, selector);
+  const template = podTemplate(meta.labels, options, newPodSpec(options.podSpec));
+  const spec = { ...given({ replicas: options.replicas }), ...fields, selector: { matchLabels: selector }, template };
+  return { apiVersion: "apps/v1", kind, metadata: meta, spec: mergeObjects(spec, options.spec ?? {}) };
 }
 
-function metadata(caller, options, selector = {}) {
-  const name = text(caller, "name", options.name);
-  const { namespace, labels, annotations } = options;
-  const all = { ...texts(caller, "labels", labels), ...selector };
-  texts(caller, "annotations", annotations);
+function metadata({ name, namespace, labels, annotations }, selector = {}) {
+  const all = { ...labels, ...selector };
   return { name, ...given({ namespace, annotations }), ...(Object.keys(all).length > 0 && { labels: all }) };
 }
 
-function selectorOf(caller, options) {
-  return texts(caller, "selector", options.selector ?? { app: options.labels?.app ?? childName(text(caller, "name", options.name)) });
+function selectorOf({ name, labels, selector }) {
+  return selector ?? { app: labels?.app ?? childName(name) };
 }
 
-function podTemplate(labels, options, spec) {
-  const meta = given({ labels, annotations: options.podAnnotations });
+function podTemplate(labels, { podAnnotations }, spec) {
+  const meta = given({ labels, annotations: podAnnotations });
   return { ...(Object.keys(meta).length > 0 && { metadata: meta }), spec };
 }
 
-function newPodSpec(caller, spec) {
-  if (!isObject(spec)) {
-    throw wrong(caller, caller === "podSpec" ? "spec" : "podSpec", spec, "an object with containers");
-  }
+function newPodSpec(spec) {
   const { containers, initContainers } = spec;
-  if (list(caller, "containers", containers).length === 0) {
-    throw wrong(caller, "containers", containers, "a list of containers");
-  }
   return {
     automountServiceAccountToken: isGiven(spec.serviceAccountName),
     enableServiceLinks: false,
     securityContext: { seccompProfile: { type: "RuntimeDefault" } },
     ...spec,
-    containers: containers.map((container) => newContainer(caller, "containers", container)),
-    ...(isGiven(initContainers) && { initContainers: list(caller, "initContainers", initContainers).map((container) => newContainer(caller, "initContainers", container)) }),
+    containers: containers.map(newContainer),
+    ...(isGiven(initContainers) && { initContainers: initContainers.map(newContainer) }),
   };
 }
 
-function newContainer(caller, parameter, container) {
-  if (!isObject(container) || typeof container.name !== "string" || typeof container.image !== "string") {
-    throw wrong(caller, parameter, container, "containers with name and image");
-  }
+function newContainer(container) {
   const { ports, env } = container;
   return {
     securityContext: { allowPrivilegeEscalation: false },
     ...container,
-    ...(isGiven(ports) && { ports: list(caller, "ports", ports).map((port) => (typeof port === "number" ? { containerPort: port } : port)) }),
-    ...(isObject(env) && { env: Object.keys(env).sort().filter((name) => env[name] !== null).map((name) => variable(caller, name, env[name])) }),
+    ...(isGiven(ports) && { ports: newPorts(ports, (containerPort) => ({ containerPort })) }),
+    ...(isObject(env) && { env: Object.keys(given(env)).sort().map((name) => newVariable(name, env[name])) }),
   };
 }
 
-// variable makes an environment variable of a text, a number or what a value comes from.
-function variable(caller, name, value) {
-  if (isObject(value)) {
-    return { name, valueFrom: value };
-  }
-  if (typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value)) {
-    return { name, value: String(value) };
-  }
-  throw wrong(caller, `env.${name}`, value, "a string, a whole number, true, false or an object such as {secretKeyRef: {...}}");
-}
+const newPorts = (ports, make) => ports.map((port) => (isObject(port) ? port : make(port)));
+const newVariable = (name, value) => (isObject(value) ? { name, valueFrom: value } : { name, value: String(value) });
 
 // Conditions and readiness
 
 export function isReady(object) {
-  return librettoCall("isReady", object ?? null);
+  return readiness("isReady", object).state === "Ready";
+}
+
+function readiness(caller, object) {
+  if (isGiven(object) && !isObject(object)) {
+    throw wrong(caller, "object", object, "an object of the cluster or null");
+  }
+  const [state, why] = librettoCall("readiness", object ?? null);
+  return { state, why };
 }
 
 export function findChild(groups, child, parent) {
-  return findChildFor("findChild", groups, child, parent);
+  return find("findChild", groups, child, parent);
 }
 
-function findChildFor(caller, groups, child, parent) {
-  const group = groups?.[groupKey(child.apiVersion, child.kind)];
-  if (!group) {
-    throw noGroup(caller, groups, groupKey(child.apiVersion, child.kind));
+function find(caller, groups, child, parent) {
+  if (!isObject(child) || ![child.apiVersion, child.kind, child.metadata?.name].every((value) => typeof value === "string")) {
+    throw wrong(caller, "child", child, "an object with apiVersion, kind and metadata.name");
   }
-  return group[childKey(child, parent)] ?? group[childKey(child, parent, "v1")] ?? null;
+  const wanted = groupKey(child.apiVersion, child.kind);
+  if (!Object.hasOwn(object(caller, "groups", groups), wanted)) {
+    throw noGroup(caller, groups, wanted);
+  }
+  return groups[wanted][childKey(child, parent)] ?? groups[wanted][childKey(child, parent, "v1")] ?? null;
 }
 
 export function readyCondition(groups, desired, parent, type = "Ready") {
   const states = list("readyCondition", "desired", desired).map((child) => {
-    const [state, why] = librettoCall("readiness", findChildFor("readyCondition", groups, child, parent));
+    const { state, why } = readiness("readyCondition", find("readyCondition", groups, child, parent));
     return { state, message: `${child.kind} ${child.metadata.name}: ${why}` };
   });
   const unready = states.filter(({ state }) => state !== "Ready");
-  const counted = `${states.length - unready.length} of ${states.length} ready`;
-  if (unready.length === 0) {
-    return { type, status: "True", reason: "Ready", message: counted };
-  }
   const failed = unready.filter(({ state }) => state === "Failed");
   const told = [...failed, ...unready.filter(({ state }) => state !== "Failed")].slice(0, 3).map(({ message }) => message);
-  return { type, status: "False", reason: failed.length > 0 ? "Failed" : "InProgress", message: [counted, ...told].join("; ") };
+  const message = [`${states.length - unready.length} of ${states.length} ready`, ...told].join("; ");
+  if (unready.length === 0) {
+    return { type, status: "True", reason: "Ready", message };
+  }
+  return { type, status: "False", reason: failed.length > 0 ? "Failed" : "InProgress", message };
 }
 
 // One after the other
 
 export function wantedOrdinals(objects, base, replicas) {
-  if (!Number.isInteger(replicas) || replicas < 0) {
-    throw wrong("wantedOrdinals", "replicas", replicas, "a whole number from 0");
-  }
+  text("wantedOrdinals", "base", base);
+  count("wantedOrdinals", "replicas", replicas);
   const existing = new Map(list("wantedOrdinals", "objects", objects).map((object) => [ordinalOf(object.metadata.name, base), object]));
   existing.delete(null);
   const wanted = [];
@@ -297,23 +280,30 @@ export function wantedOrdinals(objects, base, replicas) {
   return [...wanted, ...surplus.slice(0, -1)];
 }
 
+// hasFailed reports whether an object is a Pod that will never be ready.
 const hasFailed = ({ apiVersion, kind, status }) => apiVersion === "v1" && kind === "Pod" && status?.phase === "Failed";
 
 export function inOrder(groups, stages, parent) {
   let goOn = true;
-  return list("inOrder", "stages", stages).flatMap((stage) => {
-    const found = list("inOrder", "stages", stage).map((child) => [child, findChildFor("inOrder", groups, child, parent)]);
-    const wanted = found.filter(([, object]) => goOn || object !== null);
-    goOn = goOn && found.every(([, object]) => isReady(object));
-    return wanted.map(([child]) => child);
+  return stagesOf("inOrder", groups, stages, parent).flatMap((stage) => {
+    const wanted = stage.filter(({ object }) => goOn || object !== null);
+    goOn = goOn && stage.every(({ object }) => isReady(object));
+    return wanted.map(({ child }) => child);
   });
 }
 
 export function tearDown(groups, stages, parent) {
-  const existing = list("tearDown", "stages", stages)
-    .map((stage) => list("tearDown", "stages", stage).filter((child) => findChildFor("tearDown", groups, child, parent) !== null))
+  const left = stagesOf("tearDown", groups, stages, parent)
+    .map((stage) => stage.filter(({ object }) => object !== null).map(({ child }) => child))
     .filter((stage) => stage.length > 0);
-  return { children: existing.slice(0, -1).flat(), finalized: existing.length === 0 };
+  return { children: left.slice(0, -1).flat(), finalized: left.length === 0 };
+}
+
+// stagesOf returns the children of stages, each with the object that there is.
+function stagesOf(caller, groups, stages, parent) {
+  return list(caller, "stages", stages).map((stage, index) =>
+    list(caller, `stages[${index}]`, stage).map((child) => ({ child, object: find(caller, groups, child, parent) })),
+  );
 }
 
 // Waiting
@@ -326,12 +316,9 @@ export function waiting(reason, message) {
 }
 
 export function needs(object, what) {
-  text("needs", "what", what);
-  const [state, why] = librettoCall("readiness", object ?? null);
-  if (state === "Ready") {
-    return null;
-  }
-  return waiting(isGiven(object) ? "NotReady" : "NotFound", `waits for ${what}: ${why}`);
+  const { state, why } = readiness("needs", object);
+  const message = `waits for ${text("needs", "what", what)}: ${why}`;
+  return state === "Ready" ? null : waiting(isGiven(object) ? "NotReady" : "NotFound", message);
 }
 
 // Quantities and durations
@@ -360,7 +347,7 @@ export function formatDuration(seconds) {
   return librettoCall("formatDuration", seconds ?? null);
 }
 
-// Arguments
+// Checks of arguments. Each returns the value, or throws what is wrong with it.
 
 const isGiven = (value) => value !== undefined && value !== null;
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -376,7 +363,64 @@ function noGroup(caller, groups, wanted) {
   return new Error(`${caller}: there is no group ${wanted}, only [${Object.keys(groups).sort().join(", ")}]`);
 }
 
-function checkOptions(caller, options, known) {
+const check = (isRight, want) => (caller, parameter, value) => {
+  if (!isRight(value)) {
+    throw wrong(caller, parameter, value, want);
+  }
+  return value;
+};
+const text = /* @__PURE__ */ check((value) => typeof value === "string" && value !== "", "a string");
+const list = /* @__PURE__ */ check(Array.isArray, "a list");
+const object = /* @__PURE__ */ check(isObject, "an object");
+const count = /* @__PURE__ */ check((value) => Number.isInteger(value) && value >= 0, "a whole number from 0");
+const port = /* @__PURE__ */ check((value) => isObject(value) || Number.isInteger(value), "a whole number or an object");
+const container = /* @__PURE__ */ check(
+  (value) => typeof value?.name === "string" && typeof value?.image === "string",
+  "an object with name and image",
+);
+const variable = /* @__PURE__ */ check(
+  (value) => isObject(value) || ["string", "boolean"].includes(typeof value) || Number.isSafeInteger(value),
+  "a string, a whole number, true, false or an object such as {secretKeyRef: {...}}",
+);
+
+// texts is for a map of strings, such as labels.
+function texts(caller, parameter, value) {
+  for (const [key, one] of Object.entries(object(caller, parameter, value))) {
+    if (typeof one !== "string") {
+      throw wrong(caller, `${parameter}[${JSON.stringify(key)}]`, one, "a string");
+    }
+  }
+  return value;
+}
+
+function ports(caller, parameter, value) {
+  list(caller, parameter, value).forEach((one, index) => port(caller, `${parameter}[${index}]`, one));
+  return value;
+}
+
+function checkContainers(caller, parameter, containers) {
+  list(caller, parameter, containers).forEach((value, index) => {
+    const at = `${parameter}[${index}]`;
+    const { ports: numbers, env } = container(caller, at, value);
+    ports(caller, `${at}.ports`, numbers ?? []);
+    Object.entries(isObject(env) ? given(env) : {}).forEach(([name, one]) => variable(caller, `${at}.env.${name}`, one));
+  });
+}
+
+function checkPodSpec(caller, parameter, spec) {
+  const { containers, initContainers } = object(caller, parameter, spec);
+  checkContainers(caller, "containers", containers);
+  checkContainers(caller, "initContainers", initContainers ?? []);
+  return spec;
+}
+
+const optionChecks = {
+  name: text, namespace: text, serviceName: text, labels: texts, annotations: texts, podAnnotations: texts, selector: texts,
+  data: texts, binaryData: texts, replicas: count, ports, spec: object, podSpec: checkPodSpec,
+};
+
+// checkKnown checks the names of options.
+function checkKnown(caller, options, known) {
   if (!isObject(options)) {
     throw wrong(caller, "options", options, `an object with ${known.join(", ")}`);
   }
@@ -386,33 +430,12 @@ function checkOptions(caller, options, known) {
   }
 }
 
-function text(caller, parameter, value) {
-  if (typeof value !== "string" || value === "") {
-    throw wrong(caller, parameter, value, "a string");
-  }
-  return value;
-}
-
-function list(caller, parameter, value) {
-  if (isGiven(value) && !Array.isArray(value)) {
-    throw wrong(caller, parameter, value, "a list");
-  }
-  return value ?? [];
-}
-
-function object(caller, parameter, value) {
-  if (isGiven(value) && !isObject(value)) {
-    throw wrong(caller, parameter, value, "an object");
-  }
-  return value ?? {};
-}
-
-// texts returns a map of strings, such as labels.
-function texts(caller, parameter, value) {
-  for (const [key, one] of Object.entries(object(caller, parameter, value))) {
-    if (typeof one !== "string") {
-      throw wrong(caller, `${parameter}[${JSON.stringify(key)}]`, one, "a string");
+// checkOptions checks options and their values. Name is required, and podSpec where there is one.
+function checkOptions(caller, options, known) {
+  checkKnown(caller, options, known);
+  for (const option of known) {
+    if (isGiven(options[option]) || option === "name" || option === "podSpec") {
+      optionChecks[option]?.(caller, option, options[option]);
     }
   }
-  return value ?? {};
 }

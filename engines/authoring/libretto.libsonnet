@@ -1,145 +1,178 @@
 // The module "libretto" for Jsonnet. libretto.js has the same functions for JavaScript,
 // and module.d.ts says what they are for.
 
-// The field of an object, or the default if there is no object or no field, or if it is null.
-local at(object, field, default=null) =
-  local value = if std.isObject(object) then std.get(object, field);
-  if value == null then default else value;
+local
+  // The field of an object, or the default if there is no object or no field, or if it is null.
+  at(object, field, default=null) =
+    local value = if std.isObject(object) then std.get(object, field);
+    if value == null then default else value,
 
-local first(list) = if std.length(list) == 0 then null else list[0];
+  first(list) = if std.length(list) == 0 then null else list[0],
 
-local lend(name, args) = std.native('$libretto')(name, args);
+  lend(name, args) = std.native('$libretto')(name, args),
 
-// What a function says of an argument.
-local wrong(caller, parameter, value, want) =
-  error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want;
-local noGroup(caller, groups, wanted) =
-  error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']';
-local checkOptions(caller, options, known) =
-  local odd = if std.isObject(options) then std.filter(function(option) !std.member(known, option), std.objectFields(options));
-  if odd == null then wrong(caller, 'options', options, 'an object with ' + std.join(', ', known))
-  else if std.length(odd) > 0 then error caller + ': there is no option ' + odd[0] + ', only [' + std.join(', ', std.sort(known)) + ']'
-  else options;
-local text(caller, parameter, value) = if std.isString(value) && value != '' then value else wrong(caller, parameter, value, 'a string');
-local list(caller, parameter, value) =
-  if value == null then [] else if std.isArray(value) then value else wrong(caller, parameter, value, 'a list');
-local object(caller, parameter, value) =
-  if value == null then {} else if std.isObject(value) then value else wrong(caller, parameter, value, 'an object');
+  // The value, once the checks hold: each of them is true, or fails with what is wrong. Values that functions return are
+  // checked before, because in parts that are evaluated later an error has no place in the author's text.
+  after(checks, value) = if std.all(checks) then value,
 
-// A map of strings, such as labels.
-local texts(caller, parameter, value) =
-  local given = object(caller, parameter, value);
-  local odd = std.filter(function(key) !std.isString(given[key]), std.objectFields(given));
-  if odd == [] then given else wrong(caller, parameter + '[' + std.manifestJsonMinified(odd[0]) + ']', given[odd[0]], 'a string');
+  wrong(caller, parameter, value, want) =
+    error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want,
+  noGroup(caller, groups, wanted) =
+    error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']',
+  check(isRight, want) = function(caller, parameter, value) isRight(value) || wrong(caller, parameter, value, want),
 
-// The fields that have a value.
-local given(fields) = { [if fields[name] != null then name]: fields[name] for name in std.objectFields(fields) };
+  // The names of the fields that have a value.
+  given(fields) = if std.isObject(fields) then [name for name in std.objectFields(fields) if fields[name] != null] else [],
+  withValues(fields) = { [name]: fields[name] for name in given(fields) },
 
-local groupKey(apiVersion, kind) = kind + '.' + apiVersion;
+  isWhole(value) = std.isNumber(value) && std.floor(value) == value,
+  isText = check(function(value) std.isString(value) && value != '', 'a string'),
+  isString = check(std.isString, 'a string'),
+  isList = check(std.isArray, 'a list'),
+  isObject = check(std.isObject, 'an object'),
+  isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0'),
+  isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object'),
+  isContainer = check(
+    function(value) std.isString(at(value, 'name')) && std.isString(at(value, 'image')),
+    'an object with name and image'
+  ),
+  isVariable = check(
+    function(value)
+      std.isObject(value) || std.isString(value) || std.isBoolean(value) || isWhole(value) && std.abs(value) < 9007199254740992,
+    'a string, a whole number, true, false or an object such as {secretKeyRef: {...}}'
+  ),
 
-local childKey(child, parent, version) =
-  local name = child.metadata.name;
-  local of = at(at(parent, 'metadata'), 'namespace', '');
-  local own = at(child.metadata, 'namespace', '');
-  local namespace = if own == '' then of else own;
-  if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name;
+  // For a map of strings, such as labels.
+  isTexts(caller, parameter, value) =
+    isObject(caller, parameter, value)
+    && std.all([isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]) for key in std.objectFields(value)]),
 
-local ordinalOf(name, base) =
-  local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
-  local isNumber = std.all([c >= '0' && c <= '9' for c in std.stringChars(digits)]);
-  if digits == '0' then 0
-  else if digits == '' || digits[0] == '0' || std.length(digits) > 10 || !isNumber then null
-  else std.parseInt(digits);
+  // For a list whose items another check is for.
+  isListOf(isItem) = function(caller, parameter, value)
+    isList(caller, parameter, value) && std.all(std.mapWithIndex(function(i, item) isItem(caller, parameter + '[' + i + ']', item), value)),
+  isPorts = isListOf(isPort),
+  isContainers = isListOf(
+    function(caller, parameter, container)
+      local env = at(container, 'env');
+      isContainer(caller, parameter, container)
+      && isPorts(caller, parameter + '.ports', at(container, 'ports', []))
+      && std.all([isVariable(caller, parameter + '.env.' + name, env[name]) for name in given(env)])
+  ),
 
-local childName(base, suffix=null, maxLength=null) = lend('childName', [base, suffix, maxLength]);
+  isPodSpec(caller, parameter, spec) =
+    isObject(caller, parameter, spec)
+    && isContainers(caller, 'containers', at(spec, 'containers'))
+    && isContainers(caller, 'initContainers', at(spec, 'initContainers', [])),
 
-local merge(base, over) = base + {
-  [key]: if std.isObject(over[key]) && std.isObject(at(base, key)) then merge(base[key], over[key]) else over[key]
-  for key in std.objectFields(over)
-};
+  optionChecks = {
+    name: isText, namespace: isText, serviceName: isText, labels: isTexts, annotations: isTexts, podAnnotations: isTexts, selector: isTexts,
+    data: isTexts, binaryData: isTexts, replicas: isCount, ports: isPorts, spec: isObject, podSpec: isPodSpec,
+  },
 
-// The object with the parts that say whether it is ready: all that the host looks at.
-local readiness(object) = lend('readiness', [
-  if std.isObject(object) then {
-    [if std.objectHas(object, field) then field]: object[field]
-    for field in ['apiVersion', 'kind', 'metadata', 'spec', 'status']
-  } else object,
-]);
-local isReady(object) = object != null && readiness(object)[0] == 'Ready';
+  // For the names of options.
+  isKnown(caller, options, known) =
+    local odd = std.filter(function(option) !std.member(known, option), std.objectFields(options));
+    if !std.isObject(options) then wrong(caller, 'options', options, 'an object with ' + std.join(', ', known))
+    else odd == [] || error caller + ': there is no option ' + odd[0] + ', only [' + std.join(', ', std.sort(known)) + ']',
 
-local findChild(caller, groups, child, parent) =
-  local wanted = groupKey(child.apiVersion, child.kind);
-  local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
-  local found = at(group, childKey(child, parent, 'v2'));
-  if found == null then at(group, childKey(child, parent, 'v1')) else found;
+  // For options and their values. Name is required, and podSpec where there is one.
+  areOptions(caller, options, known) =
+    isKnown(caller, options, known) && std.all([
+      optionChecks[option](caller, option, at(options, option))
+      for option in known
+      if std.objectHas(optionChecks, option) && (at(options, option) != null || option == 'name' || option == 'podSpec')
+    ]),
 
-local selectorOf(caller, options) =
-  local ofLabels = at(at(options, 'labels'), 'app');
-  local default = { app: if ofLabels == null then childName(text(caller, 'name', at(options, 'name'))) else ofLabels };
-  texts(caller, 'selector', at(options, 'selector', default));
+  groupKey(apiVersion, kind) = kind + '.' + apiVersion,
 
-local metadata(caller, options, selector={}) =
-  local all = texts(caller, 'labels', at(options, 'labels')) + selector;
-  local annotations = at(options, 'annotations');
-  local checked = texts(caller, 'annotations', annotations);
-  { name: text(caller, 'name', at(options, 'name')) }
-  + given({ namespace: at(options, 'namespace'), annotations: if annotations != null then checked })
-  + (if all == {} then {} else { labels: all });
+  childKey(child, parent, version) =
+    local name = child.metadata.name;
+    local of = at(at(parent, 'metadata'), 'namespace', '');
+    local own = at(child.metadata, 'namespace', '');
+    local namespace = if own == '' then of else own;
+    if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name,
 
-local variable(caller, name, value) =
-  if std.isObject(value) then { name: name, valueFrom: value }
-  else if std.isString(value) then { name: name, value: value }
-  else if std.isBoolean(value) || std.isNumber(value) && std.floor(value) == value && std.abs(value) < 9007199254740992
-  then { name: name, value: std.toString(value) }
-  else wrong(caller, 'env.' + name, value, 'a string, a whole number, true, false or an object such as {secretKeyRef: {...}}');
+  ordinalOf(name, base) =
+    local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
+    local isNumber = std.all([c >= '0' && c <= '9' for c in std.stringChars(digits)]);
+    if digits == '0' then 0
+    else if digits == '' || digits[0] == '0' || std.length(digits) > 10 || !isNumber then null
+    else std.parseInt(digits),
 
-local newContainer(caller, parameter, container) =
-  if !std.isObject(container) || !std.isString(at(container, 'name')) || !std.isString(at(container, 'image'))
-  then wrong(caller, parameter, container, 'containers with name and image')
-  else
+  childName(base, suffix=null, maxLength=null) = lend('childName', [base, suffix, maxLength]),
+
+  merge(base, over) = base + {
+    [key]: if std.isObject(over[key]) && std.isObject(at(base, key)) then merge(base[key], over[key]) else over[key]
+    for key in std.objectFields(over)
+  },
+
+  // The state of an object and why: of it the host looks at these fields alone.
+  readiness(caller, object) =
+    local fields = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
+    if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
+    else lend('readiness', [if object != null then { [field]: object[field] for field in fields if std.objectHas(object, field) }]),
+  isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
+
+  find(caller, groups, child, parent) =
+    local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
+    local wanted = groupKey(child.apiVersion, child.kind);
+    local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
+    local found = at(group, childKey(child, parent, 'v2'));
+    if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
+    else after([isObject(caller, 'groups', groups)], if found == null then at(group, childKey(child, parent, 'v1')) else found),
+
+  // The children of stages, each with the object that there is.
+  stagesOf(caller, groups, stages, parent) =
+    local found = [[{ child: child, object: find(caller, groups, child, parent) } for child in stage] for stage in stages];
+    after([isListOf(isList)(caller, 'stages', stages), std.all([c.object == null || true for c in std.flattenArrays(found)])], found),
+
+  objectOptions = ['name', 'namespace', 'labels', 'annotations'],
+  workloadOptions = objectOptions + ['podSpec', 'podAnnotations', 'spec'],
+
+  selectorOf(options) =
+    local app = at(at(options, 'labels'), 'app');
+    at(options, 'selector', { app: if app == null then childName(options.name) else app }),
+
+  metadata(options, selector={}) =
+    local labels = at(options, 'labels', {}) + selector;
+    { name: options.name }
+    + withValues({ namespace: at(options, 'namespace'), annotations: at(options, 'annotations') })
+    + { [if labels != {} then 'labels']: labels },
+
+  newPorts(ports, make) = [if std.isObject(port) then port else make(port) for port in ports],
+  newVariable(name, value) =
+    if std.isObject(value) then { name: name, valueFrom: value } else { name: name, value: std.toString(value) },
+
+  newContainer(container) =
     local ports = at(container, 'ports'), env = at(container, 'env');
-    { securityContext: { allowPrivilegeEscalation: false } }
-    + container
-    + (if ports == null then {} else {
-         ports: [if std.isNumber(port) then { containerPort: port } else port for port in list(caller, 'ports', ports)],
-       })
-    + (if !std.isObject(env) then {} else {
-         env: [variable(caller, name, env[name]) for name in std.objectFields(env) if env[name] != null],
-       });
+    { securityContext: { allowPrivilegeEscalation: false } } + container + {
+      [if ports != null then 'ports']: newPorts(ports, function(port) { containerPort: port }),
+      [if std.isObject(env) then 'env']: [newVariable(name, env[name]) for name in given(env)],
+    },
 
-local newPodSpec(caller, spec) =
-  if !std.isObject(spec) then wrong(caller, if caller == 'podSpec' then 'spec' else 'podSpec', spec, 'an object with containers')
-  else
-    local containers = list(caller, 'containers', at(spec, 'containers')), initContainers = at(spec, 'initContainers');
-    if containers == [] then wrong(caller, 'containers', at(spec, 'containers'), 'a list of containers')
-    else {
+  newPodSpec(spec) =
+    local initContainers = at(spec, 'initContainers');
+    {
       automountServiceAccountToken: at(spec, 'serviceAccountName') != null,
       enableServiceLinks: false,
       securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
     } + spec + {
-      containers: [newContainer(caller, 'containers', container) for container in containers],
-      [if initContainers != null then 'initContainers']: [
-        newContainer(caller, 'initContainers', container)
-        for container in list(caller, 'initContainers', initContainers)
-      ],
+      containers: std.map(newContainer, spec.containers),
+      [if initContainers != null then 'initContainers']: std.map(newContainer, initContainers),
+    },
+
+  podTemplate(labels, options, spec) =
+    local meta = withValues({ labels: labels, annotations: at(options, 'podAnnotations') });
+    { [if meta != {} then 'metadata']: meta, spec: spec },
+
+  // A Deployment or a StatefulSet.
+  replicated(kind, options, fields) =
+    local selector = selectorOf(options), meta = metadata(options, selector);
+    local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
+      selector: { matchLabels: selector },
+      template: podTemplate(meta.labels, options, newPodSpec(options.podSpec)),
     };
-
-local workloadOptions = ['name', 'namespace', 'labels', 'annotations', 'podSpec', 'podAnnotations', 'spec'];
-
-local podTemplate(labels, options, spec) =
-  local meta = given({ labels: labels, annotations: at(options, 'podAnnotations') });
-  (if meta == {} then {} else { metadata: meta }) + { spec: spec };
-
-// A Deployment or a StatefulSet.
-local replicated(caller, kind, options, fields, own=[]) =
-  local checked = checkOptions(caller, options, workloadOptions + ['replicas', 'selector'] + own);
-  local selector = selectorOf(caller, checked);
-  local meta = metadata(caller, checked, selector);
-  local spec = given({ replicas: at(checked, 'replicas') }) + fields + {
-    selector: { matchLabels: selector },
-    template: podTemplate(meta.labels, checked, newPodSpec(caller, at(checked, 'podSpec'))),
-  };
-  { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, object(caller, 'spec', at(checked, 'spec'))) };
+    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
 
 {
   groupKey(apiVersion, kind):: groupKey(apiVersion, kind),
@@ -200,138 +233,138 @@ local replicated(caller, kind, options, fields, own=[]) =
   hashedName(base, content):: lend('hashedName', [base, content]),
 
   recommendedLabels(options)::
-    local keys = { name: 'name', instance: 'instance', version: 'version', component: 'component', partOf: 'part-of', managedBy: 'managed-by' };
-    local checked = checkOptions('recommendedLabels', options, ['name', 'instance', 'version', 'component', 'partOf', 'managedBy']);
-    {
-      ['app.kubernetes.io/' + keys[option]]: childName(text('recommendedLabels', option, checked[option]))
-      for option in std.objectFields(checked)
-      if checked[option] != null
-    },
+    local keys = { partOf: 'part-of', managedBy: 'managed-by' };
+    after(
+      [isKnown('recommendedLabels', options, ['name', 'instance', 'version', 'component', 'partOf', 'managedBy'])]
+      + [isText('recommendedLabels', option, options[option]) for option in given(options)],
+      { ['app.kubernetes.io/' + std.get(keys, option, option)]: childName(options[option]) for option in given(options) }
+    ),
 
   withLabels(object, labels)::
-    local added = { metadata: { labels: texts('withLabels', 'labels', labels) } };
-    if !std.isObject(object) then wrong('withLabels', 'object', object, 'an object')
-    else merge(object, if std.isObject(at(at(object, 'spec'), 'template')) then added { spec: { template: added } } else added),
+    local added = { metadata: { labels: if labels == null then {} else labels } };
+    local hasTemplate = std.isObject(at(at(object, 'spec'), 'template'));
+    after(
+      [isObject('withLabels', 'object', object), isTexts('withLabels', 'labels', added.metadata.labels)],
+      merge(object, added { [if hasTemplate then 'spec']: { template: added } })
+    ),
 
-  merge(base, over):: merge(object('merge', 'base', base), object('merge', 'over', over)),
+  merge(base, over):: after([isObject('merge', 'base', base), isObject('merge', 'over', over)], merge(base, over)),
 
   // Objects that controllers write
 
-  podSpec(spec):: newPodSpec('podSpec', spec),
+  podSpec(spec):: after([isPodSpec('podSpec', 'spec', spec)], newPodSpec(spec)),
 
   pod(options)::
-    local checked = checkOptions('pod', options, ['name', 'namespace', 'labels', 'annotations', 'podSpec']);
-    { apiVersion: 'v1', kind: 'Pod', metadata: metadata('pod', checked), spec: newPodSpec('pod', at(checked, 'podSpec')) },
+    after(
+      [areOptions('pod', options, objectOptions + ['podSpec'])],
+      { apiVersion: 'v1', kind: 'Pod', metadata: metadata(options), spec: newPodSpec(options.podSpec) }
+    ),
 
-  deployment(options):: replicated('deployment', 'Deployment', options, {}),
+  deployment(options)::
+    after([areOptions('deployment', options, workloadOptions + ['replicas', 'selector'])], replicated('Deployment', options, {})),
 
   statefulSet(options)::
-    local name = at(options, 'name');
-    replicated('statefulSet', 'StatefulSet', options, given({ serviceName: at(options, 'serviceName', name) }), ['serviceName']),
+    after(
+      [areOptions('statefulSet', options, workloadOptions + ['replicas', 'selector', 'serviceName'])],
+      replicated('StatefulSet', options, { serviceName: at(options, 'serviceName', options.name) })
+    ),
 
   job(options)::
-    local checked = checkOptions('job', options, workloadOptions);
-    local meta = metadata('job', checked);
-    local pods = { restartPolicy: 'Never' } + newPodSpec('job', at(checked, 'podSpec'));
-    {
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: meta,
-      spec: merge({ template: podTemplate(at(meta, 'labels'), checked, pods) }, object('job', 'spec', at(checked, 'spec'))),
-    },
+    local meta = metadata(options);
+    local template = podTemplate(at(meta, 'labels'), options, { restartPolicy: 'Never' } + newPodSpec(options.podSpec));
+    after(
+      [areOptions('job', options, workloadOptions)],
+      { apiVersion: 'batch/v1', kind: 'Job', metadata: meta, spec: merge({ template: template }, at(options, 'spec', {})) }
+    ),
 
   service(options)::
-    local checked = checkOptions('service', options, ['name', 'namespace', 'labels', 'annotations', 'selector', 'ports', 'spec']);
-    local ports = [
-      if std.isNumber(port) then { name: 'port-' + port, port: port } else port
-      for port in list('service', 'ports', at(checked, 'ports'))
-    ];
-    local spec = { selector: selectorOf('service', checked), [if ports != [] then 'ports']: ports };
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: metadata('service', checked),
-      spec: merge(spec, object('service', 'spec', at(checked, 'spec'))),
-    },
+    local ports = newPorts(at(options, 'ports', []), function(port) { name: 'port-' + port, port: port });
+    local spec = { selector: selectorOf(options), [if ports != [] then 'ports']: ports };
+    after(
+      [areOptions('service', options, objectOptions + ['selector', 'ports', 'spec'])],
+      { apiVersion: 'v1', kind: 'Service', metadata: metadata(options), spec: merge(spec, at(options, 'spec', {})) }
+    ),
 
   configMap(options)::
-    local checked = checkOptions('configMap', options, ['name', 'namespace', 'labels', 'annotations', 'data', 'binaryData', 'immutable']);
-    local texts_(field) = if at(checked, field) != null then texts('configMap', field, checked[field]);
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('configMap', checked) }
-    + given({ data: texts_('data'), binaryData: texts_('binaryData'), immutable: at(checked, 'immutable') }),
+    local fields = ['data', 'binaryData', 'immutable'];
+    after(
+      [areOptions('configMap', options, objectOptions + fields)],
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(options) } + withValues({ [field]: at(options, field) for field in fields })
+    ),
 
   // Conditions and readiness
 
-  isReady(object):: isReady(object),
+  isReady(object):: isReady('isReady', object),
 
-  findChild(groups, child, parent):: findChild('findChild', groups, child, parent),
+  findChild(groups, child, parent):: find('findChild', groups, child, parent),
 
   readyCondition(groups, desired, parent, type='Ready')::
-    local states = [
-      local state = readiness(findChild('readyCondition', groups, child, parent));
-      { state: state[0], message: child.kind + ' ' + child.metadata.name + ': ' + state[1] }
-      for child in list('readyCondition', 'desired', desired)
-    ];
+    local stateOf(child) =
+      local state = readiness('readyCondition', find('readyCondition', groups, child, parent));
+      { state: state[0], message: child.kind + ' ' + child.metadata.name + ': ' + state[1] };
+    local states = after([isList('readyCondition', 'desired', desired)], std.map(stateOf, desired));
     local unready = [s for s in states if s.state != 'Ready'];
     local failed = [s for s in unready if s.state == 'Failed'];
     local told = (failed + [s for s in unready if s.state != 'Failed'])[:3];
     local counted = (std.length(states) - std.length(unready)) + ' of ' + std.length(states) + ' ready';
-    if unready == [] then { type: type, status: 'True', reason: 'Ready', message: counted }
-    else {
-      type: type,
-      status: 'False',
-      reason: if failed == [] then 'InProgress' else 'Failed',
-      message: std.join('; ', [counted] + [s.message for s in told]),
-    },
+    local message = std.join('; ', [counted] + [s.message for s in told]);
+    if unready == [] then { type: type, status: 'True', reason: 'Ready', message: message }
+    else { type: type, status: 'False', reason: if failed == [] then 'InProgress' else 'Failed', message: message },
 
   // One after the other
 
   wantedOrdinals(objects, base, replicas)::
     local existing = {
-      ['' + ordinalOf(o.metadata.name, base)]: o
-      for o in list('wantedOrdinals', 'objects', objects)
-      if ordinalOf(o.metadata.name, base) != null
+      ['' + ordinalOf(object.metadata.name, base)]: object
+      for object in objects
+      if ordinalOf(object.metadata.name, base) != null
     };
-    local hasFailed(o) = at(o, 'apiVersion') == 'v1' && at(o, 'kind') == 'Pod' && at(at(o, 'status'), 'phase') == 'Failed';
+    local isPod(object) = at(object, 'apiVersion') == 'v1' && at(object, 'kind') == 'Pod';
+    local hasFailed(object) = isPod(object) && at(at(object, 'status'), 'phase') == 'Failed';
     local next(state, ordinal) =
-      local o = std.get(existing, '' + ordinal);
+      local object = std.get(existing, '' + ordinal);
       {
-        wanted: state.wanted + (if if o == null then state.goOn else !hasFailed(o) then [ordinal] else []),
-        goOn: state.goOn && isReady(o),
+        wanted: state.wanted + (if if object == null then state.goOn else !hasFailed(object) then [ordinal] else []),
+        goOn: state.goOn && isReady('wantedOrdinals', object),
       };
     local surplus = std.sort([std.parseInt(key) for key in std.objectFields(existing) if std.parseInt(key) >= replicas]);
-    if !std.isNumber(replicas) || replicas < 0 || std.floor(replicas) != replicas
-    then wrong('wantedOrdinals', 'replicas', replicas, 'a whole number from 0')
-    else std.foldl(next, std.range(0, replicas - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)],
+    after(
+      [
+        isList('wantedOrdinals', 'objects', objects),
+        isText('wantedOrdinals', 'base', base),
+        isCount('wantedOrdinals', 'replicas', replicas),
+      ],
+      std.foldl(next, std.range(0, replicas - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
+    ),
 
   inOrder(groups, stages, parent)::
-    local next(state, stage) =
-      local found = [[child, findChild('inOrder', groups, child, parent)] for child in list('inOrder', 'stages', stage)];
-      {
-        children: state.children + [f[0] for f in found if state.goOn || f[1] != null],
-        goOn: state.goOn && std.all([isReady(f[1]) for f in found]),
-      };
-    std.foldl(next, list('inOrder', 'stages', stages), { children: [], goOn: true }).children,
+    local next(state, stage) = {
+      children: state.children + [c.child for c in stage if state.goOn || c.object != null],
+      goOn: state.goOn && std.all([isReady('inOrder', c.object) for c in stage]),
+    };
+    std.foldl(next, stagesOf('inOrder', groups, stages, parent), { children: [], goOn: true }).children,
 
   tearDown(groups, stages, parent)::
-    local existing = [
-      [child for child in list('tearDown', 'stages', stage) if findChild('tearDown', groups, child, parent) != null]
-      for stage in list('tearDown', 'stages', stages)
-    ];
+    local existing = [[c.child for c in stage if c.object != null] for stage in stagesOf('tearDown', groups, stages, parent)];
     local left = [stage for stage in existing if stage != []];
-    { children: std.flattenArrays(left[:std.max(std.length(left) - 1, 0)]), finalized: left == [] },
+    local isDone = left == [];
+    after([isDone || true], { children: std.flattenArrays(left[:std.max(std.length(left) - 1, 0)]), finalized: isDone }),
 
   // Waiting
 
   waiting(reason, message)::
-    local isWord = std.isString(reason) && std.native('regexMatch')('^[A-Z][A-Za-z0-9]*$', reason);
-    if !isWord then wrong('waiting', 'reason', reason, 'a word such as "SecretMissing"')
-    else { waiting: { reason: reason, message: text('waiting', 'message', message) } },
+    local isReason = check(
+      function(value) std.isString(value) && std.native('regexMatch')('^[A-Z][A-Za-z0-9]*$', value), 'a word such as "SecretMissing"'
+    );
+    after(
+      [isReason('waiting', 'reason', reason), isText('waiting', 'message', message)],
+      { waiting: { reason: reason, message: message } }
+    ),
 
   needs(object, what)::
-    local state = readiness(object), checked = text('needs', 'what', what);
-    if state[0] == 'Ready' then null
-    else self.waiting(if object == null then 'NotFound' else 'NotReady', 'waits for ' + checked + ': ' + state[1]),
+    local state = readiness('needs', object);
+    local waiting = self.waiting(if object == null then 'NotFound' else 'NotReady', 'waits for ' + what + ': ' + state[1]);
+    after([isText('needs', 'what', what)], if state[0] == 'Ready' then null else waiting),
 
   // Quantities and durations
 

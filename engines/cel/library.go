@@ -1,6 +1,9 @@
 package cel
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -44,11 +47,13 @@ func libraryForAuthors(env *cel.Env) (*cel.Env, error) {
 	return env, nil
 }
 
+// maxHashed bounds a value that is hashed, because only its hash is charged.
+const maxHashed = 1 << 20
+
 func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 	args := make([]any, parameters)
 	for i, value := range given {
-		a := answer{Budget: engines.MaxResponseBytes}
-		arg, _, err := a.value(value)
+		arg, err := argument(value, name == "hash" || name == "hashedName")
 		if err != nil {
 			return types.NewErr("%s: %v", name, err)
 		}
@@ -59,4 +64,20 @@ func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 		return types.NewErr("%v", err)
 	}
 	return adapter{}.NativeToValue(result)
+}
+
+// argument returns the JSON of an argument. Parts of the request are not copied.
+func argument(value ref.Val, hashed bool) (any, error) {
+	budget := engines.Budget(engines.MaxResponseBytes)
+	if hashed {
+		budget = maxHashed
+	} else if part, ok := value.(*object); ok {
+		return part.fields, nil
+	}
+	a := answer{Budget: budget}
+	arg, _, err := a.value(value)
+	if failed := new(engines.Error); errors.As(err, &failed) && failed.Kind == engines.Exhausted {
+		return nil, fmt.Errorf("an argument is larger than %d MiB", budget>>20)
+	}
+	return arg, err
 }

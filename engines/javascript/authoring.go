@@ -37,7 +37,10 @@ func (i *isolate) callAuthoring(call goja.FunctionCall) goja.Value {
 // value is wrong, and otherwise the error of script code that the exporter ran.
 func (i *isolate) argumentError(name string, err error) any {
 	var wrong *engines.Error
-	if errors.As(err, &wrong) {
+	if errors.As(err, &wrong) && wrong.Kind == engines.Exhausted {
+		return i.rt.NewTypeError("%s: an argument is larger than %d MiB", name, engines.MaxResponseBytes>>20)
+	}
+	if wrong != nil {
 		return i.rt.NewTypeError("%s: %s", name, wrong.Message)
 	}
 	return err

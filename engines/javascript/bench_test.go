@@ -37,3 +37,33 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkModule loads and calls a hook that does next to nothing, without and with the host's own module.
+func BenchmarkModule(b *testing.B) {
+	for name, text := range map[string]string{
+		"without": `export const sync = ({ a }) => ({ status: a });`,
+		"with":    `import { ordinalOf } from "libretto"; export const sync = ({ a }) => ({ status: ordinalOf(a, "web") });`,
+	} {
+		src := script(text)
+		b.Run("load/"+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := (engine{}).Compile(b.Context(), src); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("call/"+name, func(b *testing.B) {
+			program, err := engine{}.Compile(b.Context(), src)
+			if err != nil {
+				b.Fatal(err)
+			}
+			call := engines.Call{Request: map[string]any{"a": "web-1"}, Now: time.Unix(0, 0)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := program.Run(b.Context(), call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

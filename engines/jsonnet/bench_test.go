@@ -79,3 +79,20 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkModule loads and calls a hook that does next to nothing, without and with the host's own module.
+func BenchmarkModule(b *testing.B) {
+	for name, text := range map[string]string{
+		"without": `function(request) { status: request.a }`,
+		"with":    `local libretto = import 'libretto'; function(request) { status: libretto.ordinalOf(request.a, 'web') }`,
+	} {
+		b.Run("load/"+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := compile(b, script(text)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("call/"+name, func(b *testing.B) { benchmark(b, text, map[string]any{"a": "web-1"}) })
+	}
+}

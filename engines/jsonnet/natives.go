@@ -44,7 +44,7 @@ func callAuthoring(given []any) (any, error) {
 	}
 	x := &exporter{Budget: engines.MaxResponseBytes}
 	if err := x.array(args); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: an argument is larger than %d MiB", name, engines.MaxResponseBytes>>20)
 	}
 	return authoring.Call(name, args)
 }

@@ -13,12 +13,13 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/engines/cel"
 	"github.com/libretto-k8s/libretto/engines/javascript"
 	"github.com/libretto-k8s/libretto/engines/jsonnet"
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// moduleScripts call a function of the module by its name, in each language.
+// moduleScripts call a function of the module by its name, in each language that has a module.
 var moduleScripts = map[string]struct {
 	definition   engines.Definition
 	path, script string
@@ -30,7 +31,8 @@ var moduleScripts = map[string]struct {
 		local libretto = import 'libretto';
 		function(request)
 		  local f = libretto[request.name], a = request.args;
-		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1]) else f(a[0], a[1], a[2]) }`},
+		  { result: if std.length(a) == 1 then f(a[0]) else if std.length(a) == 2 then f(a[0], a[1])
+		    else if std.length(a) == 3 then f(a[0], a[1], a[2]) else f(a[0], a[1], a[2], a[3]) }`},
 }
 
 // moduleCaller returns a function that calls the module in one language.
@@ -71,9 +73,79 @@ const (
 	condition = `{"type": "Ready", "status": "True", "lastTransitionTime": "then", "reason": "Old"}`
 )
 
-// TestModule runs every function in both languages.
+// celCaller returns a function that calls a function of CEL. Arguments are written as JSON.
+func celCaller(t *testing.T) func(name string, args []any) (any, error) {
+	t.Helper()
+	engine, err := cel.Definition().New(engines.Config{})
+	env.NoError(t, err)
+	return func(name string, args []any) (any, error) {
+		text, err := utiljson.Marshal(args)
+		env.NoError(t, err)
+		expression := "{'result': " + name + "(" + string(text[1:len(text)-1]) + ")}"
+		files := map[string]string{"sync.cel": expression}
+		program, err := engine.Compile(t.Context(), engines.Source{Hook: "sync", Script: &engines.Script{Path: "sync.cel", Files: files}})
+		if err != nil {
+			return nil, err
+		}
+		response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"parent": map[string]any{}}})
+		if err != nil {
+			return nil, err
+		}
+		return response.Body.(map[string]any)["result"], nil
+	}
+}
+
+// moduleCase is a call of a function. If it fails, that is with this message.
+type moduleCase struct{ reason, name, args, want, fails string }
+
+// runModuleCases runs each case in each language that has the function.
+func runModuleCases(t *testing.T, cases map[string]moduleCase) {
+	t.Helper()
+	inCEL := map[string]bool{}
+	for _, function := range documentedFunctions(t) {
+		inCEL[function.name] = function.inCEL
+	}
+	callers := map[string]func(string, []any) (any, error){"CEL": celCaller(t)}
+	for language := range moduleScripts {
+		callers[language] = moduleCaller(t, language)
+	}
+	for language, call := range callers {
+		for name, c := range cases {
+			if language == "CEL" && !inCEL[c.name] {
+				continue
+			}
+			t.Run(language+"/"+name, func(t *testing.T) {
+				t.Log(c.reason)
+				got, err := call(c.name, parsed(t, c.args).([]any))
+				if c.fails != "" {
+					checkModuleError(t, language, err, c.fails)
+					return
+				}
+				env.NoError(t, err)
+				if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
+					t.Errorf("%s(%s) (-want +got):\n%s", c.name, c.args, diff)
+				}
+			})
+		}
+	}
+}
+
+// checkModuleError checks the message of a failed call, and that its place is the author's. CEL finds wrong types before.
+func checkModuleError(t *testing.T, language string, err error, want string) {
+	t.Helper()
+	var failed *engines.Error
+	switch {
+	case !errors.As(err, &failed) || !strings.HasPrefix(failed.Location.File, "sync."):
+		t.Fatalf("error %v, want one with %q, at a place of the author's", err, want)
+	case language == "CEL" && failed.Kind == engines.Invalid:
+	case !strings.Contains(failed.Message, want):
+		t.Fatalf("error %v, want one with %q", err, want)
+	}
+}
+
+// TestModule runs the functions for requests and conditions in all languages.
 func TestModule(t *testing.T) {
-	cases := map[string]struct{ reason, name, args, want, fails string }{
+	runModuleCases(t, map[string]moduleCase{
 		"GroupKeyCore":  {reason: "the core group has no name", name: "groupKey", args: `["v1", "Pod"]`, want: `"Pod.v1"`},
 		"GroupKeyNamed": {reason: "others have one", name: "groupKey", args: `["apps/v1", "Deployment"]`, want: `"Deployment.apps/v1"`},
 
@@ -123,27 +195,7 @@ func TestModule(t *testing.T) {
 		"OrdinalNegative":    {reason: "a dash more", name: "ordinalOf", args: `["web--1", "web"]`, want: `null`},
 		"OrdinalHuge":        {reason: "more than a number holds", name: "ordinalOf", args: `["web-12345678901", "web"]`, want: `null`},
 		"OrdinalOtherDigits": {reason: "digits of other scripts are none", name: "ordinalOf", args: `["web-١", "web"]`, want: `null`},
-	}
-	for language := range moduleScripts {
-		call := moduleCaller(t, language)
-		for name, c := range cases {
-			t.Run(language+"/"+name, func(t *testing.T) {
-				t.Log(c.reason)
-				got, err := call(c.name, parsed(t, c.args).([]any))
-				if c.fails != "" {
-					var failed *engines.Error
-					if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.fails) || !strings.HasPrefix(failed.Location.File, "sync.") {
-						t.Fatalf("error %v, want one with %q, at a place of the author's", err, c.fails)
-					}
-					return
-				}
-				env.NoError(t, err)
-				if diff := cmp.Diff(parsed(t, c.want), got); diff != "" {
-					t.Errorf("%s(%s) (-want +got):\n%s", c.name, c.args, diff)
-				}
-			})
-		}
-	}
+	})
 }
 
 // TestHash checks that both languages have the same hashes, which must never change: objects in clusters
