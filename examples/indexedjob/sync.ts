@@ -44,6 +44,7 @@ export function sync({ parent: job, children }: CompositeRequest<IndexedJob, { "
   const startable = indexes.filter((index) => !isIn(completed, index) && !isIn(failed, index) && !isIn(active, index));
   const started = startable.slice(0, Math.max(0, job.spec.parallelism - active.length));
 
+  const givenUp = failed.filter((index) => !isIn(job.status?.failedIndexes, index));
   return {
     // Pods that ended are listed too: one that is not in the list is deleted.
     children: [...pods.map(asItIs), ...started.map((index) => newPod(job, index, nextAttempt(attempts[index])))],
@@ -55,6 +56,11 @@ export function sync({ parent: job, children }: CompositeRequest<IndexedJob, { "
       failedIndexes: failed,
       conditions: [completeCondition(job.spec.completions, completed, failed)],
     },
+    events: givenUp.map((index) => ({
+      type: "Warning",
+      reason: "IndexFailed",
+      message: `index ${index} is given up after ${job.spec.retries + 1} Pods that failed`,
+    })),
   };
 }
 

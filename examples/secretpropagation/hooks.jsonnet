@@ -30,8 +30,7 @@ local ready(status, reason, message) = [{ type: 'Ready', status: status, reason:
 
     if sources == [] then
       local message = 'there is no Secret %s/%s: its copies stay as they are' % [sourceNamespace, name];
-      {
-        waiting: { reason: 'SourceMissing', message: message },
+      libretto.waiting('SourceMissing', message) {
         status: { copies: std.length(copies), conditions: ready('False', 'SourceMissing', message) },
       }
     else

@@ -44,7 +44,8 @@ var examples = map[string][]string{
 	},
 	"previews/previews_test.yaml": {"one that is taken off the list goes, and the next one takes its place"},
 	"secretpropagation/secretpropagation_test.yaml": {
-		"each namespace with the label gets a copy", "copies follow the Secret", "copies stay when the Secret is lost, and follow it when it is back",
+		"each namespace with the label gets a copy", "copies follow the Secret",
+		"copies stay when the Secret is lost, and follow it when it is back",
 		"a namespace that gets the label gets a copy, and one that loses it loses the copy",
 	},
 	"snapshotschedule/snapshotschedule_test.yaml": {"an interval that is longer than history has begun in 1970"},
