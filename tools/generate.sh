@@ -1,7 +1,8 @@
 #!/bin/sh
 # Generates files from the types in controllers/api: deep copies, CustomResourceDefinitions,
 # the references of the API and of the hooks, the types of hooks for script authors, and the
-# variables of CEL expressions. From the types of test files it generates their schema and reference.
+# variables of CEL expressions. From the types of test files it generates their schema and reference, and from
+# engines/authoring/module.d.ts the reference of the library for script authors.
 # Before that it writes the engines of engines/standard into the markers of script.go there.
 #
 # usage: tools/generate.sh [ROOT]
@@ -13,7 +14,7 @@ root=${1:-$PWD}
 case $root in /*) ;; *) echo "generate.sh: write ROOT as an absolute path, not $root" >&2; exit 2 ;; esac
 
 mkdir -p bin/tools "$root/controllers/api/v1alpha1" "$root/manifests/crd" "$root/docs/reference" "$root/engines/authoring" "$root/controllers/jsonschema"
-go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes ./testformat
+go -C tools build -o ../bin/tools/ sigs.k8s.io/controller-tools/cmd/controller-gen ./apireference ./hooktypes ./libraryreference ./testformat
 
 hooks=controllers/api/hooks
 mkdir -p "$root/engines/cel"
@@ -33,6 +34,7 @@ bin/tools/apireference "${crds}compositecontrollers.yaml" "${crds}decoratorcontr
 
 bin/tools/hooktypes markdown "$hooks" > "$root/docs/reference/hooks.md"
 bin/tools/hooktypes typescript "$hooks" | cat - engines/authoring/module.d.ts > "$root/engines/authoring/libretto.d.ts"
+bin/tools/libraryreference engines/authoring/module.d.ts > "$root/docs/reference/library.md"
 
 tests=controllers/controllertest
 bin/tools/testformat schema "$tests" > "$root/controllers/jsonschema/controllertest.schema.json"

@@ -94,7 +94,7 @@ func TestInitFindsFaults(t *testing.T) {
 		faults map[string]string
 	}{
 		"composite": {"sync.js", map[string]string{
-			"      replicas,\n": "", "?? 0": "?? 1", "{ readyReplicas:": "{ ready:", "targetPort: port": "targetPort: 1", "image, ports": "image: name, ports",
+			"name, replicas, podSpec": "name, podSpec", "?? 0": "?? 1", "{ readyReplicas:": "{ ready:", "targetPort: port": "targetPort: 1", "image, ports": "image: name, ports",
 		}},
 		"decorator": {"hooks.js", map[string]string{
 			"text : Number(text)": "1 : Number(text)", "finalized: true": "finalized: false", "selector: object.spec.selector": "selector: {}",

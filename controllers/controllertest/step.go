@@ -207,6 +207,9 @@ func (s *stepRun) pass(ctx context.Context) (stage.Movement, error) {
 		if interrupted {
 			result.Err = nil // Nobody is left to tell.
 		}
+		if err := s.checkWaits(p, result); err != nil {
+			return moved, err
+		}
 		p.last, p.gone = &result, result.Parent == nil
 		p.answers.Add(result)
 		s.passes = append(s.passes, passRun{p, result})

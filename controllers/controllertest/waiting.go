@@ -2,9 +2,14 @@ package controllertest
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
@@ -67,4 +72,25 @@ func (c *comparison) compareWaits(want *WaitingAnswer) {
 			c.mismatch(".want.waiting", "%s: the last answer waits for %s", p.name(), quotedList(got))
 		}
 	}
+}
+
+// checkWaits returns an error if a pass wrote a child though the hooks answered that they wait. That would be a fault of the host, which
+// is looked for in each pass that tests and --explore make.
+func (s *stepRun) checkWaits(p *parentState, result render.Result) error {
+	waits := s.session.Waits(p.object)
+	if len(result.Calls) == 0 || !slices.ContainsFunc(waits, func(wait variant.Wait) bool { return wait.Input == "" }) {
+		return nil
+	}
+	for _, w := range result.Writes {
+		for _, object := range []*unstructured.Unstructured{w.Before, w.After} {
+			if object == nil {
+				continue
+			}
+			if owner := metav1.GetControllerOf(object); owner != nil && owner.UID == p.uid {
+				return fmt.Errorf("a pass over %s made the write %s, though the hook waits: please report this as a bug of libretto",
+					p.name(), describeWrite(w))
+			}
+		}
+	}
+	return nil
 }

@@ -1,176 +1,181 @@
 // The module "libretto" for Jsonnet. libretto.js has the same functions for JavaScript,
 // and module.d.ts says what they are for.
 
-// The field of an object, or the default if there is no object or no field, or if it is null.
-local at(object, field, default=null) =
-  local value = if std.isObject(object) then std.get(object, field);
-  if value == null then default else value;
+local
+  // The field of an object, or the default if there is no object or no field, or if it is null.
+  at(object, field, default=null) =
+    local value = if std.isObject(object) then std.get(object, field);
+    if value == null then default else value,
 
-local first(list) = if std.length(list) == 0 then null else list[0];
+  first(list) = if std.length(list) == 0 then null else list[0],
 
-local lend(name, args) = std.native('$libretto')(name, args);
+  lend(name, args) = std.native('$libretto')(name, args),
 
-// The value, once the checks hold: each of them is true, or fails with what is wrong. Values that functions return are
-// checked before, because in parts that are evaluated later an error has no place in the author's text.
-local after(checks, value) = if std.all(checks) then value;
+  // The value, once the checks hold: each of them is true, or fails with what is wrong. Values that functions return are
+  // checked before, because in parts that are evaluated later an error has no place in the author's text.
+  after(checks, value) = if std.all(checks) then value,
 
-local wrong(caller, parameter, value, want) =
-  error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want;
-local noGroup(caller, groups, wanted) =
-  error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']';
-local check(isRight, want) = function(caller, parameter, value) isRight(value) || wrong(caller, parameter, value, want);
+  wrong(caller, parameter, value, want) =
+    error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want,
+  noGroup(caller, groups, wanted) =
+    error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']',
+  check(isRight, want) = function(caller, parameter, value) isRight(value) || wrong(caller, parameter, value, want),
 
-// The names of the fields that have a value.
-local given(fields) = if std.isObject(fields) then [name for name in std.objectFields(fields) if fields[name] != null] else [];
-local withValues(fields) = { [name]: fields[name] for name in given(fields) };
+  // The names of the fields that have a value.
+  given(fields) = if std.isObject(fields) then [name for name in std.objectFields(fields) if fields[name] != null] else [],
+  withValues(fields) = { [name]: fields[name] for name in given(fields) },
 
-local isWhole(value) = std.isNumber(value) && std.floor(value) == value;
-local isText = check(function(value) std.isString(value) && value != '', 'a string');
-local isString = check(std.isString, 'a string');
-local isList = check(std.isArray, 'a list');
-local isObject = check(std.isObject, 'an object');
-local isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0');
-local isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object');
-local isContainer = check(
-  function(value) std.isString(at(value, 'name')) && std.isString(at(value, 'image')),
-  'an object with name and image'
-);
-local isVariable = check(
-  function(value) std.isObject(value) || std.isString(value) || std.isBoolean(value) || isWhole(value) && std.abs(value) < 9007199254740992,
-  'a string, a whole number, true, false or an object such as {secretKeyRef: {...}}'
-);
+  isWhole(value) = std.isNumber(value) && std.floor(value) == value,
+  isText = check(function(value) std.isString(value) && value != '', 'a string'),
+  isString = check(std.isString, 'a string'),
+  isList = check(std.isArray, 'a list'),
+  isObject = check(std.isObject, 'an object'),
+  isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0'),
+  isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object'),
+  isContainer = check(
+    function(value) std.isString(at(value, 'name')) && std.isString(at(value, 'image')),
+    'an object with name and image'
+  ),
+  isVariable = check(
+    function(value)
+      std.isObject(value) || std.isString(value) || std.isBoolean(value) || isWhole(value) && std.abs(value) < 9007199254740992,
+    'a string, a whole number, true, false or an object such as {secretKeyRef: {...}}'
+  ),
 
-// For a map of strings, such as labels.
-local isTexts(caller, parameter, value) =
-  isObject(caller, parameter, value)
-  && std.all([isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]) for key in std.objectFields(value)]);
+  // For a map of strings, such as labels.
+  isTexts(caller, parameter, value) =
+    isObject(caller, parameter, value)
+    && std.all([isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]) for key in std.objectFields(value)]),
 
-// For a list whose items another check is for.
-local isListOf(isItem) = function(caller, parameter, value)
-  isList(caller, parameter, value) && std.all(std.mapWithIndex(function(i, item) isItem(caller, parameter + '[' + i + ']', item), value));
-local isPorts = isListOf(isPort);
-local isContainers = isListOf(
-  function(caller, parameter, container)
-    local env = at(container, 'env');
-    isContainer(caller, parameter, container)
-    && isPorts(caller, parameter + '.ports', at(container, 'ports', []))
-    && std.all([isVariable(caller, parameter + '.env.' + name, env[name]) for name in given(env)])
-);
+  // For a list whose items another check is for.
+  isListOf(isItem) = function(caller, parameter, value)
+    isList(caller, parameter, value) && std.all(std.mapWithIndex(function(i, item) isItem(caller, parameter + '[' + i + ']', item), value)),
+  isPorts = isListOf(isPort),
+  isContainers = isListOf(
+    function(caller, parameter, container)
+      local env = at(container, 'env');
+      isContainer(caller, parameter, container)
+      && isPorts(caller, parameter + '.ports', at(container, 'ports', []))
+      && std.all([isVariable(caller, parameter + '.env.' + name, env[name]) for name in given(env)])
+  ),
 
-local isPodSpec(caller, parameter, spec) =
-  isObject(caller, parameter, spec)
-  && isContainers(caller, 'containers', at(spec, 'containers'))
-  && isContainers(caller, 'initContainers', at(spec, 'initContainers', []));
+  isPodSpec(caller, parameter, spec) =
+    isObject(caller, parameter, spec)
+    && isContainers(caller, 'containers', at(spec, 'containers'))
+    && isContainers(caller, 'initContainers', at(spec, 'initContainers', [])),
 
-local optionChecks = {
-  name: isText, namespace: isText, serviceName: isText, labels: isTexts, annotations: isTexts, podAnnotations: isTexts, selector: isTexts,
-  data: isTexts, binaryData: isTexts, replicas: isCount, ports: isPorts, spec: isObject, podSpec: isPodSpec,
-};
+  optionChecks = {
+    name: isText, namespace: isText, serviceName: isText, labels: isTexts, annotations: isTexts, podAnnotations: isTexts, selector: isTexts,
+    data: isTexts, binaryData: isTexts, replicas: isCount, ports: isPorts, spec: isObject, podSpec: isPodSpec,
+  },
 
-// For the names of options.
-local isKnown(caller, options, known) =
-  local odd = std.filter(function(option) !std.member(known, option), std.objectFields(options));
-  if !std.isObject(options) then wrong(caller, 'options', options, 'an object with ' + std.join(', ', known))
-  else odd == [] || error caller + ': there is no option ' + odd[0] + ', only [' + std.join(', ', std.sort(known)) + ']';
+  // For the names of options.
+  isKnown(caller, options, known) =
+    local odd = std.filter(function(option) !std.member(known, option), std.objectFields(options));
+    if !std.isObject(options) then wrong(caller, 'options', options, 'an object with ' + std.join(', ', known))
+    else odd == [] || error caller + ': there is no option ' + odd[0] + ', only [' + std.join(', ', std.sort(known)) + ']',
 
-// For options and their values. Name is required, and podSpec where there is one.
-local areOptions(caller, options, known) =
-  isKnown(caller, options, known) && std.all([
-    optionChecks[option](caller, option, at(options, option))
-    for option in known
-    if std.objectHas(optionChecks, option) && (at(options, option) != null || option == 'name' || option == 'podSpec')
-  ]);
+  // For options and their values. Name is required, and podSpec where there is one.
+  areOptions(caller, options, known) =
+    isKnown(caller, options, known) && std.all([
+      optionChecks[option](caller, option, at(options, option))
+      for option in known
+      if std.objectHas(optionChecks, option) && (at(options, option) != null || option == 'name' || option == 'podSpec')
+    ]),
 
-local groupKey(apiVersion, kind) = kind + '.' + apiVersion;
+  groupKey(apiVersion, kind) = kind + '.' + apiVersion,
 
-local childKey(child, parent, version) =
-  local name = child.metadata.name;
-  local of = at(at(parent, 'metadata'), 'namespace', '');
-  local own = at(child.metadata, 'namespace', '');
-  local namespace = if own == '' then of else own;
-  if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name;
+  childKey(child, parent, version) =
+    local name = child.metadata.name;
+    local of = at(at(parent, 'metadata'), 'namespace', '');
+    local own = at(child.metadata, 'namespace', '');
+    local namespace = if own == '' then of else own;
+    if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name,
 
-local ordinalOf(name, base) =
-  local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
-  local isNumber = std.all([c >= '0' && c <= '9' for c in std.stringChars(digits)]);
-  if digits == '0' then 0
-  else if digits == '' || digits[0] == '0' || std.length(digits) > 10 || !isNumber then null
-  else std.parseInt(digits);
+  ordinalOf(name, base) =
+    local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
+    local isNumber = std.all([c >= '0' && c <= '9' for c in std.stringChars(digits)]);
+    if digits == '0' then 0
+    else if digits == '' || digits[0] == '0' || std.length(digits) > 10 || !isNumber then null
+    else std.parseInt(digits),
 
-local childName(base, suffix=null, maxLength=null) = lend('childName', [base, suffix, maxLength]);
+  childName(base, suffix=null, maxLength=null) = lend('childName', [base, suffix, maxLength]),
 
-local merge(base, over) = base + {
-  [key]: if std.isObject(over[key]) && std.isObject(at(base, key)) then merge(base[key], over[key]) else over[key]
-  for key in std.objectFields(over)
-};
+  merge(base, over) = base + {
+    [key]: if std.isObject(over[key]) && std.isObject(at(base, key)) then merge(base[key], over[key]) else over[key]
+    for key in std.objectFields(over)
+  },
 
-// The state of an object and why: of it the host looks at these fields alone.
-local readiness(caller, object) =
-  local fields = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
-  if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
-  else lend('readiness', [if object != null then { [field]: object[field] for field in fields if std.objectHas(object, field) }]);
-local isReady(caller, object) = readiness(caller, object)[0] == 'Ready';
+  // The state of an object and why. What the host does not look at is left out, because it would be evaluated.
+  readiness(caller, object) =
+    local only(fields, object) = if std.isObject(object) then { [f]: object[f] for f in fields if std.objectHas(object, f) } else object;
+    if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
+    else lend('readiness', [if object != null then only(['apiVersion', 'kind', 'status'], object) {
+      metadata: only(['deletionTimestamp', 'generation'], at(object, 'metadata')),
+      spec: only(['type', 'replicas', 'completions', 'updateStrategy'], at(object, 'spec')),
+    }]),
+  isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
-local find(caller, groups, child, parent) =
-  local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
-  local wanted = groupKey(child.apiVersion, child.kind);
-  local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
-  local found = at(group, childKey(child, parent, 'v2'));
-  if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
-  else after([isObject(caller, 'groups', groups)], if found == null then at(group, childKey(child, parent, 'v1')) else found);
+  find(caller, groups, child, parent) =
+    local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
+    local wanted = groupKey(child.apiVersion, child.kind);
+    local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
+    local found = at(group, childKey(child, parent, 'v2'));
+    if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
+    else after([isObject(caller, 'groups', groups)], if found == null then at(group, childKey(child, parent, 'v1')) else found),
 
-// The children of stages, each with the object that there is.
-local stagesOf(caller, groups, stages, parent) =
-  local found = [[{ child: child, object: find(caller, groups, child, parent) } for child in stage] for stage in stages];
-  after([isListOf(isList)(caller, 'stages', stages), std.all([c.object == null || true for c in std.flattenArrays(found)])], found);
+  // The children of stages, each with the object that there is.
+  stagesOf(caller, groups, stages, parent) =
+    local found = [[{ child: child, object: find(caller, groups, child, parent) } for child in stage] for stage in stages];
+    after([isListOf(isList)(caller, 'stages', stages), std.all([c.object == null || true for c in std.flattenArrays(found)])], found),
 
-local objectOptions = ['name', 'namespace', 'labels', 'annotations'];
-local workloadOptions = objectOptions + ['podSpec', 'podAnnotations', 'spec'];
+  objectOptions = ['name', 'namespace', 'labels', 'annotations'],
+  workloadOptions = objectOptions + ['podSpec', 'podAnnotations', 'spec'],
 
-local selectorOf(options) =
-  local app = at(at(options, 'labels'), 'app');
-  at(options, 'selector', { app: if app == null then childName(options.name) else app });
+  selectorOf(options) =
+    local app = at(at(options, 'labels'), 'app');
+    at(options, 'selector', { app: if app == null then childName(options.name) else app }),
 
-local metadata(options, selector={}) =
-  local labels = at(options, 'labels', {}) + selector;
-  { name: options.name }
-  + withValues({ namespace: at(options, 'namespace'), annotations: at(options, 'annotations') })
-  + { [if labels != {} then 'labels']: labels };
+  metadata(options, selector={}) =
+    local labels = at(options, 'labels', {}) + selector;
+    { name: options.name }
+    + withValues({ namespace: at(options, 'namespace'), annotations: at(options, 'annotations') })
+    + { [if labels != {} then 'labels']: labels },
 
-local newPorts(ports, make) = [if std.isObject(port) then port else make(port) for port in ports];
-local newVariable(name, value) =
-  if std.isObject(value) then { name: name, valueFrom: value } else { name: name, value: std.toString(value) };
+  newPorts(ports, make) = [if std.isObject(port) then port else make(port) for port in ports],
+  newVariable(name, value) =
+    if std.isObject(value) then { name: name, valueFrom: value } else { name: name, value: std.toString(value) },
 
-local newContainer(container) =
-  local ports = at(container, 'ports'), env = at(container, 'env');
-  { securityContext: { allowPrivilegeEscalation: false } } + container + {
-    [if ports != null then 'ports']: newPorts(ports, function(port) { containerPort: port }),
-    [if std.isObject(env) then 'env']: [newVariable(name, env[name]) for name in given(env)],
-  };
+  newContainer(container) =
+    local ports = at(container, 'ports'), env = at(container, 'env');
+    { securityContext: { allowPrivilegeEscalation: false } } + container + {
+      [if ports != null then 'ports']: newPorts(ports, function(port) { containerPort: port }),
+      [if std.isObject(env) then 'env']: [newVariable(name, env[name]) for name in given(env)],
+    },
 
-local newPodSpec(spec) =
-  local initContainers = at(spec, 'initContainers');
-  {
-    automountServiceAccountToken: at(spec, 'serviceAccountName') != null,
-    enableServiceLinks: false,
-    securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
-  } + spec + {
-    containers: std.map(newContainer, spec.containers),
-    [if initContainers != null then 'initContainers']: std.map(newContainer, initContainers),
-  };
+  newPodSpec(spec) =
+    local initContainers = at(spec, 'initContainers');
+    {
+      automountServiceAccountToken: at(spec, 'serviceAccountName') != null,
+      enableServiceLinks: false,
+      securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+    } + spec + {
+      containers: std.map(newContainer, spec.containers),
+      [if initContainers != null then 'initContainers']: std.map(newContainer, initContainers),
+    },
 
-local podTemplate(labels, options, spec) =
-  local meta = withValues({ labels: labels, annotations: at(options, 'podAnnotations') });
-  { [if meta != {} then 'metadata']: meta, spec: spec };
+  podTemplate(labels, options, spec) =
+    local meta = withValues({ labels: labels, annotations: at(options, 'podAnnotations') });
+    { [if meta != {} then 'metadata']: meta, spec: spec },
 
-// A Deployment or a StatefulSet.
-local replicated(kind, options, fields) =
-  local selector = selectorOf(options), meta = metadata(options, selector);
-  local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
-    selector: { matchLabels: selector },
-    template: podTemplate(meta.labels, options, newPodSpec(options.podSpec)),
-  };
-  { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
+  // A Deployment or a StatefulSet.
+  replicated(kind, options, fields) =
+    local selector = selectorOf(options), meta = metadata(options, selector);
+    local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
+      selector: { matchLabels: selector },
+      template: podTemplate(meta.labels, options, newPodSpec(options.podSpec)),
+    };
+    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
 
 {
   groupKey(apiVersion, kind):: groupKey(apiVersion, kind),

@@ -50,6 +50,8 @@ export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, In
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 
+// Objects of requests
+
 /**
  * The name of a kind's group in a request.
  * @example
@@ -118,6 +120,8 @@ export function matchesLabels(
   labels: { [key: string]: string } | null | undefined,
 ): boolean;
 
+// Conditions and readiness
+
 /**
  * The condition of that type in the object's status, or null. Also in CEL.
  * @example
@@ -176,6 +180,8 @@ export function readyCondition(
   type?: string,
 ): Condition;
 
+// Waiting for what is missing
+
 /**
  * The answer of a hook that can't say yet which children there should be: the status is
  * written, and no child is created, updated or deleted. The reason is a word such as
@@ -184,7 +190,7 @@ export function readyCondition(
  * waiting("NoNodes", "there is no node with the label gpu")
  * // {"waiting": {"reason": "NoNodes", "message": "there is no node with the label gpu"}}
  */
-export function waiting(reason: string, message: string): { waiting: { reason: string; message: string } };
+export function waiting(reason: string, message: string): { waiting: Waiting };
 
 /**
  * Null if the object exists and is ready, and otherwise the answer that waits for it, with
@@ -193,7 +199,9 @@ export function waiting(reason: string, message: string): { waiting: { reason: s
  * needs(null, "Secret shop/password")
  * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
  */
-export function needs(object: object | null | undefined, what: string): { waiting: { reason: string; message: string } } | null;
+export function needs(object: object | null | undefined, what: string): { waiting: Waiting } | null;
+
+// One after the other
 
 /**
  * The ordinals of the objects base-0, base-1 and so on that should exist now, as those of a
@@ -240,6 +248,8 @@ export function tearDown<Child extends DesiredObject>(
  * // 12
  */
 export function ordinalOf(name: string, base: string): number | null;
+
+// Names and labels
 
 /**
  * A hash of a JSON value, such as a pod template: 16 hexadecimal digits, which do for a label
@@ -302,6 +312,14 @@ export function withLabels<Labelled extends object>(object: Labelled, labels: { 
  */
 export function merge<Base extends object>(base: Base, over: object): Base & { [field: string]: any };
 
+// Objects that controllers write
+
+/** A desired object of a kind, such as DesiredOf<"apps/v1", "Deployment">. */
+export interface DesiredOf<Version extends string, Kind extends string> extends DesiredObject {
+  apiVersion: Version;
+  kind: Kind;
+}
+
 /** What the functions for objects have in common. */
 export interface ObjectOptions {
   name: string;
@@ -359,17 +377,18 @@ export function podSpec(spec: PodSpecOptions): { containers: any[]; [field: stri
  * pod({ name: "web-0", labels: { app: "web" }, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).metadata
  * // {"name": "web-0", "labels": {"app": "web"}}
  */
-export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): DesiredObject;
+export function pod(options: ObjectOptions & { podSpec: PodSpecOptions }): DesiredOf<"v1", "Pod">;
 
 /**
  * A Deployment, with the defaults of podSpec. Its selector defaults to the label app, and that
- * to the name; other labels are not in it, because they may change and a selector can't. The
- * Deployment and its Pods have the labels, and those of the selector.
+ * to the name; other labels are not in it, because they may change and a selector can't.
+ * Deployments with the same label app need a selector each. The Deployment and its Pods have
+ * the labels, and those of the selector.
  * @example
  * deployment({ name: "web", labels: { team: "a" }, replicas: 2, podSpec: { containers: [{ name: "web", image: "nginx:1.29" }] } }).spec.selector
  * // {"matchLabels": {"app": "web"}}
  */
-export function deployment(options: ReplicatedOptions): DesiredObject;
+export function deployment(options: ReplicatedOptions): DesiredOf<"apps/v1", "Deployment">;
 
 /**
  * A StatefulSet, as deployment makes a Deployment. The name of its Service defaults to its own.
@@ -377,7 +396,7 @@ export function deployment(options: ReplicatedOptions): DesiredObject;
  * statefulSet({ name: "db", podSpec: { containers: [{ name: "db", image: "postgres:18" }] } }).spec.serviceName
  * // "db"
  */
-export function statefulSet(options: ReplicatedOptions & { serviceName?: string | null }): DesiredObject;
+export function statefulSet(options: ReplicatedOptions & { serviceName?: string | null }): DesiredOf<"apps/v1", "StatefulSet">;
 
 /**
  * A Job, with the defaults of podSpec, whose Pods are not restarted but replaced, up to
@@ -387,7 +406,7 @@ export function statefulSet(options: ReplicatedOptions & { serviceName?: string 
  * job({ name: "init", podSpec: { containers: [{ name: "init", image: "busybox:1.37" }] }, spec: { backoffLimit: 2 } }).spec.backoffLimit
  * // 2
  */
-export function job(options: WorkloadOptions): DesiredObject;
+export function job(options: WorkloadOptions): DesiredOf<"batch/v1", "Job">;
 
 /**
  * A Service. Its selector defaults to that of a Deployment with this name and these labels. A
@@ -402,7 +421,7 @@ export function service(
     ports?: (number | { port: number; [field: string]: any })[] | null;
     spec?: { [field: string]: any } | null;
   },
-): DesiredObject;
+): DesiredOf<"v1", "Service">;
 
 /**
  * A ConfigMap. All of data must be texts. If it is immutable, give it a name by hashedName.
@@ -416,7 +435,9 @@ export function configMap(
     binaryData?: { [key: string]: string } | null;
     immutable?: boolean | null;
   },
-): DesiredObject;
+): DesiredOf<"v1", "ConfigMap">;
+
+// Quantities and durations
 
 /**
  * A quantity of Kubernetes as a number. CEL has quantity() instead.

@@ -27,7 +27,8 @@ local leaving(request, cells, keyspaces) =
   local isDone(keyspace) =
     local observed = libretto.findChild(request.children, keyspace, request.parent);
     health.problem(observed, keyspace) == null;
-  if others('VitessKeyspace', keyspaces) == [] && std.all(std.map(isDone, keyspaces)) then []
+  local areDone = others('VitessKeyspace', keyspaces) == [] && std.all(std.map(isDone, keyspaces));
+  if areDone && !request.finalizing then []
   else [
     workloads.custom('VitessCell', cell.metadata.name, names.labels({ cluster: cell.spec.cluster, cell: cell.spec.cell }), cell.spec)
     for cell in others('VitessCell', cells)
@@ -84,7 +85,8 @@ local stagesOf(request) =
     },
     { name: 'Vtctld', objects: vtctld, opens: true },
     { name: 'Cells', objects: cells + leaving(request, cells, keyspaces), opens: true },
-    { name: 'Keyspaces', objects: keyspaces },
+    // A deletion waits for those too that were taken out of the spec before.
+    { name: 'Keyspaces', objects: if request.finalizing then childrenOf(request, 'VitessKeyspace') else keyspaces },
   ];
 
 local statusOf(request) =

@@ -102,6 +102,11 @@ var faultsPlanted = map[string]planted{
       const there = find("ConfigMap.v1", "greeting") !== undefined;
       return { status: { text, attempts: (parent.status?.attempts ?? 0) + (there ? 0 : 1) }, children: [make("ConfigMap", "greeting", { data: { text } })] };`,
 		"another end"),
+	"waiting for a child of its own": greeting("a hook that waits makes nothing", `
+      const there = find("ConfigMap.v1", "greeting") !== undefined;
+      if (parent.status?.made && !there) return { status: { text, made: true }, waiting: { reason: "Gone", message: "it was there" } };
+      return { status: { text, made: there }, children: [make("ConfigMap", "greeting", { data: { text } })] };`,
+		"ConfigMap/default/greeting"),
 	"order of children": greeting("ages change when a child is made anew", `
       const age = (child) => child.metadata.creationTimestamp + child.metadata.name;
       const oldest = Object.values(children["ConfigMap.v1"]).sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];

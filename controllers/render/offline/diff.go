@@ -142,6 +142,9 @@ func (o Output) reportEnd(w *bufio.Writer, r *Rendering) {
 			fmt.Fprintf(w, "  %s", line)
 		}
 	}
+	for _, wait := range r.Waits {
+		fmt.Fprintf(w, "  it waits: %s\n", wait)
+	}
 	last := r.last()
 	switch {
 	case errors.Is(last.Err, controller.ErrLater):

@@ -114,6 +114,7 @@ type renderingDocument struct {
 	Steps      []stepDocument   `json:"steps"`
 	Children   []map[string]any `json:"children"`
 	Left       []Action         `json:"left,omitempty"`
+	Waiting    []waitDocument   `json:"waiting,omitempty"`
 	Error      string           `json:"error,omitempty"`
 }
 
@@ -127,6 +128,12 @@ type stepDocument struct {
 
 type eventDocument struct {
 	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+type waitDocument struct {
+	Input   string `json:"input,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
@@ -177,6 +184,9 @@ func (o Output) document(r *Rendering) renderingDocument {
 	}
 	for _, child := range r.Children {
 		d.Children = append(d.Children, o.manifest(r, child))
+	}
+	for _, wait := range r.Waits {
+		d.Waiting = append(d.Waiting, waitDocument(wait))
 	}
 	for _, left := range r.Left {
 		d.Left = append(d.Left, o.left(left))

@@ -14,6 +14,7 @@ import (
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -30,6 +31,8 @@ type Rendering struct {
 	Children []*unstructured.Unstructured
 	// Left are the children that differ from what the hooks want, in the end.
 	Left []Left
+	// Waits are what the hooks answered last that they wait for.
+	Waits []variant.Wait
 
 	gone    bool
 	uid     types.UID
@@ -106,6 +109,7 @@ func (r *renderer) finish(ctx context.Context, rendering *Rendering) error {
 	if rendering.gone {
 		return nil
 	}
+	rendering.Waits = r.stage.session.Waits(rendering.Parent)
 	changes, err := rendering.answers.Unapplied(ctx, r.stage.session, rendering.Parent)
 	if err != nil {
 		return fmt.Errorf("%s: %w", rendering.Name(), err)

@@ -183,6 +183,9 @@ func (f TestFile) want(r *Rendering) map[string]any {
 		n, _ := counts[child.GetKind()].(int64)
 		counts[child.GetKind()] = n + 1
 	}
+	if len(r.Waits) > 0 {
+		want["waiting"] = map[string]any{"reason": r.Waits[0].Reason}
+	}
 	if len(children) > 0 {
 		want[childFields[r.Definition.GetKind()]] = children
 		want["counts"] = counts

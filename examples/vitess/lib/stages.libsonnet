@@ -74,11 +74,8 @@ local events(pairs, problems) =
   finalize(request, stages, status)::
     local find = finder(request);
     local exists(object) = find(object) != null;
-    local left = [
-      stage
-      for stage in [stage { objects: std.filter(exists, stage.objects) } for stage in stages]
-      if stage.objects != []
-    ];
+    local some(stages) = [stage for stage in stages if stage.objects != []];
+    local left = some([stage { objects: std.filter(exists, stage.objects) } for stage in stages]);
     local count = std.length(left);
     local last = if count == 0 then { objects: [] } else left[count - 1];
     local undo = std.get(last, 'undo');
@@ -88,7 +85,7 @@ local events(pairs, problems) =
     local isFailed = undo != null && isUndone && libretto.isConditionTrue(find(undo), 'Failed');
     {
       children: flatten(if isUndone then left[0:std.max(0, count - 1)] else left + [{ objects: goes }]),
-      finalized: count <= 1 && isUndone,
+      finalized: count == 0 || isUndone && last.name == some(stages)[0].name,
       status: status { conditions+: [notReady('Deleting', message)] },
       events: if isFailed then [{ type: 'Warning', reason: 'NotUndone', message: health.nameOf(undo) + ' has failed' }] else [],
     },

@@ -1,39 +1,17 @@
-import { objectsOf } from "libretto";
-import type { Desired } from "libretto";
-import type { Deployment, Service, SyncRequest, SyncResponse, {{.Kind}}Spec } from "./resources";
+import { deployment, objectsOf, service } from "libretto";
+import type { SyncRequest, SyncResponse } from "./resources";
 
 // sync is called whenever {{.Article}} {{.Kind}} or one of its children has changed. It gets what is there, and answers with
 // what should be there: the whole status and all children. The host does the difference.
 export function sync({ parent, children }: SyncRequest): SyncResponse {
   const { name } = parent.metadata;
-  const [deployment] = objectsOf(children, "apps/v1", "Deployment");
+  const { image, replicas, port } = parent.spec;
+  const [observed] = objectsOf(children, "apps/v1", "Deployment");
   return {
-    status: { readyReplicas: deployment?.status?.readyReplicas ?? 0 },
-    children: [newDeployment(name, parent.spec), newService(name, parent.spec)],
-  };
-}
-
-function newDeployment(name: string, { image, replicas, port }: {{.Kind}}Spec): Desired<Deployment> {
-  const labels = { app: name };
-  const container = { name: "app", image, ports: [{ containerPort: port }] };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, labels },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [container] } },
-    },
-  };
-}
-
-function newService(name: string, { port }: {{.Kind}}Spec): Desired<Service> {
-  const labels = { app: name };
-  return {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name, labels },
-    spec: { selector: labels, ports: [{ port: 80, targetPort: port }] },
+    status: { readyReplicas: observed?.status?.readyReplicas ?? 0 },
+    children: [
+      deployment({ name, replicas, podSpec: { containers: [{ name: "app", image, ports: [port] }] } }),
+      service({ name, ports: [{ port: 80, targetPort: port }] }),
+    ],
   };
 }

@@ -1,5 +1,10 @@
-import { childKey, findCondition, groupKey, hash, isConditionTrue, matchesLabels, objectsOf, ordinalOf, ownerName, setCondition } from "libretto";
+import {
+  addQuantities, childKey, childName, compareQuantities, configMap, deployment, findChild, findCondition, formatDuration, formatQuantity, groupKey, hash,
+  hashedName, inOrder, isConditionTrue, isReady, job, matchesLabels, merge, needs, objectsOf, ordinalOf, ownerName, parseDuration, parseQuantity, pod, podSpec,
+  readyCondition, recommendedLabels, service, setCondition, statefulSet, tearDown, waiting, wantedOrdinals, withLabels,
+} from "libretto";
 import type {
+  Desired,
   CompositeHooks, CompositeRequest, CompositeResponse, CustomizeResponse, DecoratorHooks, DecoratorRequest, DecoratorResponse, Hook, HTTPContext, HTTPReply,
   JSONValue, KubernetesObject, MapFinalizeRequest, MapFinalizeResponse, MapHooks, MapRequest, MapResponse, TombstoneRequest, TombstoneResponse,
 } from "libretto";
@@ -9,6 +14,8 @@ interface CatSet extends KubernetesObject {
   status?: { ready: number };
 }
 interface Pod extends KubernetesObject {
+  apiVersion: "v1";
+  kind: "Pod";
   spec: { nodeName?: string };
 }
 interface Kinds {
@@ -71,3 +78,29 @@ export default {
 } satisfies CompositeHooks<CatSet, Kinds>;
 export const decorator: DecoratorHooks = { sync: decorate };
 export const mapping: MapHooks<KubernetesObject, Pod> = { map, tombstone, finalize };
+
+interface Deployment extends KubernetesObject {
+  apiVersion: "apps/v1";
+  kind: "Deployment";
+  spec: { replicas: number };
+}
+
+export function library({ parent, children, related }: CompositeRequest<CatSet, Kinds>): CompositeResponse<any, Desired<Deployment> | Desired<Pod>> {
+  const labels = recommendedLabels({ name: "web", partOf: null });
+  const secret = Object.values(related["Secret.v1"])[0];
+  const answer = needs(secret, "Secret a") ?? (isReady(secret) ? null : waiting("Odd", "it is"));
+  if (answer) {
+    return { ...answer, status: { conditions: setCondition(parent["conditions"], readyCondition(children, [], parent)) } };
+  }
+  const web = deployment({ name: childName("web", 1), labels, replicas: wantedOrdinals(objectsOf(children, "v1", "Pod"), "web", 2).length, podSpec: { containers: [{ name: "a", image: "b", ports: [80], env: { A: 1, B: { secretKeyRef: {} } } }] } });
+  const rest = [
+    statefulSet({ name: "a", podSpec: podSpec({ containers: [{ name: "a", image: "b" }] }), serviceName: "b" }), job({ name: hashedName("a", labels), podSpec: { containers: [] } }),
+    service({ name: "a", ports: [80, { port: 1 }] }), configMap({ name: "a", data: { a: "b" }, immutable: true }),
+  ];
+  const units: (string | number)[] = [
+    parseQuantity("1Gi") + parseDuration("1s"), formatQuantity(1, "BinarySI"), formatDuration(3), compareQuantities("1", 2), addQuantities("1", 2),
+  ];
+  console.log(inOrder(children, [rest], parent), tearDown(children, [rest], parent).finalized, units, findChild(children, rest[0], parent)?.status);
+  const one: Pod = merge({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", uid: "", namespace: "" } } as Pod, { spec: {} });
+  return { status: { one }, children: [withLabels(web, { a: "b" }), pod({ name: "a", podSpec: { containers: [] } })] };
+}

@@ -1,7 +1,7 @@
 // Each mistake here must be found.
 
 // @ts-expect-error: the module has no such function
-import { childKey, nothing } from "libretto";
+import { childKey, deployment, needs, nothing, wantedOrdinals } from "libretto";
 // @ts-expect-error: there is no Node.js
 import fs from "node:fs";
 
@@ -36,4 +36,17 @@ export function decorate() {
 export function unnamed() {
   // @ts-expect-error: a child has a name
   return { children: [{ apiVersion: "v1", kind: "Pod", metadata: {} }] };
+}
+
+/** @returns {import("libretto").CompositeResponse} */
+export function misspelt() {
+  // @ts-expect-error: the option is called labels
+  const web = deployment({ name: "web", lables: {}, podSpec: { containers: [] } });
+  // @ts-expect-error: a container has an image
+  deployment({ name: "web", podSpec: { containers: [{ name: "a" }] } });
+  // @ts-expect-error: it has to say what it needs
+  needs(null);
+  // @ts-expect-error: replicas are a number
+  wantedOrdinals([], "web", "3");
+  return { children: [web] };
 }
