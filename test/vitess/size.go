@@ -21,6 +21,8 @@ const (
 	quiet = 3 * time.Second
 	// userAgent is that of libretto in the audit log.
 	userAgent = "libretto/"
+	// hookDuration is the metric of hook calls.
+	hookDuration = "libretto_hook_duration_seconds"
 )
 
 // size is that of a measurement.
@@ -152,7 +154,7 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 	}
 	difference := func(name string) float64 { return after.Sum(name, nil) - before.Sum(name, nil) }
 	tablets, writes := float64(s.size.tabletsOf()), len(requests.Writes())
-	calls, cpu := difference("libretto_hook_duration_seconds"), difference("process_cpu_seconds_total")
+	calls, cpu := difference(hookDuration), difference("process_cpu_seconds_total")
 	verbs := map[string]int{}
 	for _, r := range requests {
 		verbs[r.Verb]++
@@ -168,7 +170,7 @@ func (s *show) tell(ctx context.Context, before cluster.Metrics, requests cluste
 	s.Out.OK("hook calls: %.0f, for %d parents", calls, s.size.parents())
 	for _, level := range []string{"cluster", "cell", "keyspace", "shard"} {
 		of := map[string]string{"definition": "CompositeController vitess-" + level}
-		s.Out.Info(fmt.Sprintf("  %5.0f of %ss", after.Sum("libretto_hook_duration_seconds", of), level))
+		s.Out.Info(fmt.Sprintf("  %5.0f of %ss, %s each", after.Sum(hookDuration, of), level, steps.Duration(meanCall(after, "vitess-"+level))))
 	}
 	s.Out.OK("the host used %.1f s of CPU, and %d MiB of memory at most, without its workers", cpu, peak>>20)
 	s.Out.OK("for each tablet: %.1f writes, %.1f hook calls, %.0f ms of CPU", float64(writes)/tablets, calls/tablets, 1000*cpu/tablets)
@@ -188,4 +190,21 @@ func (s *show) tellWrites(requests cluster.Requests) {
 	for _, name := range slices.Sorted(maps.Keys(byResource)) {
 		s.Out.Info(fmt.Sprintf("  %5d %s", byResource[name], name))
 	}
+}
+
+// meanCall returns how long a hook call of a definition took on average.
+func meanCall(metrics cluster.Metrics, definition string) time.Duration {
+	count, sum := 0.0, 0.0
+	for _, metric := range metrics[hookDuration].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "definition" && strings.HasSuffix(label.GetValue(), " "+definition) {
+				count += float64(metric.GetHistogram().GetSampleCount())
+				sum += metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	if count == 0 {
+		return 0
+	}
+	return time.Duration(sum / count * float64(time.Second))
 }
