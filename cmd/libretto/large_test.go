@@ -62,8 +62,8 @@ func writeVendored(t *testing.T, size int) {
 	files[lib+"/some.libsonnet"] = "{\n" + used.String() + "}\n"
 	files[lib+"/lib_test.jsonnet"] = "error 'the tests of a library are not run'"
 	files["src/app/jsonnetfile.json"] = `{"version": 1, "dependencies": [], "legacyImports": true}`
-	files["src/app/sync.jsonnet"] = "local lib = import 'vendor/lib/some.libsonnet';\nfunction(request) { attachments: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: lib.kind0.name } }] }\n"
-	files["src/app/sync_test.jsonnet"] = "{ 'has a name': (import 'vendor/lib/some.libsonnet').kind10.name == 'kind10' }\n"
+	files["src/app/sync.jsonnet"] = "local lib = import 'lib/some.libsonnet';\nfunction(request) { attachments: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: lib.kind0.name } }] }\n"
+	files["src/app/sync_test.jsonnet"] = "{ 'has a name': (import 'github.com/org/lib/some.libsonnet').kind10.name == 'kind10' }\n"
 	files["definition.yaml"] = vendored
 	files["pod.yaml"] = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: a, image: a}]}}\n"
 	writeFiles(t, ".", files)

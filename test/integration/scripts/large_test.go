@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -264,4 +266,43 @@ spec:
 	}
 	e.ApplyObject(bundles[1])
 	waitForSaid(e, "looped", "loop1")
+}
+
+// TestVendor serves a directory as jsonnet-bundler lays it out, with the link from the name that a library had before.
+func TestVendor(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		at := filepath.Join(root, "app", name)
+		must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must(t, os.WriteFile(at+".swp~", []byte(text), 0o644))
+		must(t, os.Rename(at+".swp~", at))
+	}
+	write("jsonnetfile.json", `{"version": 1, "dependencies": [], "legacyImports": true}`)
+	write("vendor/github.com/org/lib/main.libsonnet", "{ text: (import 'text.libsonnet').text }")
+	write("vendor/github.com/org/lib/text.libsonnet", "{ text: 'one' }")
+	write("vendor/github.com/org/lib/lib_test.jsonnet", "error 'the tests of a library are not run'")
+	must(t, os.Symlink("github.com/org/lib", filepath.Join(root, "app/vendor/lib")))
+	write("sync.jsonnet", `function(request) {
+  status: { said: (import 'lib/main.libsonnet').text + (import 'github.com/org/lib/text.libsonnet').text },
+  children: [],
+}
+`)
+	e := newRunning(t, "--scripts-dir="+root)
+	e.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %[1]s, labels: {test: %[1]s}}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %[2]s/v1, resource: things}
+  scriptSources: [{directory: {path: app}}]
+  hooks: {sync: {version: v2, script: {path: sync.jsonnet}}}
+`, e.Namespace, e.Group))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "oneone")
+	write("vendor/github.com/org/lib/text.libsonnet", "{ text: 'two' }")
+	waitForSaid(e, "a", "twotwo")
+	e.WaitForCondition(e.Namespace, "ScriptsReady", "True", "Loaded")
 }
