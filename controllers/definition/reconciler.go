@@ -95,7 +95,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	view := r.newStatusView(s, refusal)
 	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
-	if wait := s.statusDelay(object, view.isFinal(refusal), r.config.Environment.Clock.Now()); wait > 0 {
+	now := r.config.Environment.Clock.Now()
+	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.countsDelay(s.statusOf(object, view), now)); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
 	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, s, view))
