@@ -21,7 +21,7 @@ export function finalize({ parent, children }) {
   // The Job stays until the end: that it is complete is how the later steps know that they may go on.
   const drained = parent.spec.drain.skip || isConditionTrue(job, "Complete");
   if (!drained) {
-    return { status: drainStatus(job), children: [claim(parent), app(parent), drain(parent)] };
+    return { ...drainAnswer(job), children: [claim(parent), app(parent), drain(parent)] };
   }
   const jobs = job ? [drain(parent)] : [];
   if (deployment) {
@@ -33,14 +33,10 @@ export function finalize({ parent, children }) {
   return { children: [], finalized: true };
 }
 
-function drainStatus(job) {
-  if (!isConditionTrue(job, "Failed")) return step("Draining", "waits for the drain Job to be complete");
-  return step(
-    "Draining",
-    `the drain Job has failed: delete Job ${job.metadata.name} to try again, or set spec.drain.skip to lose the messages`,
-    "False",
-    "DrainFailed",
-  );
+function drainAnswer(job) {
+  if (!isConditionTrue(job, "Failed")) return { status: step("Draining", "waits for the drain Job to be complete") };
+  const message = `the drain Job has failed: delete Job ${job.metadata.name} to try again, or set spec.drain.skip to lose the messages`;
+  return { status: step("Draining", message, "False", "DrainFailed"), events: [{ type: "Warning", reason: "DrainFailed", message }] };
 }
 
 // The condition is about serving, so that it is False as soon as the queue is being taken down.

@@ -30,6 +30,7 @@ export function sync({ parent, children, related }) {
     .map(({ metadata }) => ({ metadata, since: Date.parse(metadata.annotations?.[unusedSince]) || now }))
     .map((entry) => ({ ...entry, left: entry.since + parent.spec.ttlSeconds * 1000 - now }));
   const waiting = unused.filter(({ left }) => left > 0);
+  const expired = unused.filter(({ left }) => left <= 0);
 
   return {
     status: { configMaps: observed.length, unused: unused.length },
@@ -37,6 +38,10 @@ export function sync({ parent, children, related }) {
       ...observed.filter(({ metadata }) => used.has(metadata.name)).map(({ metadata }) => keep(parent, metadata)),
       ...waiting.map(({ metadata, since }) => keep(parent, metadata, { [unusedSince]: new Date(since).toISOString() })),
     ],
+    events: expired.map(({ metadata, since }) => ({
+      reason: "Unused",
+      message: `ConfigMap ${metadata.name} has not been used since ${new Date(since).toISOString()}, and is deleted`,
+    })),
     ...(waiting.length > 0 && { resyncAfterSeconds: Math.min(...waiting.map(({ left }) => left)) / 1000 }),
   };
 }
