@@ -58,8 +58,10 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 
 // sampleStatus is a status with a value in every field.
 func sampleStatus() v1alpha1.DefinitionStatus {
-	parents := int32(3)
-	status := v1alpha1.DefinitionStatus{ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01", Parents: &parents}
+	status := v1alpha1.DefinitionStatus{
+		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01",
+		Parents: ptr(int32(3)), WaitingParents: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
+	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
 			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1,
@@ -139,7 +141,7 @@ func TestColumns(t *testing.T) {
 			objects := client(c, object)
 			created := create(t, objects, object, "columns")
 			before := table(t, c, plural, "columns")
-			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Reason=- Message=- Scripts-Message=-"; got != want {
+			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Waiting=- Reason=- Message=- Scripts-Message=-"; got != want {
 				t.Errorf("without a status:\n got %s\nwant %s", got, want)
 			}
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
@@ -149,11 +151,11 @@ func TestColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := table(t, c, plural, "columns")
-			if got, want := cells(after), "Name=columns Ready=True Scripts=ScriptsReadyReason Revision=5f2a9c Parents=3 Reason=ReadyReason Message=Ready message Scripts-Message=ScriptsReady message"; got != want {
+			if got, want := cells(after), "Name=columns Ready=True Scripts=ScriptsReadyReason Revision=5f2a9c Parents=3 Waiting=1 Reason=ReadyReason Message=Ready message Scripts-Message=ScriptsReady message"; got != want {
 				t.Errorf("with a status:\n got %s\nwant %s", got, want)
 			}
 			for _, column := range after.ColumnDefinitions {
-				if wide := column.Name == "Reason" || strings.HasSuffix(column.Name, "Message"); wide != (column.Priority > 0) {
+				if wide := column.Name == "Reason" || column.Name == "Waiting" || strings.HasSuffix(column.Name, "Message"); wide != (column.Priority > 0) {
 					t.Errorf("column %s has priority %d", column.Name, column.Priority)
 				}
 			}
