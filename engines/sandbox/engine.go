@@ -96,7 +96,8 @@ func (p *program) setFiles() error {
 	for _, path := range slices.Sorted(maps.Keys(p.script.Files)) {
 		text := p.script.Files[path]
 		if bytes += len(path) + len(text); bytes > protocol.MaxSourceBytes {
-			return engines.InvalidError(engines.Location{}, "the files of this definition, and their paths, hold more than the %d bytes allowed", protocol.MaxSourceBytes)
+			return engines.InvalidError(engines.Location{},
+				"the files of this definition, and their paths, hold more than the %d bytes allowed", protocol.MaxSourceBytes)
 		}
 		f := sourceFile{path: path, content: contentOf(text)}
 		if p.files = append(p.files, f); len(text) > largest {

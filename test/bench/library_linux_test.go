@@ -17,12 +17,62 @@ type library struct{ groups, kinds, sections int }
 
 const libraryPath = "vendor/k8s/"
 
+// The texts of the library, in which $ stands for numbers and names.
+const (
+	docUtil = `{
+  fn(help, args=[]):: { 'function': { help: help, args: args } },
+  obj(help, fields={}):: { object: { help: help, fields: fields } },
+  arg(name, type, default=null):: { name: name, type: type, default: default },
+  pkg(name, url, help):: { name: name, help: help },
+  T:: { string: 'string', array: 'array', object: 'object' },
+}
+`
+	kindStart = `{
+  local d = (import '../doc-util/main.libsonnet'),
+  '#':: d.pkg(name='kind$', url='', help='"Kind$ enables declarative updates for Pods and ReplicaSets."'),
+  '#new':: d.fn(help='new returns an instance of Kind$', args=[d.arg(name='name', type=d.T.string)]),
+  new(name): {
+    apiVersion: 'example.com/v1',
+    kind: 'Kind$',
+  } + self.section0.withName(value=name),
+`
+	sectionStart = `  '#section$':: d.obj(help='"ObjectMeta is metadata that all persisted resources must have, which includes all objects ` +
+		`users must create."'),
+  section$: {
+`
+	setter = `    '#with$':: d.fn(help='"$ must be unique within a namespace. Is required when creating resources, although some may allow ` +
+		`a client to request it."', args=[d.arg(name='value', type=d.T.string)]),
+    with$(value): { `
+	mixin = `    '#withItemsMixin':: d.fn(help='"Items are the list of things.\n\n**Note:** This function appends passed data to existing ` +
+		`values"', args=[d.arg(name='value', type=d.T.array)]),
+    withItemsMixin(value): { spec+: { items+: if std.isArray(v=value) then value else [value] } },
+  },
+`
+	kindEnd = `  '#mixin': 'ignore',
+  mixin: self,
+}
+`
+	hookStart = `// $
+local k = import 'k8s/main.libsonnet';
+function(request) {
+  local name = request.parent.metadata.name,
+  children: [
+`
+	hookChild = `    k.$.new(name + '-$') + k.$.section1.withLabels({ app: name })
+    + k.$.section2.withItemsMixin([name]),
+`
+)
+
+func fillIn(text string, values ...any) string {
+	for _, value := range values {
+		text = strings.Replace(text, "$", fmt.Sprint(value), 1)
+	}
+	return text
+}
+
 // files returns the library's files, and of the kinds only those that are used.
 func (l library) files(used func(group, kind int) bool) map[string]string {
-	files := map[string]string{
-		libraryPath + "doc-util/main.libsonnet": "{\n  fn(help, args=[]):: { 'function': { help: help, args: args } },\n  obj(help, fields={}):: { object: { help: help, fields: fields } },\n" +
-			"  arg(name, type, default=null):: { name: name, type: type, default: default },\n  pkg(name, url, help):: { name: name, help: help },\n  T:: { string: 'string', array: 'array', object: 'object' },\n}\n",
-	}
+	files := map[string]string{libraryPath + "doc-util/main.libsonnet": docUtil}
 	main := "{\n"
 	for group := range l.groups {
 		main += fmt.Sprintf("  g%d:: (import 'g%d/main.libsonnet'),\n", group, group)
@@ -30,7 +80,7 @@ func (l library) files(used func(group, kind int) bool) map[string]string {
 		for kind := range l.kinds {
 			if used(group, kind) {
 				version += fmt.Sprintf("  kind%d: (import 'kind%d.libsonnet'),\n", kind, kind)
-				files[fmt.Sprintf("%sg%d/kind%d.libsonnet", libraryPath, group, kind)] = l.kindFile(group, kind)
+				files[fmt.Sprintf("%sg%d/kind%d.libsonnet", libraryPath, group, kind)] = l.kindFile(kind)
 			}
 		}
 		files[fmt.Sprintf("%sg%d/main.libsonnet", libraryPath, group)] = version + "}\n"
@@ -39,37 +89,33 @@ func (l library) files(used func(group, kind int) bool) map[string]string {
 	return files
 }
 
-func (l library) kindFile(group, kind int) string {
+func (l library) kindFile(kind int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "{\n  local d = (import '../doc-util/main.libsonnet'),\n  '#':: d.pkg(name='kind%d', url='', help='\"Kind%d enables declarative updates for Pods and ReplicaSets.\"'),\n", kind, kind)
-	fmt.Fprintf(&b, "  '#new':: d.fn(help='new returns an instance of Kind%d', args=[d.arg(name='name', type=d.T.string)]),\n"+
-		"  new(name): {\n    apiVersion: 'g%d/v1',\n    kind: 'Kind%d',\n  } + self.section0.withName(value=name),\n", kind, group, kind)
+	b.WriteString(strings.ReplaceAll(kindStart, "$", fmt.Sprint(kind)))
 	for section := range l.sections {
-		fmt.Fprintf(&b, "  '#section%d':: d.obj(help='\"ObjectMeta is metadata that all persisted resources must have, which includes all objects users must create.\"'),\n  section%d: {\n",
-			section, section)
+		b.WriteString(strings.ReplaceAll(sectionStart, "$", fmt.Sprint(section)))
 		for _, field := range []string{"Name", "Namespace", "Generation", "Labels"} {
-			key := fmt.Sprintf("section%d+: { %s: value }", section, strings.ToLower(field))
-			if section > 0 {
-				key = fmt.Sprintf("spec+: { %s }", key)
+			path := fmt.Sprintf("spec+: { section%d+: { %s: value } }", section, strings.ToLower(field))
+			if section == 0 {
+				path = fmt.Sprintf("metadata+: { %s: value }", strings.ToLower(field))
 			}
-			fmt.Fprintf(&b, "    '#with%s':: d.fn(help='\"%s must be unique within a namespace. Is required when creating resources, although some may allow a client to request it.\"', "+
-				"args=[d.arg(name='value', type=d.T.string)]),\n    with%s(value): { %s },\n", field, field, field, strings.ReplaceAll(key, "section0", "metadata"))
+			b.WriteString(strings.ReplaceAll(setter, "$", field) + path + " },\n")
 		}
-		b.WriteString("    '#withItemsMixin':: d.fn(help='\"Items are the list of things.\\n\\n**Note:** This function appends passed data to existing values\"', args=[d.arg(name='value', type=d.T.array)]),\n" +
-			"    withItemsMixin(value): { spec+: { items+: if std.isArray(v=value) then value else [value] } },\n  },\n")
+		b.WriteString(mixin)
 	}
-	return b.String() + "  '#mixin': 'ignore',\n  mixin: self,\n}\n"
+	return b.String() + kindEnd
 }
 
-// hookOf uses that many kinds of the library, two lines for each, and answers with an object for each.
+// hook uses that many kinds of the library, two lines for each, and answers with an object for each.
 func (l library) hook(kinds int, variant string) (text string, used map[[2]int]bool) {
 	used = map[[2]int]bool{}
 	var b strings.Builder
-	fmt.Fprintf(&b, "// %s\nlocal k = import 'k8s/main.libsonnet';\nfunction(request) {\n  local name = request.parent.metadata.name,\n  children: [\n", variant)
+	b.WriteString(fillIn(hookStart, variant))
 	for i := range kinds {
 		at := [2]int{i % l.groups, i / l.groups}
 		used[at] = true
-		fmt.Fprintf(&b, "    k.g%d.kind%d.new(name + '-%d') + k.g%d.kind%d.section1.withLabels({ app: name })\n    + k.g%d.kind%d.section2.withItemsMixin([name]),\n", at[0], at[1], i, at[0], at[1], at[0], at[1])
+		kind := fmt.Sprintf("g%d.kind%d", at[0], at[1])
+		b.WriteString(fillIn(hookChild, kind, i, kind, kind))
 	}
 	return b.String() + "  ],\n}\n", used
 }
@@ -247,7 +293,7 @@ func shapes() map[string]map[string]string {
 		tree["sync.jsonnet"] += b.String() + "  sync(request): {} }"
 		return tree
 	}
-	one := library{sections: 6}.kindFile(0, 0)
+	one := library{sections: 6}.kindFile(0)
 	chain := many(1, func(int) string { return "{ next:: import '1' }" })
 	for n := range 5000 {
 		chain[fmt.Sprint(n+1)] = fmt.Sprintf("{ next:: import '%d' }", (n+2)%5001)
