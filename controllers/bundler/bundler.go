@@ -85,7 +85,8 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 	for _, packed := range archives {
 		name := o.NamePrefix + definition.GetName() + "-" + bundle.Hash(packed)
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-			return nil, fmt.Errorf("%s: the ConfigMap's name would be %q: %s", manifest.Name(definition), name, strings.Join(problems, "; "))
+			return nil, fmt.Errorf("%s: the ConfigMap's name would be %q: %s",
+				manifest.Name(definition), name, strings.Join(problems, "; "))
 		}
 		b.ConfigMaps = append(b.ConfigMaps, configMap(namespace, name, packed))
 		sources = append(sources, map[string]any{"configMap": map[string]any{"namespace": namespace, "name": name}})

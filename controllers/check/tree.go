@@ -137,7 +137,8 @@ func (d *definitionCheck) checkTree(t *tree) {
 		case scripts.IsLibrary(file):
 		case t.reached[file]:
 			for _, unused := range unusedImports(file, t.files[file]) {
-				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
+				at := engines.Location{File: file, Line: unused.line}
+				d.warn(t, at, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 			}
 		case !t.tested[file] && !isCompanion(file):
 			unused[t.origins[file]] = append(unused[t.origins[file]], file)
@@ -158,8 +159,8 @@ const maxUnused = 10
 func (d *definitionCheck) reportUnused(t *tree, origin scripts.Origin, files []string) {
 	if len(files) > maxUnused {
 		d.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
-			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, or pack what the "+
-				"hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
+			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, "+
+				"or pack what the hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
 		return
 	}
 	for _, file := range files {

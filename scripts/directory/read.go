@@ -61,7 +61,10 @@ func read(root, folder string, before stamps, now time.Time) Contents {
 	}
 	defer r.Close()
 	for range maxReads {
-		w := &walk{root: r, files: map[string]string{}, swaps: map[string]string{}, before: before, stamps: stamps{}, began: now, buffer: make([]byte, 32<<10)}
+		w := &walk{
+			root: r, files: map[string]string{}, swaps: map[string]string{},
+			before: before, stamps: stamps{}, began: now, buffer: make([]byte, 32<<10),
+		}
 		contents := w.from(folder)
 		if w.isConsistent() {
 			return contents

@@ -99,19 +99,9 @@ func storedBytes(e *env.Env, selector string) (objects, bytes int) {
 	return objects, bytes
 }
 
-// TestLargeTree edits a hook beside a library of 5 MB in several ConfigMaps, and ends hosts whose sources do not load any more.
-func TestLargeTree(t *testing.T) {
-	t.Parallel()
-	e := newRunning(t)
-	library := applyLibrary(e)
-	edit := func(text string) { t.Helper(); applyFiles(e, "hooks", "sync.jsonnet", text) }
-	edit(hookSaying("start"))
-	begin := time.Now()
-	name := defineLarge(e, library)
-	e.ApplyThing("a", "", "")
-	waitForSaid(e, "a", "start")
-	t.Logf("a definition with %d ConfigMaps serves after %s", len(library)+1, time.Since(begin).Round(time.Millisecond))
-	waitUntilArchived(e, name)
+// editHook edits the hook twelve times, and checks what is archived then.
+func editHook(e *env.Env, name string) {
+	e.T.Helper()
 	firstParts, firstBytes := storedBytes(e, partsOnly)
 
 	answers, mark := watchThings(e), e.Mark()
@@ -119,7 +109,7 @@ func TestLargeTree(t *testing.T) {
 	for n := range 12 {
 		text := fmt.Sprint("edit", n)
 		begin := time.Now()
-		edit(hookSaying(text))
+		applyFiles(e, "hooks", "sync.jsonnet", hookSaying(text))
 		waitForAnswer(e, answers, text)
 		took = append(took, time.Since(begin))
 		waitUntilArchived(e, name)
@@ -134,12 +124,45 @@ func TestLargeTree(t *testing.T) {
 	})
 	parts, bytes := storedBytes(e, partsOnly)
 	writes := len(e.Requests(mark).Filter(ownRequests(e)).Of("apps", "controllerrevisions").Writes())
-	t.Logf("from an edit of the hook to its answer: p50 %s, most %s; the library is %d objects with %d KiB, ten revisions are %d with %d KiB; "+
+	e.T.Logf("from an edit of the hook to its answer: p50 %s, most %s; the library is %d objects with %d KiB, ten revisions are %d with %d KiB; "+
 		"12 edits cost %d writes of them; the host has %d MiB", took[len(took)/2], took[len(took)-1], firstParts, firstBytes>>10, parts, bytes>>10,
 		writes, int(e.Metric("process_resident_memory_bytes", nil))>>20)
 	if most := 5 * 12; writes > most {
-		t.Errorf("12 edits cost %d writes of ControllerRevisions, want at most %d", writes, most)
+		e.T.Errorf("12 edits cost %d writes of ControllerRevisions, want at most %d", writes, most)
 	}
+}
+
+// losePart deletes a part of an archived revision while no host runs, and starts one: half of a revision is none.
+func losePart(e *env.Env, revision *unstructured.Unstructured) string {
+	e.T.Helper()
+	e.Kill()
+	var lost string
+	for part, object := range e.List(env.ScriptRevisions, partsOnly) {
+		digits := object.GetLabels()[partsOnly]
+		if lost == "" && strings.Contains(revision.GetAnnotations()["metacontroller.k8s.io/script-parts"], digits) {
+			lost = part
+		}
+	}
+	e.Delete(env.ScriptRevisions, e.Namespace, lost)
+	e.WaitForDeletion(env.ScriptRevisions, lost, "")
+	start(e)
+	return lost
+}
+
+// TestLargeTree edits a hook beside a library of 5 MB in several ConfigMaps, and ends hosts whose sources do not load any more.
+func TestLargeTree(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	library := applyLibrary(e)
+	edit := func(text string) { t.Helper(); applyFiles(e, "hooks", "sync.jsonnet", text) }
+	edit(hookSaying("start"))
+	begin := time.Now()
+	name := defineLarge(e, library)
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "start")
+	t.Logf("a definition with %d ConfigMaps serves after %s", len(library)+1, time.Since(begin).Round(time.Millisecond))
+	waitUntilArchived(e, name)
+	editHook(e, name)
 
 	// What can't be loaded any more is served from the archive after a kill, without a part of the library too.
 	last := waitUntilArchived(e, name)
@@ -152,17 +175,7 @@ func TestLargeTree(t *testing.T) {
 	waitForSaid(e, "b", "edit11")
 	e.WaitForCondition(name, "ScriptsReady", "False", "lib-2: not found", "goes on serving, from ControllerRevision "+e.Namespace+"/"+last.GetName())
 
-	// Half of a revision is none.
-	e.Kill()
-	var lost string
-	for part, object := range e.List(env.ScriptRevisions, partsOnly) {
-		if digits := object.GetLabels()[partsOnly]; lost == "" && strings.Contains(last.GetAnnotations()["metacontroller.k8s.io/script-parts"], digits) {
-			lost = part
-		}
-	}
-	e.Delete(env.ScriptRevisions, e.Namespace, lost)
-	e.WaitForDeletion(env.ScriptRevisions, lost, "")
-	start(e)
+	lost := losePart(e, last)
 	e.WaitForCondition(name, "ScriptsReady", "False", "none serves in its place", "its part "+e.Namespace+"/"+lost+" is gone")
 	applyLibrary(e)
 	edit(hookSaying("edit11"))
@@ -196,11 +209,9 @@ func TestTreesTooLarge(t *testing.T) {
 		"from here on the script files have more than 16 MiB together: pack what the hooks reach with libretto bundle")
 }
 
-// TestLargeEditsInALoop lets one author write a bundle that expands to 15 MiB all the time, another text each time. Meanwhile the edits of
-// another are served, and the host's memory stays bounded.
-func TestLargeEditsInALoop(t *testing.T) {
-	t.Parallel()
-	e := newRunning(t)
+// loopBundles returns two texts of a ConfigMap that each expand to 15 MiB.
+func loopBundles(e *env.Env) []*unstructured.Unstructured {
+	e.T.Helper()
 	var bundles []*unstructured.Unstructured
 	for n := range 2 {
 		files := map[string]string{"sync.jsonnet": fmt.Sprintf("function(request) { status: { said: 'loop%d' }, children: [] }", n)}
@@ -214,6 +225,15 @@ func TestLargeEditsInALoop(t *testing.T) {
 		object.Object["binaryData"] = map[string]any{bundle.Key: base64.StdEncoding.EncodeToString(packed)}
 		bundles = append(bundles, object)
 	}
+	return bundles
+}
+
+// TestLargeEditsInALoop lets one author write a bundle that expands to 15 MiB all the time, another text each time. Meanwhile the edits of
+// another are served, and the host's memory stays bounded.
+func TestLargeEditsInALoop(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	bundles := loopBundles(e)
 	e.ApplyObject(bundles[0])
 	e.Apply(fmt.Sprintf(`
 apiVersion: metacontroller.k8s.io/v1alpha1
