@@ -116,6 +116,9 @@ func isCompanion(file string) bool {
 func (d *definitionCheck) checkTree(t *tree) {
 	for _, file := range slices.Sorted(maps.Keys(t.files)) {
 		at := engines.Location{File: file}
+		if t.reached[file] || t.tested[file] {
+			d.reach(d.set.Locate(d.object, t.spec, t.origins[file], at))
+		}
 		switch {
 		case t.reached[file]:
 			for _, unused := range unusedImports(file, t.files[file]) {
