@@ -67,7 +67,7 @@ func (r *Result) Count(severity Severity) int {
 
 // Run checks all definitions and CustomResourceDefinitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
-	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}}
+	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}, reached: map[engines.Location]bool{}}
 	for _, p := range set.Problems {
 		r.add(Finding{Severity: Error, Reason: reasonInvalid, Location: p.Location, Message: p.Message})
 	}
@@ -84,6 +84,9 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	for _, unused := range r.unused {
+		unused.report()
 	}
 	r.checkReplaced()
 	r.checkTestFiles()
@@ -102,6 +105,9 @@ type run struct {
 	// used are the sources that definitions name. It is incomplete if a definition was refused.
 	used    map[scripts.Origin]bool
 	refused bool
+	// reached are the scripts that some definition reaches.
+	reached map[engines.Location]bool
+	unused  []unusedFiles
 }
 
 // use notes the sources of a definition.
@@ -111,6 +117,20 @@ func (r *run) use(spec scripts.Spec) {
 	for _, source := range spec.Sources {
 		r.used[source.Origin()] = true
 	}
+}
+
+// reach notes a script that a definition reaches.
+func (r *run) reach(at engines.Location) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reached[at] = true
+}
+
+// addUnused notes files that a definition does not reach.
+func (r *run) addUnused(files unusedFiles) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unused = append(r.unused, files)
 }
 
 // refuse notes that the sources of a definition are not known.

@@ -133,6 +133,9 @@ func isCompanion(file string) bool {
 func (d *definitionCheck) checkTree(t *tree) {
 	unused := map[scripts.Origin][]string{}
 	for _, file := range slices.Sorted(maps.Keys(t.files)) {
+		if t.reached[file] || t.tested[file] {
+			d.reach(d.locate(t, engines.Location{File: file}))
+		}
 		switch {
 		case scripts.IsLibrary(file):
 		case t.reached[file]:
@@ -145,7 +148,7 @@ func (d *definitionCheck) checkTree(t *tree) {
 		}
 	}
 	for origin, files := range unused {
-		d.reportUnused(t, origin, files)
+		d.addUnused(unusedFiles{d, t, origin, files})
 	}
 	d.reportLibraries(t)
 	d.checkParameters(t)
@@ -155,16 +158,27 @@ func (d *definitionCheck) checkTree(t *tree) {
 // maxUnused is how many unused files of a source are reported each for itself. More are a library.
 const maxUnused = 10
 
-// reportUnused reports the files of a source that nothing reaches, which are sorted.
-func (d *definitionCheck) reportUnused(t *tree, origin scripts.Origin, files []string) {
+// unusedFiles are the files of a source that nothing of one definition reaches, sorted.
+type unusedFiles struct {
+	*definitionCheck
+	tree   *tree
+	origin scripts.Origin
+	files  []string
+}
+
+// report reports the files, but for those that another definition reaches, for which the source may be shared. It is called when all
+// definitions are checked.
+func (u unusedFiles) report() {
+	t, origin := u.tree, u.origin
+	files := slices.DeleteFunc(u.files, func(file string) bool { return u.reached[u.locate(t, engines.Location{File: file})] })
 	if len(files) > maxUnused {
-		d.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
+		u.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
 			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, "+
 				"or pack what the hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
 		return
 	}
 	for _, file := range files {
-		d.warn(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
+		u.warn(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
 			"leave it out, with items if the ConfigMap has other uses, or import it", file, origin)
 	}
 }
@@ -203,8 +217,13 @@ func (d *definitionCheck) reportLibraries(t *tree) {
 func (d *definitionCheck) warn(t *tree, at engines.Location, reason, format string, args ...any) {
 	d.add(Finding{
 		Severity: Warning, Reason: reason, Object: d.name, Message: fmt.Sprintf(format, args...),
-		Location: d.set.Locate(d.object, t.spec, t.origins[at.File], at),
+		Location: d.locate(t, at),
 	})
+}
+
+// locate returns the place of the author's that a place in a file of the tree is.
+func (d *definitionCheck) locate(t *tree, at engines.Location) engines.Location {
+	return d.set.Locate(d.object, t.spec, t.origins[at.File], at)
 }
 
 // checkParameters reports parameters that no script names.
