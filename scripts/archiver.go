@@ -9,8 +9,10 @@ import (
 
 const (
 	// minArchiveInterval is the minimum time between two writes for one tree, so
-	// that a burst of edits is no burst of writes.
+	// that a burst of edits is no burst of writes. archivePause is how many times as long as a write
+	// took is waited, so that edits of a large tree don't keep the host busy with packing.
 	minArchiveInterval = 100 * time.Millisecond
+	archivePause       = 4
 	// archiveRetry and maxArchiveRetry are the first and the last delay before a retry.
 	archiveRetry    = time.Second
 	maxArchiveRetry = time.Minute
@@ -71,6 +73,7 @@ func (a *archiver) run(ctx context.Context) {
 		if waiting.id == "" {
 			continue
 		}
+		began := time.Now()
 		err := a.history.Keep(ctx, string(waiting.id), waiting.Revision)
 		if ctx.Err() != nil {
 			return
@@ -80,6 +83,6 @@ func (a *archiver) run(ctx context.Context) {
 			pause, again = time.After(again), min(2*again, maxArchiveRetry)
 			continue
 		}
-		pause, waiting = time.After(minArchiveInterval), loadedFiles{}
+		pause, waiting = time.After(max(minArchiveInterval, archivePause*time.Since(began))), loadedFiles{}
 	}
 }

@@ -2,6 +2,7 @@ package scripts
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -9,8 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/scripts/bundle"
+	"github.com/libretto-k8s/libretto/scripts/directory"
 )
+
+// maxFiles is how many files a tree may have: each takes memory besides its text.
+const maxFiles = directory.MaxFiles
 
 // ErrMissing means that a source does not exist.
 var ErrMissing = errors.New("not found: create it, or correct the name in scriptSources")
@@ -20,6 +24,8 @@ type moduleTree struct {
 	files   map[string]string
 	origins map[string]Origin // of each file
 	bytes   int
+	// full is true if there was no room for a file: those that follow are not looked at.
+	full bool
 	// trustDomain names who wrote the files.
 	trustDomain string
 	problems    []Problem
@@ -70,12 +76,7 @@ func (d *moduleTree) addSource(source Source, r reading) {
 	case source.Directory != nil:
 		d.addDirectory(origin, r)
 	default:
-		files, err := bundle.Expand(r.files)
-		if err != nil {
-			d.fail(origin, engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err))
-			return
-		}
-		d.addItems(origin, source.ConfigMap, files)
+		d.addItems(origin, source.ConfigMap, r.files)
 	}
 }
 
@@ -111,17 +112,36 @@ func (d *moduleTree) add(origin Origin, path, text string) {
 			first, origin.hint("set prefix, or choose with items", "rename one of them")))
 		return
 	}
-	if bad := invalidUTF8(text); bad >= 0 {
+	if !d.checkSize(origin, path, len(text)) {
+		return
+	}
+	if !utf8.ValidString(text) {
+		bad := invalidUTF8(text)
 		d.fail(origin, engines.InvalidError(locationOf(path, text, bad), "not UTF-8 text: correct it, or %s",
 			origin.hint("leave it out with items", "take it away")))
 		return
 	}
-	if before := d.bytes; before <= engines.MaxSourceBytes && before+len(text) > engines.MaxSourceBytes {
-		d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on the script files have more than %d KiB together: %s",
-			engines.MaxSourceBytes>>10, origin.hint("choose with items what is needed", "take out what is not needed")))
-	}
 	d.bytes += len(text)
 	d.files[path], d.origins[path] = text, origin
+}
+
+// checkSize reports whether there is room for one more file, and fails the first time that there is none.
+func (d *moduleTree) checkSize(origin Origin, path string, size int) bool {
+	var problem string
+	switch {
+	case d.full:
+		return false
+	case d.bytes+size > engines.MaxSourceBytes:
+		problem = fmt.Sprintf("the script files have more than %d MiB together", engines.MaxSourceBytes>>20)
+	case len(d.files) == maxFiles:
+		problem = fmt.Sprintf("there are more than %d script files", maxFiles)
+	default:
+		return true
+	}
+	d.full = true
+	d.fail(origin, engines.InvalidError(engines.Location{File: path}, "from here on %s: pack what the hooks reach with libretto bundle, or %s",
+		problem, origin.hint("choose with items what is needed", "take out what is not needed")))
+	return false
 }
 
 // hint returns ofConfigMap if the origin is a ConfigMap, and other otherwise.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
@@ -37,11 +38,15 @@ func Compile(ctx context.Context, registry *engines.Registry, spec Spec, content
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	readings := map[Origin]reading{}
+	readings, unpackers := map[Origin]reading{}, map[Origin]unpackFunc{}
 	for origin := range spec.origins() {
 		c := contents(origin)
 		readings[origin] = reading{synced: true, files: c.Files, problems: c.Problems, err: c.Err}
+		if origin.Directory == "" {
+			unpackers[origin] = bundle.UnpackWithin
+		}
 	}
+	expand(spec, readings, unpackers)
 	d := assemble(spec, readings, registry)
 	result := &Compiled{Files: d.files, Origins: d.origins, Problems: d.problems}
 	if len(d.problems) == 0 {

@@ -3,10 +3,6 @@ package scripts
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts/archive"
@@ -41,14 +37,7 @@ type fingerprint [sha256.Size]byte
 
 // fingerprintOf covers all that a revision's programs depend on.
 func fingerprintOf(files map[string]string, hooks []byte) fingerprint {
-	h := sha256.New()
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%d %d ", len(path), len(files[path]))
-		io.WriteString(h, path)
-		io.WriteString(h, files[path])
-	}
-	h.Write(hooks)
-	return fingerprint(h.Sum(nil))
+	return fingerprint(archive.Sum(files, hooks))
 }
 
 func (f fingerprint) id() RevisionID { return RevisionID(hex.EncodeToString(f[:])) }

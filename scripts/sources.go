@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/watchset"
 	"github.com/libretto-k8s/libretto/runtime/watchset/objectwatch"
+	"github.com/libretto-k8s/libretto/scripts/bundle"
 	"github.com/libretto-k8s/libretto/scripts/directory"
 )
 
@@ -16,11 +17,20 @@ import (
 type sources struct {
 	configMaps  *objectwatch.Set
 	directories *watchset.Set[string, *directory.Contents]
+	expansions  expansions
 }
+
+// unpackFunc returns the files of an archive, at most that many bytes together.
+type unpackFunc func(packed string, most int) (map[string]string, error)
 
 // source is one tree's use of a watched source.
 type source interface {
+	// read returns what the source holds, with archives as they are.
 	read() reading
+	// unpacker returns what expands the archive of a ConfigMap, or nil.
+	unpacker() unpackFunc
+	// object returns the UID and the version of a ConfigMap, if it exists.
+	object() Object
 	Close()
 }
 
@@ -34,9 +44,30 @@ type reading struct {
 	problems []directory.Problem
 	// err is why the source can't be watched or read, or nil.
 	err error
-	// uid and version are a ConfigMap's own.
-	uid     types.UID
-	version string
+}
+
+// expand replaces the archives of ConfigMaps by their files, in the order of the sources. Together they may have as much as a tree: who may
+// write all sources must not fill the host's memory with what they expand to.
+func expand(spec Spec, readings map[Origin]reading, unpackers map[Origin]unpackFunc) {
+	left := bundle.MaxBytes
+	done := map[Origin]bool{}
+	for _, source := range spec.Sources {
+		origin := source.Origin()
+		r := readings[origin]
+		if _, packed := r.files[bundle.Key]; done[origin] || !packed || unpackers[origin] == nil {
+			continue
+		}
+		done[origin] = true
+		files, err := bundle.Expand(r.files, func(packed string) (map[string]string, error) {
+			files, err := unpackers[origin](packed, left)
+			left -= sizeOf(files)
+			return files, err
+		})
+		if r.files = files; err != nil && r.err == nil {
+			r.err = engines.InvalidError(engines.Location{}, "%s: %v: write it with libretto bundle", bundle.Key, err)
+		}
+		readings[origin] = r
+	}
 }
 
 // newSources watches ConfigMaps through client, and directories below root.
@@ -58,19 +89,38 @@ func (s *sources) open(origin Origin, changed func()) source {
 		return directorySource{s.directories.Open(origin.Directory, changed)}
 	}
 	name := objectwatch.Name{Kind: objectwatch.ConfigMap, Namespace: origin.ConfigMap.Namespace, Name: origin.ConfigMap.Name}
-	return configMapSource{s.configMaps.Open(name, changed)}
+	return &configMapSource{Watch: s.configMaps.Open(name, changed), expansion: s.expansions.open(name)}
 }
 
-type configMapSource struct{ *objectwatch.Watch }
+type configMapSource struct {
+	*objectwatch.Watch
+	*expansion
+}
 
-func (s configMapSource) read() reading {
+func (s *configMapSource) object() Object {
 	r := s.Read()
-	return reading{synced: r.Synced, files: r.Data, err: r.AccessErr, uid: r.UID, version: r.ResourceVersion}
+	return Object{UID: r.UID, Version: r.ResourceVersion}
+}
+
+func (s *configMapSource) read() reading {
+	r := s.Read()
+	return reading{synced: r.Synced, files: r.Data, err: r.AccessErr}
+}
+
+func (s *configMapSource) unpacker() unpackFunc { return s.unpack }
+
+func (s *configMapSource) Close() {
+	s.Watch.Close()
+	s.expansion.close()
 }
 
 type directorySource struct {
 	*watchset.Watch[*directory.Contents]
 }
+
+func (directorySource) unpacker() unpackFunc { return nil }
+
+func (directorySource) object() Object { return Object{} }
 
 func (s directorySource) read() reading {
 	c := s.Read()

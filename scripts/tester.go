@@ -67,8 +67,21 @@ func (e *testError) Error() string {
 // ReasonTestsFailed is the reason of problems with tests.
 const ReasonTestsFailed = "TestsFailed"
 
-// IsTest reports whether a file of a tree is one of tests, by its name. No hook imports it.
+// IsLibrary reports whether a file of a tree is one of a package that others wrote, by its folder: what npm and jsonnet-bundler install.
+func IsLibrary(file string) bool {
+	for folder := path.Dir(file); folder != "." && folder != "/"; folder = path.Dir(folder) {
+		if name := path.Base(folder); name == "node_modules" || name == "vendor" {
+			return true
+		}
+	}
+	return false
+}
+
+// IsTest reports whether a file of a tree is one of tests, by its name. No hook imports it. The tests of libraries are their authors'.
 func IsTest(file string) bool {
+	if IsLibrary(file) {
+		return false
+	}
 	name := path.Base(file)
 	stem, extension := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
 	switch extension {

@@ -406,6 +406,8 @@ func TestIsTest(t *testing.T) {
 		"webapp_test.yaml": true, "lib/names.test.js": true, "names.test.ts": true, "lib/names_test.jsonnet": true,
 		"webapp.yaml": false, "test.yaml": false, "names_test.js": false, "names.test.jsonnet": false, "test.ts": false, "latest.js": false,
 		"names_test.libsonnet": false, "x_test.cel.yaml": false,
+		// The tests of libraries are their authors'.
+		"vendor/github.com/org/lib/lib_test.jsonnet": false, "lib/node_modules/a/a.test.js": false, "vendored/a.test.js": true, "vendor_test.jsonnet": true,
 	} {
 		if got := scripts.IsTest(file); got != want {
 			t.Errorf("%s is a file of tests: %v, want %v", file, got, want)

@@ -31,9 +31,10 @@ func bundleCommand(w process) *cobra.Command {
 
 For each definition, what its hooks consist of, with all that they import,
 becomes one compressed ConfigMap, which is named by the hash of its content and
-never changes. The definition is printed after it, with that ConfigMap as its
-only script source: so an edit takes over when the definition does, as a whole.
-Other objects among the files are not printed. Nothing is sent.
+never changes, or several if it does not fit into one. The definition is printed
+after it, with that ConfigMap as its only script source: so an edit takes over
+when the definition does, as a whole. Other objects among the files are not
+printed. Nothing is sent.
 
 Definitions are checked first, as by libretto check: what has errors is not
 bundled. The same files make the same bytes.`,
@@ -85,18 +86,25 @@ func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set,
 		}
 		definitions = append(definitions, b.Definition)
 		name := manifest.Name(definition)
-		if b.ConfigMap == nil {
+		if len(b.ConfigMaps) == 0 {
 			fmt.Fprintf(w.stderr, "%s: its hooks use no files of script sources\n", name)
 			continue
 		}
-		key := b.ConfigMap.GetNamespace() + "/" + b.ConfigMap.GetName()
-		fmt.Fprintf(w.stderr, "%s: ConfigMap %s: %s (%d bytes, %d packed)\n", name, key, strings.Join(b.Files, ", "), b.Size, b.Packed)
-		if len(b.Left) > 0 {
-			fmt.Fprintf(w.stderr, "  left out, as no hook reaches it: %s\n", strings.Join(b.Left, ", "))
+		var keys []string
+		for _, configMap := range b.ConfigMaps {
+			key := configMap.GetNamespace() + "/" + configMap.GetName()
+			keys = append(keys, "ConfigMap "+key)
+			if !written[key] {
+				written[key] = true
+				configMaps = append(configMaps, configMap)
+			}
 		}
-		if !written[key] {
-			written[key] = true
-			configMaps = append(configMaps, b.ConfigMap)
+		fmt.Fprintf(w.stderr, "%s: %s: %s (%d bytes, %d packed)\n", name, strings.Join(keys, ", "), listed(b.Files), b.Size, b.Packed)
+		if len(b.Left) > 0 {
+			fmt.Fprintf(w.stderr, "  left out, as no hook reaches it: %s\n", listed(b.Left))
+		}
+		if b.LargeForApply {
+			fmt.Fprintln(w.stderr, "  too large for kubectl apply, which keeps a copy in an annotation: use kubectl apply --server-side")
 		}
 	}
 	for i, object := range append(configMaps, definitions...) {
@@ -112,4 +120,13 @@ func (o *bundleOptions) write(ctx context.Context, w process, set *manifest.Set,
 		}
 	}
 	return nil
+}
+
+// listed returns the first of many names.
+func listed(names []string) string {
+	const most = 20
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

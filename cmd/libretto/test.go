@@ -54,8 +54,8 @@ func testCommand(w process) *cobra.Command {
 
 Tests are files *_test.yaml of kind ControllerTest, and *.test.js, *.test.ts and
 *_test.jsonnet for functions alone. Directories are searched with all that is
-below them, except what is hidden and node_modules; the default is the present
-one. Each case runs on a cluster of its own in memory: the same reconciler and
+below them, except what is hidden, node_modules and vendor; the default is the
+present one. Each case runs on a cluster of its own in memory: the same reconciler and
 the same engines as in a host, scripts in worker processes, and the schemas of
 the CustomResourceDefinitions beside the definition.
 

@@ -35,15 +35,25 @@ type Options struct {
 
 // Bundle is the bundle of a definition.
 type Bundle struct {
-	// ConfigMap is nil if the hooks use no files of script sources.
-	ConfigMap *unstructured.Unstructured
-	// Definition names ConfigMap as its only script source.
+	// ConfigMaps are none if the hooks use no files of script sources, and several if the files do not fit into one.
+	ConfigMaps []*unstructured.Unstructured
+	// Definition names ConfigMaps as its only script sources.
 	Definition *unstructured.Unstructured
 	// Files are the paths of the files, and Left those of the sources that no hook reaches.
 	Files, Left []string
-	// Size is how many bytes the files have, and Packed the archive.
+	// Size is how many bytes the files have, and Packed the archives.
 	Size, Packed int
+	// LargeForApply reports whether kubectl apply must be told to be --server-side.
+	LargeForApply bool
 }
+
+const (
+	// maxPacked is what the keys of a ConfigMap may have together.
+	maxPacked = 1 << 20
+	// maxApplied is what an archive may have at most so that kubectl apply can keep a copy of its ConfigMap in an annotation: annotations may
+	// have 256 KiB, and the copy has the archive in base64.
+	maxApplied = 180 << 10
+)
 
 // Make returns the bundle of a definition of a set that check found no errors in.
 func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, definition *document.Object, o Options) (*Bundle, error) {
@@ -63,22 +73,62 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 		unstructured.RemoveNestedField(b.Definition.Object, "spec", "scriptSources")
 		return b, nil
 	}
-	packed, err := bundle.Pack(files)
+	archives, err := pack(files)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
 	}
-	b.Packed = len(packed)
 	namespace, err := namespaceOf(spec, o.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", manifest.Name(definition), err)
 	}
-	name := o.NamePrefix + definition.GetName() + "-" + bundle.Hash(packed)
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return nil, fmt.Errorf("%s: the ConfigMap's name would be %q: %s", manifest.Name(definition), name, strings.Join(problems, "; "))
+	var sources []any
+	for _, packed := range archives {
+		name := o.NamePrefix + definition.GetName() + "-" + bundle.Hash(packed)
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return nil, fmt.Errorf("%s: the ConfigMap's name would be %q: %s",
+				manifest.Name(definition), name, strings.Join(problems, "; "))
+		}
+		b.ConfigMaps = append(b.ConfigMaps, configMap(namespace, name, packed))
+		sources = append(sources, map[string]any{"configMap": map[string]any{"namespace": namespace, "name": name}})
+		b.Packed += len(packed)
+		b.LargeForApply = b.LargeForApply || len(packed) > maxApplied
 	}
-	b.ConfigMap = configMap(namespace, name, packed)
-	source := map[string]any{"configMap": map[string]any{"namespace": namespace, "name": name}}
-	return b, unstructured.SetNestedSlice(b.Definition.Object, []any{source}, "spec", "scriptSources")
+	return b, unstructured.SetNestedSlice(b.Definition.Object, sources, "spec", "scriptSources")
+}
+
+// pack returns archives of files that each fit into a ConfigMap, as few as possible.
+func pack(files map[string]string) ([][]byte, error) {
+	for n := 1; n <= len(files); n++ {
+		archives, largest := make([][]byte, 0, n), 0
+		for _, share := range divide(files, n) {
+			packed, err := bundle.Pack(share)
+			if err != nil {
+				return nil, err
+			}
+			archives, largest = append(archives, packed), max(largest, len(packed))
+		}
+		if largest <= maxPacked {
+			return archives, nil
+		}
+	}
+	return nil, fmt.Errorf("one of its files has more than %d KiB when it is packed, and a ConfigMap takes no more: split the file", maxPacked>>10)
+}
+
+// divide returns files in up to n shares of about the same size, in the order of their paths.
+func divide(files map[string]string, n int) []map[string]string {
+	total := 0
+	for _, text := range files {
+		total += len(text)
+	}
+	shares, size := []map[string]string{{}}, 0
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if size*n > total*len(shares) {
+			shares = append(shares, map[string]string{})
+		}
+		shares[len(shares)-1][file] = files[file]
+		size += len(files[file])
+	}
+	return shares
 }
 
 // asGiven returns a copy of the definition without what only a cluster has.
@@ -107,7 +157,7 @@ func (b *Bundle) files(
 	var cases strings.Builder
 	for file, text := range compiled.Files {
 		switch {
-		case !withTests || !scripts.IsTest(file) || compiled.Origins[file].Hook != "" || strings.Contains("/"+file, "/node_modules/"):
+		case !withTests || !scripts.IsTest(file) || compiled.Origins[file].Hook != "":
 		case strings.HasSuffix(file, ".yaml"):
 			cases.WriteString(file + "\n" + text)
 		default:

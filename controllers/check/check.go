@@ -29,7 +29,7 @@ const (
 	Error Severity = "error"
 	// Warning is what the host accepts, and what is likely a mistake.
 	Warning Severity = "warning"
-	// Note is what could not be checked.
+	// Note is what could not be checked, and what is as good as it is.
 	Note Severity = "note"
 )
 

@@ -28,6 +28,7 @@ const (
 	reasonScriptWarning     = "ScriptWarning"
 	reasonUnusedFile        = "UnusedFile"
 	reasonUnusedImport      = "UnusedImport"
+	reasonUnusedLibraries   = "UnusedLibraries"
 	reasonUnusedScripts     = "UnusedScripts"
 	reasonUnusedParameters  = "UnusedParameters"
 	reasonSecretsUndeclared = "SecretsNotDeclared"

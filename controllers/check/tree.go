@@ -22,10 +22,14 @@ type tree struct {
 	origins map[string]scripts.Origin
 	// reached are the files that hooks reach, by way of names in quotes, and tested those that tests reach.
 	reached, tested map[string]bool
+	// byName are the files that a name in quotes reaches, and always those that any file reaches.
+	byName map[string][]string
+	always []string
 }
 
 func newTree(spec scripts.Spec, compiled *scripts.Compiled) *tree {
 	t := &tree{spec: spec, files: compiled.Files, origins: compiled.Origins, reached: map[string]bool{}, tested: map[string]bool{}}
+	t.index()
 	for file, origin := range t.origins {
 		if origin.Hook != "" {
 			t.reach(file, t.reached)
@@ -58,20 +62,33 @@ func (t *tree) reach(file string, reached map[string]bool) {
 		names[stem(match[1])] = true
 		names[withoutExtension(match[1])] = true
 	}
-	for other := range t.files {
-		if names[nameOf(other)] || isEntryOf(names, other) {
+	for name := range names {
+		for _, other := range t.byName[name] {
 			t.reach(other, reached)
 		}
 	}
+	for _, other := range t.always {
+		t.reach(other, reached)
+	}
 }
 
-// isEntryOf reports whether a file is what an import of its folder may lead to, by its name or by a package.json, which is read then.
-func isEntryOf(names map[string]bool, file string) bool {
-	folder := path.Dir(file)
-	if stem(file) != "index" && path.Base(file) != "package.json" {
-		return false
+// index fills byName and always. A file goes by its name; one that an import of its folder may lead to, by its name or by a package.json,
+// which is read then, goes by the name of the folder too, and by that of "." and "..".
+func (t *tree) index() {
+	t.byName = map[string][]string{}
+	for file := range t.files {
+		add := func(name string) { t.byName[name] = append(t.byName[name], file) }
+		add(nameOf(file))
+		folder := path.Dir(file)
+		switch {
+		case stem(file) != "index" && path.Base(file) != "package.json":
+		case folder == ".":
+			t.always = append(t.always, file)
+		default:
+			add(path.Base(folder))
+			add("")
+		}
 	}
-	return folder == "." || names[path.Base(folder)] || names[""] // The last is "." or "..".
 }
 
 // stem returns the last element of a path without its extensions.
@@ -96,11 +113,11 @@ func withoutExtension(file string) string {
 	return name
 }
 
-// isCompanion reports whether a file is not meant to be imported: documentation, types, tests, and what tools and packages have.
+// isCompanion reports whether a file is not meant to be imported: documentation, types, tests, and what tools have.
 func isCompanion(file string) bool {
 	name := path.Base(file)
 	switch {
-	case strings.Contains("/"+file, "/node_modules/"), strings.HasPrefix(name, "."), strings.HasPrefix(name, "tsconfig"):
+	case strings.HasPrefix(name, "."), strings.HasPrefix(name, "tsconfig"), strings.HasPrefix(name, "jsonnetfile."):
 		return true
 	case name == "package.json", name == "package-lock.json", name == "jsconfig.json", name == "kustomization.yaml":
 		return true
@@ -114,20 +131,72 @@ func isCompanion(file string) bool {
 
 // checkTree reports what is suspicious about scripts that load.
 func (d *definitionCheck) checkTree(t *tree) {
+	unused := map[scripts.Origin][]string{}
 	for _, file := range slices.Sorted(maps.Keys(t.files)) {
-		at := engines.Location{File: file}
 		switch {
+		case scripts.IsLibrary(file):
 		case t.reached[file]:
 			for _, unused := range unusedImports(file, t.files[file]) {
-				d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
+				at := engines.Location{File: file, Line: unused.line}
+				d.warn(t, at, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 			}
 		case !t.tested[file] && !isCompanion(file):
-			d.warn(t, at, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
-				"leave it out, with items if the ConfigMap has other uses, or import it", file, t.origins[file])
+			unused[t.origins[file]] = append(unused[t.origins[file]], file)
 		}
 	}
+	for origin, files := range unused {
+		d.reportUnused(t, origin, files)
+	}
+	d.reportLibraries(t)
 	d.checkParameters(t)
 	d.checkSecrets(t)
+}
+
+// maxUnused is how many unused files of a source are reported each for itself. More are a library.
+const maxUnused = 10
+
+// reportUnused reports the files of a source that nothing reaches, which are sorted.
+func (d *definitionCheck) reportUnused(t *tree, origin scripts.Origin, files []string) {
+	if len(files) > maxUnused {
+		d.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
+			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, "+
+				"or pack what the hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
+		return
+	}
+	for _, file := range files {
+		d.warn(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
+			"leave it out, with items if the ConfigMap has other uses, or import it", file, origin)
+	}
+}
+
+// minUnusedBytes is how much of the libraries must be unused for a note.
+const minUnusedBytes = 256 << 10
+
+// reportLibraries notes how much of the libraries in the tree nothing reaches. That is as it should be, and costs room in each host.
+func (d *definitionCheck) reportLibraries(t *tree) {
+	var first string
+	files, unused, bytes, unusedBytes := 0, 0, 0, 0
+	for file, text := range t.files {
+		if !scripts.IsLibrary(file) {
+			continue
+		}
+		files, bytes = files+1, bytes+len(text)
+		if !t.reached[file] && !t.tested[file] {
+			unused, unusedBytes = unused+1, unusedBytes+len(text)
+			if first == "" || file < first {
+				first = file
+			}
+		}
+	}
+	if unusedBytes < minUnusedBytes {
+		return
+	}
+	d.add(Finding{
+		Severity: Note, Reason: reasonUnusedLibraries, Object: d.name,
+		Location: d.set.Locate(d.object, t.spec, t.origins[first], engines.Location{}),
+		Message: fmt.Sprintf("nothing reaches %d of the %d files of libraries (%.1f of %.1f MiB): libretto bundle packs only what the hooks reach",
+			unused, files, float64(unusedBytes)/(1<<20), float64(bytes)/(1<<20)),
+	})
 }
 
 // warn reports a warning about a file of the tree.
@@ -167,6 +236,9 @@ func (d *definitionCheck) checkSecrets(t *tree) {
 		return
 	}
 	for _, file := range slices.Sorted(maps.Keys(t.reached)) {
+		if scripts.IsLibrary(file) {
+			continue
+		}
 		if found := secretsRule.FindStringIndex(t.files[file]); found != nil {
 			line := 1 + strings.Count(t.files[file][:found[0]], "\n")
 			d.warn(t, engines.Location{File: file, Line: line}, reasonSecretsUndeclared,

@@ -131,14 +131,26 @@ func (s *Set) Contents(origin scripts.Origin) scripts.Contents {
 		if s.options.ScriptsDir == "" {
 			return scripts.Contents{Err: errors.New("is a directory of the host: name the folder that it is below with --scripts-dir")}
 		}
-		read := directory.Read(s.options.ScriptsDir, origin.Directory)
-		return scripts.Contents{Files: read.Files, Problems: read.Problems, Err: read.Err}
+		return s.directory(origin.Directory)
 	}
 	c := s.configMaps[origin.ConfigMap]
 	if c == nil {
 		return scripts.Contents{}
 	}
 	return scripts.Contents{Files: c.data, Problems: c.problems, Err: c.err}
+}
+
+// directory returns what a directory held when it was first asked for: a library has thousands of files, and a set is of one moment.
+func (s *Set) directory(name string) scripts.Contents {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	contents, known := s.directories[name]
+	if !known {
+		read := directory.Read(s.options.ScriptsDir, name)
+		contents = scripts.Contents{Files: read.Files, Problems: read.Problems, Err: read.Err}
+		s.directories[name] = contents
+	}
+	return contents
 }
 
 // Locate returns where a place in the module tree of a definition is in the files, or at itself if that is not known. origin is

@@ -145,7 +145,7 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 		if !r.options.Recursive {
 			return nil
 		}
-		if name := entry.Name(); strings.HasPrefix(name, ".") || name == "node_modules" {
+		if name := entry.Name(); strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor" {
 			r.skipped = append(r.skipped, path)
 			return nil
 		}
@@ -168,7 +168,7 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 // isNoManifest reports whether a file with the ending of a manifest is known to be something else, that lies beside scripts.
 func isNoManifest(name string) bool {
 	return strings.HasSuffix(name, ".cel.yaml") || strings.HasSuffix(name, ".schema.json") ||
-		slices.Contains([]string{"package.json", "package-lock.json", "jsconfig.json"}, name) ||
+		slices.Contains([]string{"package.json", "package-lock.json", "jsconfig.json", "jsonnetfile.json", "jsonnetfile.lock.json"}, name) ||
 		strings.HasPrefix(name, "tsconfig") && strings.HasSuffix(name, ".json")
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/scripts"
 )
 
 // TestGroup is the API group of files that are no objects of a cluster, such as tests.
@@ -71,6 +73,9 @@ type Set struct {
 	// given are the definitions without defaults.
 	given   map[*document.Object]*document.Object
 	options Options
+
+	mu          sync.Mutex
+	directories map[string]scripts.Contents // read so far, by path
 }
 
 // CRD is a CustomResourceDefinition.
@@ -95,7 +100,7 @@ func Load(ctx context.Context, options Options) (*Set, error) {
 	if options.Namespace == "" {
 		options.Namespace = corev1.NamespaceDefault
 	}
-	s := &Set{options: options, configMaps: map[types.NamespacedName]*configMap{}}
+	s := &Set{options: options, configMaps: map[types.NamespacedName]*configMap{}, directories: map[string]scripts.Contents{}}
 	r := &reader{options: options, read: map[string]bool{}, inputs: map[string]bool{}}
 	for _, name := range options.Filenames {
 		if err := r.add(ctx, name); err != nil {

@@ -71,6 +71,12 @@ nothing
 a
 -- node_modules/a/package.yaml --
 a
+-- vendor/a/package.yaml --
+a
+-- jsonnetfile.json --
+{"version": 1}
+-- jsonnetfile.lock.json --
+{"version": 1}
 -- below/four.yaml --
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -109,14 +115,15 @@ func TestLoad(t *testing.T) {
 		"a directory": {Options{Filenames: []string{"."}}, []string{
 			"definition MapController three at three.yml:1:1", "file ControllerTest  at three.yml:9:1",
 			"object ConfigMap one at one.yaml:1:1", "object Secret two at two.json:1:1",
-			"skipped sync.cel.yaml", "skipped three.schema.json", "skipped tsconfig.json",
+			"skipped jsonnetfile.json", "skipped jsonnetfile.lock.json", "skipped sync.cel.yaml", "skipped three.schema.json", "skipped tsconfig.json",
 		}},
 		"recursively": {Options{Filenames: []string{"."}, Recursive: true}, []string{
 			"definition MapController three at three.yml:1:1", "crd fours.example.com", "file ControllerTest  at three.yml:9:1",
 			"object Service pre-five at built/five.yaml:1:1", "object ConfigMap pre-hooks-4bddht9t7b at built/kustomization.yaml:4:3",
 			"object ConfigMap pre-other-4h2mbtbbt6 at built/kustomization.yaml:6:3",
 			"object ConfigMap one at one.yaml:1:1", "object Secret two at two.json:1:1",
-			"skipped .git", "skipped node_modules", "skipped sync.cel.yaml", "skipped three.schema.json", "skipped tsconfig.json",
+			"skipped .git", "skipped jsonnetfile.json", "skipped jsonnetfile.lock.json", "skipped node_modules", "skipped sync.cel.yaml",
+			"skipped three.schema.json", "skipped tsconfig.json", "skipped vendor",
 		}},
 		"files, each once": {Options{Filenames: []string{"one.yaml", "./one.yaml", "below/four.yaml"}}, []string{
 			"crd fours.example.com", "object ConfigMap one at one.yaml:1:1",

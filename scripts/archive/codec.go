@@ -25,17 +25,37 @@ type content struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Gzip is the same in JSON, compressed; JSON has it in base64.
 	Gzip []byte `json:"gzip,omitempty"`
+	// Parts are the sums of the parts that have the files together, in this order: a file that is cut goes on in the next part.
+	Parts []string `json:"parts,omitempty"`
 }
 
-// encode returns the data of a ControllerRevision with those files.
-func encode(files map[string]string) ([]byte, error) {
-	plain, err := json.Marshal(content{Files: files})
-	if err != nil || len(plain) <= plainBytes {
-		return plain, err
+// encode returns the data of a ControllerRevision with those files, and the parts that have to be there first.
+func encode(files map[string]string) ([]byte, []part, error) {
+	if size(files) <= plainBytes {
+		if plain, err := json.Marshal(content{Files: files}); err != nil || len(plain) <= plainBytes {
+			return plain, nil, err
+		}
 	}
+	parts := split(files)
+	data, err := json.Marshal(content{Parts: sumsOf(parts)})
+	return data, parts, err
+}
+
+func size(files map[string]string) int {
+	n := 0
+	for path, text := range files {
+		n += len(path) + len(text)
+	}
+	return n
+}
+
+// encodePacked returns the data of a ControllerRevision with those files, compressed.
+func encodePacked(files map[string]string) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	if err := errors.Join(json.NewEncoder(w).Encode(files), w.Close()); err != nil {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := errors.Join(encoder.Encode(files), w.Close()); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(content{Gzip: packed.Bytes()})
@@ -45,27 +65,28 @@ func encode(files map[string]string) ([]byte, error) {
 	return data, err
 }
 
-// decode returns the files that encode was given.
-func decode(data []byte) (map[string]string, error) {
+// decode returns the files, or the parts, that are in the data of a ControllerRevision.
+func decode(data []byte) (content, error) {
 	var c content
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, err
+		return content{}, err
 	}
 	if c.Gzip == nil {
-		return c.Files, nil
+		return c, nil
 	}
 	r, err := gzip.NewReader(bytes.NewReader(c.Gzip))
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
 	plain, err := io.ReadAll(io.LimitReader(r, mostUnpacked+1))
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
 	if len(plain) > mostUnpacked {
-		return nil, fmt.Errorf("unfolds to more than %d MiB", mostUnpacked>>20)
+		return content{}, fmt.Errorf("unfolds to more than %d MiB", mostUnpacked>>20)
 	}
-	return readFiles(plain)
+	files, err := readFiles(plain)
+	return content{Files: files}, err
 }
 
 // readFiles decodes an object of texts, unless it has too many.

@@ -24,12 +24,19 @@ func TestCodec(t *testing.T) {
 		plain  bool
 	}{
 		"Small": {reason: "people can read and compare small files", files: map[string]string{"sync.js": "a\nb\"ü", "lib/k.js": ""}, plain: true},
-		"Large": {reason: "large files are compressed", files: map[string]string{"sync.js": strings.Repeat("line\n", 200<<10)}},
-		"Dense": {reason: "the most that the sources may hold fits even if it hardly compresses", files: map[string]string{"sync.js": base64.StdEncoding.EncodeToString(noise)}},
+		"Large": {reason: "large files are compressed", files: map[string]string{"sync.js": strings.Repeat("line\n", 100<<10)}},
+		"Dense": {reason: "a part fits even if it hardly compresses", files: map[string]string{"sync.js": base64.StdEncoding.EncodeToString(noise)[:maxPartBytes]}},
+		"Marks": {reason: "nor do characters that JSON has to write in six", files: map[string]string{"sync.js": strings.Repeat("\x01\"<", maxPartBytes/3)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			data, err := encode(tc.files)
+			data, parts, err := encode(tc.files)
+			if tc.plain == (len(parts) > 0) {
+				t.Errorf("%s: %d parts, want none of plain files only", tc.reason, len(parts))
+			}
+			if !tc.plain {
+				data, err = encodePacked(tc.files)
+			}
 			if err != nil {
 				t.Fatalf("%s: encode: %v", tc.reason, err)
 			}
@@ -37,7 +44,7 @@ func TestCodec(t *testing.T) {
 				t.Errorf("%s: %d bytes, want at most %d, plain %v", tc.reason, len(data), mostBytes, tc.plain)
 			}
 			got, err := decode(data)
-			if diff := cmp.Diff(tc.files, got); err != nil || diff != "" {
+			if diff := cmp.Diff(tc.files, got.Files); err != nil || diff != "" {
 				t.Errorf("%s: decode: error %v, -want, +got:\n%s", tc.reason, err, diff)
 			}
 		})
@@ -49,7 +56,7 @@ func TestEncodeRefuses(t *testing.T) {
 	for i, random := 0, rand.New(rand.NewSource(1)); i < len(noise); i++ {
 		noise[i] = rune(0x10000 + random.Intn(0x80000))
 	}
-	if _, err := encode(map[string]string{"x": string(noise)}); err == nil || !strings.Contains(err.Error(), "too large to be kept") {
+	if _, err := encodePacked(map[string]string{"x": string(noise)}); err == nil || !strings.Contains(err.Error(), "too large to be kept") {
 		t.Errorf("what fits into no object: error %v, want one that says so", err)
 	}
 }

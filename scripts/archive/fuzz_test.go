@@ -14,8 +14,12 @@ import (
 // files that can be read survive being archived again.
 func FuzzDecode(f *testing.F) {
 	for _, files := range []map[string]string{nil, {"sync.js": "text"}, {"a": strings.Repeat("line\n", 100<<10)}} {
-		data, err := encode(files)
+		data, _, err := encode(files)
 		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, "", 0)
+		if data, err = encodePacked(files); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data, "", 0)
@@ -31,23 +35,29 @@ func FuzzDecode(f *testing.F) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		files, err := decode(data)
+		found, err := decode(data)
 		runtime.ReadMemStats(&after)
 		if allocated, most := after.TotalAlloc-before.TotalAlloc, uint64(20*len(data)+8*mostUnpacked); allocated > most {
 			t.Errorf("%d bytes made it allocate %d", len(data), allocated)
 		}
 		if err != nil {
-			if files != nil {
+			if found.Files != nil {
 				t.Errorf("an error and files: %v", err)
 			}
 			return
 		}
-		again, err := encode(files)
+		again, parts, err := encode(found.Files)
 		if err != nil {
-			return // They take more space than they did.
+			return // They are no texts.
 		}
-		if got, err := decode(again); err != nil || !cmp.Equal(files, got, cmpopts.EquateEmpty()) {
-			t.Errorf("error %v; decoded again (-first +second):\n%s", err, cmp.Diff(files, got))
+		if len(parts) > 0 {
+			if merged := mergedParts(parts); !cmp.Equal(found.Files, merged) {
+				t.Errorf("cut and merged (-first +second):\n%s", cmp.Diff(found.Files, merged))
+			}
+			return
+		}
+		if got, err := decode(again); err != nil || !cmp.Equal(found.Files, got.Files, cmpopts.EquateEmpty()) {
+			t.Errorf("error %v; decoded again (-first +second):\n%s", err, cmp.Diff(found.Files, got.Files))
 		}
 	})
 }

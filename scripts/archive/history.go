@@ -33,7 +33,8 @@ type History struct {
 	Metadata metadata.Interface
 	Log      logr.Logger
 
-	entries map[string]entry // by name; nil until it was listed
+	entries map[string]entry      // by name; nil until it was listed
+	parts   map[string]storedPart // by name
 }
 
 // entry is an archived ControllerRevision, and its place in the history.
@@ -43,6 +44,8 @@ type entry struct {
 	created time.Time
 	// id is that of its files, or empty if they were not read or written by this process.
 	id string
+	// parts are the sums of its parts, at least their first digits.
+	parts []string
 }
 
 // Revision is what is archived under an ID.
@@ -65,33 +68,58 @@ func (h *History) Load(ctx context.Context, id string) (Revision, error) {
 	case !h.owns(found):
 		return Revision{}, fmt.Errorf("%w: ControllerRevision %s/%s belongs to somebody else", ErrNone, h.Namespace, name)
 	}
-	files, err := decode(found.Data.Raw)
+	archived, err := decode(found.Data.Raw)
 	if err != nil {
 		return Revision{}, fmt.Errorf("%w: ControllerRevision %s/%s: %w", ErrNone, h.Namespace, name, err)
 	}
-	return Revision{Files: files, TestsPassed: found.Annotations[testsAnnotation] == id}, nil
+	if archived.Parts != nil {
+		if archived.Files, err = h.loadParts(ctx, archived.Parts); err != nil {
+			return Revision{}, fmt.Errorf("ControllerRevision %s/%s: %w", h.Namespace, name, err)
+		}
+	}
+	return Revision{Files: archived.Files, TestsPassed: found.Annotations[testsAnnotation] == id}, nil
 }
 
 // Keep archives a revision under an ID unless its files are archived, and deletes the oldest of more than
 // Limit. An object that has their name already is read once, and replaced if it has other files. After
-// that, archived files cost no request.
+// that, archived files cost no request. The parts of a large revision are written before it and deleted after it, so that a revision
+// that is there is whole, whenever the process ends.
 func (h *History) Keep(ctx context.Context, id string, r Revision) error {
 	if err := h.list(ctx); err != nil {
 		return err
 	}
 	name := h.Name(id)
 	known, exists := h.entries[name]
-	var err error
-	if !exists {
-		err = h.create(ctx, id, r)
+	if !exists || known.id != id {
+		if err := h.ensure(ctx, id, r, exists); err != nil {
+			return err
+		}
 	}
-	if exists && known.id != id || apierrors.IsAlreadyExists(err) {
-		err = h.ensureFiles(ctx, id, r)
+	if err := h.prune(ctx, name); err != nil {
+		return err
 	}
+	return h.collect(ctx, nil)
+}
+
+// ensure archives a revision that is not known to be archived. listed reports whether there is an object of its name.
+func (h *History) ensure(ctx context.Context, id string, r Revision, listed bool) error {
+	data, parts, err := encode(r.Files)
 	if err != nil {
 		return err
 	}
-	return h.prune(ctx, name)
+	if err := h.collect(ctx, parts); err != nil {
+		h.Log.V(1).Info("parts of revisions that were not archived stay", "reason", err.Error()) // Keep tries it again, and reports it.
+	}
+	if err := h.ensureParts(ctx, parts); err != nil {
+		return err
+	}
+	if !listed {
+		err = h.create(ctx, id, r.TestsPassed, data, parts)
+	}
+	if listed || apierrors.IsAlreadyExists(err) {
+		err = h.ensureEntry(ctx, id, r, data, parts)
+	}
+	return err
 }
 
 func (h *History) list(ctx context.Context) error {
@@ -103,72 +131,93 @@ func (h *History) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kept := map[string]entry{}
+	kept, parts := map[string]entry{}, map[string]storedPart{}
 	for i := range list.Items {
-		if object := &list.Items[i]; h.owns(object) {
+		object := &list.Items[i]
+		_, isPart := object.Labels[PartLabel]
+		switch {
+		case !h.owns(object):
+		case isPart:
+			parts[object.Name] = storedPart{uid: object.UID}
+		default:
 			kept[object.Name] = entryOf(object)
 		}
 	}
-	h.entries = kept
+	h.entries, h.parts = kept, parts
 	return nil
 }
 
-func (h *History) create(ctx context.Context, id string, r Revision) error {
-	data, err := encode(r.Files)
-	if err != nil {
-		return err
-	}
+func (h *History) create(ctx context.Context, id string, testsPassed bool, data []byte, parts []part) error {
 	name, number := h.Name(id), min(h.newest()+1, maxNumber)
 	annotations := map[string]string{numberAnnotation: strconv.FormatInt(number, 10)}
-	if r.TestsPassed {
+	if testsPassed {
 		annotations[testsAnnotation] = id
 	}
-	created, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Create(ctx, &appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: h.labels(), OwnerReferences: []metav1.OwnerReference{h.Owner},
-			Annotations: annotations,
-		},
-		Data:     runtime.RawExtension{Raw: data},
-		Revision: number,
-	}, metav1.CreateOptions{})
+	if len(parts) > 0 {
+		annotations[partsAnnotation] = shortSums(sumsOf(parts))
+	}
+	created, err := h.write(ctx, metav1.ObjectMeta{Name: name, Labels: h.labels(), Annotations: annotations}, data, number)
 	if err != nil {
 		return err
 	}
-	h.entries[name] = entry{uid: created.UID, number: number, created: created.CreationTimestamp.Time, id: id}
+	h.entries[name] = entry{uid: created.UID, number: number, created: created.CreationTimestamp.Time, id: id, parts: sumsOf(parts)}
 	return nil
 }
 
-// ensureFiles reads the object of an ID's name, and replaces one of the definition that has other
-// files. Such an object was forged: names have only a part of the ID, and can be foreseen.
-func (h *History) ensureFiles(ctx context.Context, id string, r Revision) error {
+// write creates an object of the definition.
+func (h *History) write(ctx context.Context, meta metav1.ObjectMeta, data []byte, number int64) (*appsv1.ControllerRevision, error) {
+	meta.OwnerReferences = []metav1.OwnerReference{h.Owner}
+	object := &appsv1.ControllerRevision{ObjectMeta: meta, Data: runtime.RawExtension{Raw: data}, Revision: number}
+	return h.Client.AppsV1().ControllerRevisions(h.Namespace).Create(ctx, object, metav1.CreateOptions{})
+}
+
+// ensureEntry reads the object of an ID's name, and replaces one of the definition that has other files.
+func (h *History) ensureEntry(ctx context.Context, id string, r Revision, data []byte, parts []part) error {
 	name := h.Name(id)
-	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		delete(h.entries, name)
-		return h.create(ctx, id, r)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case !h.owns(found):
-		return fmt.Errorf("ControllerRevision %s/%s is there already and belongs to somebody else: delete it", h.Namespace, name)
-	case found.DeletionTimestamp != nil:
-		return fmt.Errorf("ControllerRevision %s/%s is being deleted, and waits for its finalizers %q", h.Namespace, name, found.Finalizers)
-	}
-	if kept, err := decode(found.Data.Raw); err == nil && maps.Equal(kept, r.Files) {
+	found, err := h.check(ctx, name, func(o *appsv1.ControllerRevision) bool { return hasFiles(o, r.Files, parts) })
+	if found != nil {
 		known := entryOf(found)
-		known.id = id
+		known.id, known.parts = id, sumsOf(parts)
 		h.entries[name] = known
 		return nil
 	}
-	h.Log.Info("the archived scripts had other files than those of their revision, and are written again",
-		"controllerRevision", h.Namespace+"/"+name)
-	if err := h.remove(ctx, name, found.UID); err != nil {
+	if err != nil {
 		return err
 	}
 	delete(h.entries, name)
-	return h.create(ctx, id, r)
+	return h.create(ctx, id, r.TestsPassed, data, parts)
+}
+
+// hasFiles reports whether an object has files, itself or as those parts.
+func hasFiles(object *appsv1.ControllerRevision, files map[string]string, parts []part) bool {
+	found, err := decode(object.Data.Raw)
+	if err == nil && found.Parts != nil {
+		return slices.Equal(found.Parts, sumsOf(parts)) && object.Annotations[partsAnnotation] == shortSums(found.Parts)
+	}
+	return err == nil && maps.Equal(found.Files, files)
+}
+
+// check reads the object of a name, and returns it if it has the right content. It returns nil if there is none, and after it deleted one
+// of the definition that has other content. Such an object was forged: names have only a part of a hash, and can be foreseen.
+func (h *History) check(
+	ctx context.Context, name string, isRight func(*appsv1.ControllerRevision) bool,
+) (*appsv1.ControllerRevision, error) {
+	found, err := h.Client.AppsV1().ControllerRevisions(h.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !h.owns(found):
+		return nil, fmt.Errorf("ControllerRevision %s/%s is there already and belongs to somebody else: delete it", h.Namespace, name)
+	case found.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("ControllerRevision %s/%s is being deleted, and waits for its finalizers %q", h.Namespace, name, found.Finalizers)
+	case isRight(found):
+		return found, nil
+	}
+	h.Log.Info("the archived scripts had other files than those of their revision, and are written again",
+		"controllerRevision", h.Namespace+"/"+name)
+	return nil, h.remove(ctx, name, found.UID)
 }
 
 // prune deletes the oldest of too many, but not the one that serves.
@@ -224,5 +273,9 @@ func entryOf(object metav1.Object) entry {
 	if err != nil || number < 0 || number > maxNumber {
 		number = 0 // The annotation was removed or forged: the object counts as the oldest.
 	}
-	return entry{uid: object.GetUID(), number: number, created: object.GetCreationTimestamp().Time}
+	e := entry{uid: object.GetUID(), number: number, created: object.GetCreationTimestamp().Time}
+	if parts := object.GetAnnotations()[partsAnnotation]; parts != "" {
+		e.parts = listedParts(parts)
+	}
+	return e
 }

@@ -85,11 +85,11 @@ func contents(t *testing.T, client *fake.Clientset) map[string]string {
 	}
 	found := map[string]string{}
 	for _, item := range list.Items {
-		files, err := decode(item.Data.Raw)
+		archived, err := decode(item.Data.Raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[strings.TrimLeft(strings.TrimPrefix(item.Name, "composite-c-"), "0")] = item.Annotations[numberAnnotation] + " " + files["sync.js"]
+		found[strings.TrimLeft(strings.TrimPrefix(item.Name, "composite-c-"), "0")] = item.Annotations[numberAnnotation] + " " + archived.Files["sync.js"]
 	}
 	return found
 }

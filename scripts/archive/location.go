@@ -18,7 +18,9 @@ import (
 const (
 	// OwnerLabel holds the UID of the definition whose files a ControllerRevision has.
 	OwnerLabel = "metacontroller.k8s.io/scripts-of"
-	// Limit is how many ControllerRevisions of one definition remain.
+	// PartLabel is on the objects that have a part of the files of large revisions.
+	PartLabel = "metacontroller.k8s.io/script-part"
+	// Limit is how many revisions of one definition remain.
 	Limit = 10
 )
 
@@ -41,8 +43,12 @@ const shortLength = 16
 func ShortID(id string) string { return id[:min(len(id), shortLength)] }
 
 // Name returns that of the ControllerRevision for the revision of that ID.
-func (p Location) Name(id string) string {
-	id = ShortID(id)
+func (p Location) Name(id string) string { return p.name(ShortID(id)) }
+
+// partName returns the name of the ControllerRevision for a part of large revisions.
+func (p Location) partName(sum string) string { return p.name("part-" + ShortID(sum)) }
+
+func (p Location) name(id string) string {
 	kind := strings.TrimSuffix(strings.ToLower(p.Owner.Kind), "controller")
 	stem := kind + "-" + p.Owner.Name
 	if most := maxNameLength - len(id) - 1; len(stem) > most {

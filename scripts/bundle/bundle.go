@@ -26,7 +26,7 @@ const Key = "bundle.tar.gz"
 // Limits on what an archive holds. They are those of the files of a definition.
 const (
 	MaxBytes = engines.MaxSourceBytes
-	MaxFiles = 1000
+	MaxFiles = 10_000
 	// maxPath bounds a path.
 	maxPath = 1024
 	// maxExpanded bounds the archive without compression: a file has a header, which is longer for a long path, and is padded.
@@ -71,7 +71,7 @@ func check(files map[string]string) error {
 		size += len(text)
 	}
 	if size > MaxBytes {
-		return fmt.Errorf("the files have %d KiB together, more than %d", size>>10, MaxBytes>>10)
+		return fmt.Errorf("the files have %d KiB together, more than %d MiB", size>>10, MaxBytes>>20)
 	}
 	return nil
 }
@@ -85,16 +85,23 @@ func checkPath(name string) error {
 	return nil
 }
 
+// ErrTooLarge is why an archive has more than it may have beside others, and not by itself.
+var ErrTooLarge = fmt.Errorf("with those of the archives before it, its files have more than %d MiB together", MaxBytes>>20)
+
 // Unpack returns the files of an archive. It is an error if there are more or larger ones than the limits allow, if a path leaves the
 // folder or is there twice, and if an entry is no regular file. No more is read than the limits allow.
-func Unpack(packed []byte) (map[string]string, error) {
-	compressed, err := gzip.NewReader(bytes.NewReader(packed))
+func Unpack(packed string) (map[string]string, error) { return UnpackWithin(packed, MaxBytes) }
+
+// UnpackWithin is Unpack for files with at most that many bytes together: more is ErrTooLarge.
+func UnpackWithin(packed string, most int) (map[string]string, error) {
+	compressed, err := gzip.NewReader(strings.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
 	limited := &io.LimitedReader{R: compressed, N: maxExpanded + 1}
 	archive := tar.NewReader(limited)
-	files, left := map[string]string{}, MaxBytes
+	files, left, beside := map[string]string{}, min(most, MaxBytes), max(0, MaxBytes-most)
+	buffer := make([]byte, 32<<10)
 	for {
 		header, err := archive.Next()
 		switch {
@@ -118,15 +125,19 @@ func Unpack(packed []byte) (map[string]string, error) {
 		if len(files) >= MaxFiles {
 			return nil, fmt.Errorf("it has more than %d files", MaxFiles)
 		}
-		if header.Size > int64(left) {
-			return nil, fmt.Errorf("from %.200q on, its files have more than %d KiB together", header.Name, MaxBytes>>10)
+		if header.Size > int64(left) && header.Size <= int64(left+beside) {
+			return nil, ErrTooLarge
 		}
-		text, err := io.ReadAll(archive)
-		if err != nil {
+		if header.Size > int64(left) {
+			return nil, fmt.Errorf("from %.200q on, its files have more than %d MiB together", header.Name, MaxBytes>>20)
+		}
+		var text strings.Builder
+		text.Grow(int(header.Size)) // No more than what is left.
+		if _, err := io.CopyBuffer(&text, struct{ io.Reader }{archive}, buffer); err != nil {
 			return nil, fmt.Errorf("%.200q: %w", header.Name, err)
 		}
-		left -= len(text)
-		files[header.Name] = string(text)
+		left -= text.Len()
+		files[header.Name] = text.String()
 	}
 }
 
@@ -140,15 +151,20 @@ func verify(rest *io.LimitedReader) error {
 }
 
 // Expand returns the files of a ConfigMap, by key or, those of an archive, by path. It returns data itself if there is no archive.
-func Expand(data map[string]string) (map[string]string, error) {
+// unpack does what Unpack does, and may remember results.
+func Expand(data map[string]string, unpack func(packed string) (map[string]string, error)) (map[string]string, error) {
 	packed, there := data[Key]
 	if !there {
 		return data, nil
 	}
-	files, err := Unpack([]byte(packed))
+	archived, err := unpack(packed)
 	if err != nil {
 		return nil, err
 	}
+	if len(data) == 1 {
+		return archived, nil
+	}
+	files := maps.Clone(archived)
 	for key, text := range data {
 		if _, taken := files[key]; taken {
 			return nil, fmt.Errorf("%q is in the archive, and a key beside it", key)

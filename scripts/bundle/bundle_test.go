@@ -18,7 +18,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Unpack(packed)
+	got, err := Unpack(string(packed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,20 +41,20 @@ func TestRoundTrip(t *testing.T) {
 func TestLargest(t *testing.T) {
 	files := map[string]string{}
 	for n := range MaxFiles {
-		files[fmt.Sprintf("%s%03d", strings.Repeat("d", 1000), n)] = strings.Repeat(fmt.Sprint(n%10), MaxBytes/MaxFiles)
+		files[fmt.Sprintf("%s%04d", strings.Repeat("d", 1000), n)] = strings.Repeat(fmt.Sprint(n%10), MaxBytes/MaxFiles)
 	}
 	packed, err := Pack(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Unpack(packed); err != nil || len(got) != MaxFiles {
+	if got, err := Unpack(string(packed)); err != nil || len(got) != MaxFiles {
 		t.Errorf("%d files: %v", len(got), err)
 	}
 	files["more"] = ""
-	if _, err := Pack(files); err == nil || !strings.Contains(err.Error(), "there are 1001 files, more than 1000") {
+	if _, err := Pack(files); err == nil || !strings.Contains(err.Error(), "there are 10001 files, more than 10000") {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := Pack(map[string]string{"a": strings.Repeat("a", MaxBytes+1)}); err == nil || !strings.Contains(err.Error(), "more than 1024") {
+	if _, err := Pack(map[string]string{"a": strings.Repeat("a", MaxBytes+1)}); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
 		t.Errorf("a larger one: %v", err)
 	}
 	if _, err := Pack(map[string]string{"../a": ""}); err == nil {
@@ -120,10 +120,10 @@ func TestHostileArchives(t *testing.T) {
 		packed []byte
 		want   string
 	}{
-		"large file":    {archived(t, entry{tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 64 << 20}, zeros{}}), `from "a" on, its files have more than 1024 KiB`},
-		"large files":   {archived(t, entry{tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 700 << 10}, zeros{}}, entry{tar.Header{Typeflag: tar.TypeReg, Name: "b", Size: 700 << 10}, zeros{}}), `from "b" on`},
-		"many files":    {archived(t, many...), "it has more than 1000 files"},
-		"many folders":  {archived(t, folders(20_000)...), "KiB when it is expanded"},
+		"large file":    {archived(t, entry{tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 64 << 20}, zeros{}}), `from "a" on, its files have more than 16 MiB`},
+		"large files":   {archived(t, entry{tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 9 << 20}, zeros{}}, entry{tar.Header{Typeflag: tar.TypeReg, Name: "b", Size: 9 << 20}, zeros{}}), `from "b" on`},
+		"many files":    {archived(t, many...), "it has more than 10000 files"},
+		"many folders":  {archived(t, folders(200_000)...), "KiB when it is expanded"},
 		"nothing":       {trailing.Bytes(), "KiB when it is expanded"},
 		"above":         {archived(t, file("../a")), "is no path of a file"},
 		"inside above":  {archived(t, file("a/../../b")), "is no path of a file"},
@@ -143,7 +143,7 @@ func TestHostileArchives(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Unpack(c.packed); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Unpack(string(c.packed)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
@@ -163,15 +163,15 @@ func TestExpand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Expand(map[string]string{Key: string(packed), "c.js": "c"})
+	got, err := Expand(map[string]string{Key: string(packed), "c.js": "c"}, Unpack)
 	if diff := cmp.Diff(map[string]string{"lib/a.js": "a", "b.js": "b", "c.js": "c"}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if _, err := Expand(map[string]string{Key: string(packed), "b.js": "c"}); err == nil || !strings.Contains(err.Error(), `"b.js" is in the archive, and a key beside it`) {
+	if _, err := Expand(map[string]string{Key: string(packed), "b.js": "c"}, Unpack); err == nil || !strings.Contains(err.Error(), `"b.js" is in the archive, and a key beside it`) {
 		t.Errorf("a key that is in the archive: %v", err)
 	}
 	data := map[string]string{"a.js": "a"}
-	if got, err := Expand(data); err != nil || !cmp.Equal(got, data) {
+	if got, err := Expand(data, Unpack); err != nil || !cmp.Equal(got, data) {
 		t.Errorf("without an archive: %v, %v", got, err)
 	}
 }
@@ -185,7 +185,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(packed)
 	f.Add(packed[:len(packed)/2])
 	f.Fuzz(func(t *testing.T, packed []byte) {
-		files, err := Unpack(packed)
+		files, err := Unpack(string(packed))
 		if err != nil {
 			return
 		}
@@ -193,7 +193,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Unpack(again); err != nil || !cmp.Equal(files, got) {
+		if got, err := Unpack(string(again)); err != nil || !cmp.Equal(files, got) {
 			t.Errorf("%v: %v", err, cmp.Diff(files, got))
 		}
 	})

@@ -42,7 +42,7 @@ func (f *Follower) Run(ctx context.Context) {
 	defer w.close()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	last := f.read(w)
+	last := f.read(w, nil)
 	f.Changed(last)
 	for {
 		select {
@@ -53,22 +53,24 @@ func (f *Follower) Run(ctx context.Context) {
 		case <-w.events:
 			debounce(ctx, w.events)
 		}
-		if now := f.read(w); !now.equal(last) {
+		if now := f.read(w, last.stamps); !now.equal(last) {
 			last = now
 			f.Changed(now)
+		} else {
+			last.stamps = now.stamps
 		}
 	}
 }
 
 // read reads the directory once all of its folders are watched, so that no
 // change in between is missed.
-func (f *Follower) read(w *watches) Contents {
-	now := Read(f.Root, f.Folder)
+func (f *Follower) read(w *watches, before stamps) Contents {
+	now := read(f.Root, f.Folder, before, time.Now())
 	for range maxReads {
 		if !w.set(append(f.ancestors(), f.diskPaths(now.folders)...)) {
 			break
 		}
-		now = Read(f.Root, f.Folder)
+		now = read(f.Root, f.Folder, now.stamps, time.Now())
 	}
 	return now
 }

@@ -11,14 +11,17 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 const (
 	// MaxBytes is how much the files of one directory may hold together.
-	MaxBytes = 1 << 20
-	// maxFiles and maxDepth bound what is looked at for them.
-	maxFiles = 1000
-	maxDepth = 16
+	MaxBytes = engines.MaxSourceBytes
+	// MaxFiles and maxDepth bound what is looked at for them. They count folders too.
+	MaxFiles = 10_000
+	maxDepth = 32
 	// maxReads is how often a directory is read whose files are swapped meanwhile.
 	maxReads = 5
 )
@@ -35,6 +38,8 @@ type Contents struct {
 
 	// folders are the directories that were looked into, below the root.
 	folders []string
+	// stamps tell which files need not be read again.
+	stamps stamps
 }
 
 // Problem is what is wrong with one file.
@@ -43,7 +48,10 @@ type Problem struct{ Path, Message string }
 // Read returns the files below folder, a slash-separated path below root. Entries whose
 // names begin with a dot or end with a tilde are left out. Of a volume that Kubernetes
 // has mounted, it returns the files of one moment.
-func Read(root, folder string) Contents {
+func Read(root, folder string) Contents { return read(root, folder, nil, time.Now()) }
+
+// read is Read at a time. It reads no file again that has a stamp in before.
+func read(root, folder string, before stamps, now time.Time) Contents {
 	r, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Contents{}
@@ -53,7 +61,10 @@ func Read(root, folder string) Contents {
 	}
 	defer r.Close()
 	for range maxReads {
-		w := &walk{root: r, files: map[string]string{}, swaps: map[string]string{}}
+		w := &walk{
+			root: r, files: map[string]string{}, swaps: map[string]string{},
+			before: before, stamps: stamps{}, began: now, buffer: make([]byte, 32<<10),
+		}
 		contents := w.from(folder)
 		if w.isConsistent() {
 			return contents
@@ -72,6 +83,10 @@ type walk struct {
 	entries  int
 	// swaps are the links by which Kubernetes swaps a volume's files, and where they led.
 	swaps map[string]string
+	// before are the stamps of the reading before this one, which began at that time, and stamps those of this one.
+	before, stamps stamps
+	began          time.Time
+	buffer         []byte
 }
 
 // dataLink leads to the files of a mounted volume. The kubelet writes a new folder,
@@ -91,7 +106,7 @@ func (w *walk) from(folder string) Contents {
 	if err := w.folder(folder, "", nil); err != nil {
 		return Contents{Err: err, folders: w.folders}
 	}
-	return Contents{Files: w.files, Problems: w.problems, folders: w.folders}
+	return Contents{Files: w.files, Problems: w.problems, folders: w.folders, stamps: w.stamps}
 }
 
 // isConsistent reports whether what was read is of one moment.
@@ -121,11 +136,19 @@ func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
 			return nil
 		}
 	}
-	entries, err := fs.ReadDir(w.root.FS(), folder)
+	dir, err := w.root.OpenRoot(folder) // From here a file is one step away, and not one for each folder.
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
+		if !isIgnored(entry.Name()) && entry.Type().IsRegular() && w.takeKnown(dir, entry.Name(), path.Join(shown, entry.Name())) {
+			continue
+		}
 		if err := w.entry(entry, folder, shown, append(chain[:len(chain):len(chain)], info)); err != nil {
 			return err
 		}
@@ -133,14 +156,37 @@ func (w *walk) folder(folder, shown string, chain []fs.FileInfo) error {
 	return nil
 }
 
+// takeKnown takes the text of a file that was read before and has not changed, and reports whether it did.
+func (w *walk) takeKnown(dir *os.Root, name, shown string) bool {
+	if len(w.before) == 0 {
+		return false
+	}
+	info, err := dir.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	stamp, stable := stampOf(info, w.began)
+	text, known := w.before[stamp]
+	if !known || !stable || w.entries >= MaxFiles || w.bytes+len(text) > MaxBytes {
+		return false
+	}
+	w.entries, w.bytes = w.entries+1, w.bytes+len(text)
+	w.files[shown], w.stamps[stamp] = text, text
+	return true
+}
+
 func (w *walk) entry(entry fs.DirEntry, folder, shown string, chain []fs.FileInfo) error {
 	if isIgnored(entry.Name()) {
 		return nil
 	}
-	if w.entries++; w.entries > maxFiles {
-		return fmt.Errorf("it has more than %d files: name the folder that holds the scripts", maxFiles)
+	if w.entries++; w.entries > MaxFiles {
+		return fmt.Errorf("it has more than %d files and folders: name the folder that holds the scripts, or pack what they reach with "+
+			"libretto bundle", MaxFiles)
 	}
 	at, shown := path.Join(folder, entry.Name()), path.Join(shown, entry.Name())
+	if entry.Type().IsRegular() {
+		return w.file(at, shown)
+	}
 	info, err := w.root.Stat(at)
 	switch {
 	case err != nil && entry.Type()&fs.ModeSymlink != 0:
@@ -179,19 +225,39 @@ func (w *walk) file(at, shown string) error {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		w.addProblem(shown, "is no regular file: take it away")
 		return err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, int64(MaxBytes-w.bytes)+1))
+	text, err := w.text(f, info)
 	if err != nil {
 		return err
 	}
 	if w.bytes += len(text); w.bytes > MaxBytes {
-		return fmt.Errorf("its files have more than %d KiB together, from %s on: take out what is no script", MaxBytes>>10, shown)
+		return fmt.Errorf("its files have more than %d MiB together, from %s on: take out what is no script, or pack what the hooks reach "+
+			"with libretto bundle", MaxBytes>>20, shown)
 	}
-	w.files[shown] = string(text)
+	w.files[shown] = text
 	return nil
+}
+
+// text returns what a file holds, which is not more than one byte beyond what there may be. A file that several links lead to is
+// read once.
+func (w *walk) text(f *os.File, info fs.FileInfo) (string, error) {
+	stamp, stable := stampOf(info, w.began)
+	if text, known := w.stamps[stamp]; known && stable {
+		return text, nil
+	}
+	var text strings.Builder
+	text.Grow(int(min(info.Size(), int64(MaxBytes-w.bytes)) + 1))
+	if _, err := io.CopyBuffer(&text, io.LimitReader(f, int64(MaxBytes-w.bytes)+1), w.buffer); err != nil {
+		return "", err
+	}
+	if stable {
+		w.stamps[stamp] = text.String()
+	}
+	return text.String(), nil
 }
 
 func (w *walk) addProblem(path, message string) {

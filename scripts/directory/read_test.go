@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 	type files = map[string]string
 	const (
 		leads = "is a link that leads nowhere, or out of --scripts-dir: take it away, or make it a relative one"
-		big   = "its files have more than 1024 KiB together, from b.js on: take out what is no script"
+		big   = "its files have more than 16 MiB together, from b.js on: take out what is no script, or pack what the hooks reach with libretto bundle"
 	)
 	cases := map[string]struct {
 		reason string
@@ -103,6 +103,14 @@ func TestRead(t *testing.T) {
 			disk:   files{"h/sync.js": "-> ../shared/s.js", "h/lib": "-> ../shared", "shared/s.js": "s"},
 			folder: "h", files: files{"sync.js": "s", "lib/s.js": "s"},
 		},
+		"Vendor": {
+			reason: "jsonnet-bundler links the names that libraries had before to where they are",
+			disk: files{
+				"h/vendor/github.com/org/repo/main.libsonnet": "m", "h/vendor/repo": "-> github.com/org/repo",
+				"h/jsonnetfile.json": "{}", "h/vendor/.jsonnetfile": "x",
+			},
+			folder: "h", files: files{"vendor/github.com/org/repo/main.libsonnet": "m", "vendor/repo/main.libsonnet": "m", "jsonnetfile.json": "{}"},
+		},
 		"LinksOut": {
 			reason: "nothing outside of the root is read, however the link is written",
 			disk: files{
@@ -136,7 +144,7 @@ func TestRead(t *testing.T) {
 		},
 		"TooMuch": {
 			reason: "all files together are bounded, and the rest is not read",
-			disk:   files{"a.js": strings.Repeat("a", 1<<20-1), "b.js": "bb", "c.js": "c"},
+			disk:   files{"a.js": strings.Repeat("a", directory.MaxBytes-1), "b.js": "bb", "c.js": "c"},
 			folder: ".", err: big,
 		},
 		"Missing": {

@@ -3,7 +3,6 @@ package directory
 import (
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -52,13 +51,21 @@ func (w *watches) set(dirs []string) (added bool) {
 // forget ends the watches that are not wanted any more, and those of a directory
 // that is another one now under the same name.
 func (w *watches) forget(wanted []string) {
-	alive := w.watcher.WatchList()
+	alive, kept := setOf(w.watcher.WatchList()), setOf(wanted)
 	for dir, before := range w.dirs {
 		now, err := os.Stat(dir)
-		if err == nil && os.SameFile(before, now) && slices.Contains(wanted, dir) && slices.Contains(alive, dir) {
+		if err == nil && os.SameFile(before, now) && kept[dir] && alive[dir] {
 			continue
 		}
 		_ = w.watcher.Remove(dir) // If it fails, the watch is gone already.
 		delete(w.dirs, dir)
 	}
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }

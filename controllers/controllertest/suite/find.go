@@ -30,8 +30,8 @@ type Found struct {
 // functionSuffixes end the names of tests of functions.
 var functionSuffixes = []string{".test.js", ".test.ts", "_test.jsonnet"}
 
-// Find returns the test files among the paths: files, and directories with all that is below them, except hidden files and folders, and
-// node_modules. A path may end in /... like a pattern of Go.
+// Find returns the test files among the paths: files, and directories with all that is below them, except hidden files and folders,
+// node_modules and vendor. A path may end in /... like a pattern of Go.
 func Find(paths ...string) (*Found, error) {
 	f := &Found{}
 	for _, given := range paths {
@@ -74,7 +74,7 @@ func (f *Found) addDirectory(root string) error {
 		case path == root:
 			f.Directories = append(f.Directories, filepath.Clean(path))
 			return nil
-		case entry.IsDir() && (strings.HasPrefix(name, ".") || name == "node_modules"):
+		case entry.IsDir() && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor"):
 			return filepath.SkipDir
 		case entry.IsDir():
 			f.Directories = append(f.Directories, path)

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		"app/a_test.jsonnet": "", "app/helm_test.yaml": "suite: a\n", "app/typo_test.yaml": "apiVersion: libretto.dev/v1alpha1\nkind: ControlerTest\n",
 		"app/json_test.yaml": `{"kind": "ControllerTest", "apiVersion": "libretto.dev/v1alpha1"}`, "app/quoted_test.yaml": "kind: \"ControllerTest\"\n",
 		"app/inner_test.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  a: |\n    kind: ControllerTest\n", "app/b.yaml": "", "app/sync.js": "",
-		"node_modules/a/d_test.yaml": header, "app/node_modules/d_test.yaml": header, ".git/d_test.yaml": header, "named.yaml": header,
+		"node_modules/a/d_test.yaml": header, "app/node_modules/d_test.yaml": header, "app/vendor/a/d_test.yaml": header, ".git/d_test.yaml": header, "named.yaml": header,
 	})
 	if err := os.Mkdir("folder_test.yaml", 0o755); err != nil {
 		t.Fatal(err)
