@@ -18,9 +18,13 @@ func objectsOf(groups, apiVersion, kind any) (any, error) {
 		return nil, wrong("groups", groups, "children, attachments, outputs or related")
 	}
 	wanted := fmt.Sprintf("%s.%s", kind, apiVersion)
-	group, ok := given[wanted].(map[string]any)
+	value, ok := given[wanted]
 	if !ok {
 		return nil, fmt.Errorf("there is no group %s, only [%s]", wanted, strings.Join(slices.Sorted(maps.Keys(given)), ", "))
+	}
+	group, ok := value.(map[string]any)
+	if !ok {
+		return nil, wrong(fmt.Sprintf("groups[%q]", wanted), value, "an object")
 	}
 	objects := make([]any, 0, len(group))
 	for _, key := range slices.Sorted(maps.Keys(group)) {
@@ -63,12 +67,13 @@ func setCondition(conditions, condition, now any) (any, error) {
 		return nil, wrong("conditions", conditions, "a list or null")
 	}
 	given, ok := condition.(map[string]any)
-	if conditionType, isText := given["type"].(string); !ok || !isText || conditionType == "" {
-		return nil, wrong("condition", condition, "an object with type and status")
+	conditionType, _ := given["type"].(string)
+	if _, isText := given["status"].(string); !ok || !isText || conditionType == "" {
+		return nil, wrong("condition", condition, "an object with type and status, which are strings")
 	}
 	changed, time := maps.Clone(given), now
 	delete(changed, "lastTransitionTime")
-	i := indexOf(list, given["type"])
+	i := indexOf(list, conditionType)
 	if i >= 0 {
 		old := list[i].(map[string]any)
 		if kept, _ := old["lastTransitionTime"].(string); kept != "" && old["status"] == given["status"] {
@@ -88,10 +93,13 @@ func setCondition(conditions, condition, now any) (any, error) {
 
 // ordinalOf returns n of base-n, or nil.
 func ordinalOf(name, base any) (any, error) {
-	whole, isText := name.(string)
+	whole, ok := name.(string)
+	if !ok {
+		return nil, wrong("name", name, "a string")
+	}
 	prefix, ok := base.(string)
-	if !isText || !ok {
-		return nil, fmt.Errorf("name is %s and base is %s, want strings", show(name), show(base))
+	if !ok {
+		return nil, wrong("base", base, "a string")
 	}
 	digits, found := strings.CutPrefix(whole, prefix+"-")
 	n, err := strconv.ParseUint(digits, 10, 64)

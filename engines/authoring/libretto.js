@@ -2,80 +2,111 @@
 // Jsonnet, and module.d.ts says what they are for.
 
 export function groupKey(apiVersion, kind) {
-  return `${kind}.${apiVersion}`;
+  return `${text("groupKey", "kind", kind)}.${text("groupKey", "apiVersion", apiVersion)}`;
 }
 
-export function childKey(child, parent, version = "v2") {
+export function childKey(child, parent = null, version = "v2") {
   if (version !== "v1" && version !== "v2") {
     throw new Error(`childKey: version ${JSON.stringify(version)} is neither "v1" nor "v2"`);
   }
-  const { name } = child.metadata;
-  const of = parent?.metadata?.namespace ?? "";
+  const { name } = named("childKey", "child", child).metadata;
+  const of = objectOrNull("childKey", "parent", parent)?.metadata?.namespace ?? "";
   const namespace = (child.metadata.namespace ?? "") || of;
   return namespace === "" || (version === "v1" && of !== "") ? name : `${namespace}/${name}`;
 }
 
 export function objectsOf(groups, apiVersion, kind) {
-  const wanted = groupKey(apiVersion, kind);
-  if (!Object.hasOwn(groups, wanted)) {
-    throw noGroup("objectsOf", groups, wanted);
-  }
-  const group = groups[wanted];
+  const group = groupOf("objectsOf", groups, apiVersion, kind);
   return Object.keys(group)
     .sort()
     .map((key) => group[key]);
 }
 
+// groupOf returns the objects of a kind by their keys.
+function groupOf(caller, groups, apiVersion, kind) {
+  const wanted = `${text(caller, "kind", kind)}.${text(caller, "apiVersion", apiVersion)}`;
+  if (!isObject(groups)) {
+    throw wrong(caller, "groups", groups, "children, attachments, outputs or related");
+  }
+  if (!Object.hasOwn(groups, wanted)) {
+    throw new Error(`${caller}: there is no group ${wanted}, only [${Object.keys(groups).sort().join(", ")}]`);
+  }
+  return object(caller, `groups["${wanted}"]`, groups[wanted]);
+}
+
 export function ownerName(object) {
-  const owner = (object.metadata.ownerReferences ?? []).find((reference) => reference.controller === true);
-  return owner?.name ?? null;
+  if (!isObject(object?.metadata)) {
+    throw wrong("ownerName", "object", object, "an object with metadata");
+  }
+  const references = list("ownerName", "metadata.ownerReferences", object.metadata.ownerReferences ?? []);
+  return references.find((reference) => reference?.controller === true)?.name ?? null;
 }
 
 export function findCondition(object, type) {
-  return (object?.status?.conditions ?? []).find((condition) => condition.type === type) ?? null;
+  return conditionOf("findCondition", object, type);
 }
 
 export function isConditionTrue(object, type) {
-  return findCondition(object, type)?.status === "True";
+  return conditionOf("isConditionTrue", object, type)?.status === "True";
+}
+
+function conditionOf(caller, object, type) {
+  const conditions = objectOrNull(caller, "object", object)?.status?.conditions;
+  string(caller, "type", type);
+  return (Array.isArray(conditions) && conditions.find((condition) => condition?.type === type)) || null;
 }
 
 export function setCondition(conditions, condition, now) {
-  const list = conditions ?? [];
-  const old = list.find(({ type }) => type === condition.type);
-  const { lastTransitionTime: ignored, ...changed } = condition;
-  const time = (old?.status === condition.status && old?.lastTransitionTime) || (typeof now === "function" ? now() : now);
+  const before = listOrNull("setCondition", "conditions", conditions) ?? [];
+  const { lastTransitionTime: ignored, ...changed } = aCondition("setCondition", "condition", condition);
+  const isOld = (one) => one?.type === condition.type;
+  const old = before.find(isOld);
+  const time =
+    (old?.status === condition.status && old.lastTransitionTime) ||
+    stringOrNull("setCondition", "now", typeof now === "function" ? now() : now);
   if (time) {
     changed.lastTransitionTime = time;
   }
-  return old ? list.map((one) => (one.type === condition.type ? changed : one)) : [...list, changed];
+  return old ? before.map((one) => (isOld(one) ? changed : one)) : [...before, changed];
 }
 
 export function matchesLabels(selector, labels) {
-  if (selector === null || selector === undefined) {
+  if (!isGiven(selector)) {
     return false;
   }
-  const { matchLabels, matchExpressions } = selector;
-  const has = (key) => Object.hasOwn(labels ?? {}, key);
+  const { matchLabels, matchExpressions } = labelSelector("matchesLabels", "selector", selector);
+  const given = objectOrNull("matchesLabels", "labels", labels) ?? {};
+  const wanted = Object.entries(object("matchesLabels", "matchLabels", matchLabels ?? {}));
+  const expressions = list("matchesLabels", "matchExpressions", matchExpressions ?? []);
   return (
-    Object.entries(matchLabels ?? {}).every(([key, value]) => has(key) && labels[key] === value) &&
-    (matchExpressions ?? []).every(({ key, operator, values }) => {
-      switch (operator) {
-        case "In":
-          return has(key) && (values ?? []).includes(labels[key]);
-        case "NotIn":
-          return !has(key) || !(values ?? []).includes(labels[key]);
-        case "Exists":
-          return has(key);
-        case "DoesNotExist":
-          return !has(key);
-        default:
-          throw new Error(`matchesLabels: operator ${JSON.stringify(operator)} is none of In, NotIn, Exists and DoesNotExist`);
-      }
-    })
+    wanted.every(([key, value]) => Object.hasOwn(given, key) && given[key] === value) &&
+    expressions.every((one, index) => matchesExpression(one, `matchExpressions[${index}]`, given))
   );
 }
 
+function matchesExpression(expression, at, labels) {
+  const { key, operator, values } = labelExpression("matchesLabels", at, expression);
+  const has = Object.hasOwn(labels, key);
+  const isAmong = has && list("matchesLabels", `${at}.values`, values ?? []).includes(labels[key]);
+  switch (operator) {
+    case "In":
+      return isAmong;
+    case "NotIn":
+      return !isAmong;
+    case "Exists":
+      return has;
+    case "DoesNotExist":
+      return !has;
+    default:
+      throw new Error(`matchesLabels: operator ${JSON.stringify(operator)} is none of In, NotIn, Exists and DoesNotExist`);
+  }
+}
+
 export function ordinalOf(name, base) {
+  return ordinal(string("ordinalOf", "name", name), string("ordinalOf", "base", base));
+}
+
+function ordinal(name, base) {
   const digits = name.startsWith(`${base}-`) ? name.slice(base.length + 1) : "";
   return /^(0|[1-9][0-9]{0,9})$/.test(digits) ? Number(digits) : null;
 }
@@ -238,11 +269,12 @@ function find(caller, groups, child, parent) {
   if (!isObject(child) || ![child.apiVersion, child.kind, child.metadata?.name].every((value) => typeof value === "string")) {
     throw wrong(caller, "child", child, "an object with apiVersion, kind and metadata.name");
   }
-  const wanted = groupKey(child.apiVersion, child.kind);
-  if (!Object.hasOwn(object(caller, "groups", groups), wanted)) {
-    throw noGroup(caller, groups, wanted);
+  if (parent === undefined) {
+    throw new Error(`${caller}: parent is missing, want an object or null`);
   }
-  return groups[wanted][childKey(child, parent)] ?? groups[wanted][childKey(child, parent, "v1")] ?? null;
+  objectOrNull(caller, "parent", parent);
+  const group = groupOf(caller, groups, child.apiVersion, child.kind);
+  return group[childKey(child, parent)] ?? group[childKey(child, parent, "v1")] ?? null;
 }
 
 export function readyCondition(groups, desired, parent, type = "Ready") {
@@ -265,7 +297,12 @@ export function readyCondition(groups, desired, parent, type = "Ready") {
 export function wantedOrdinals(objects, base, replicas) {
   text("wantedOrdinals", "base", base);
   count("wantedOrdinals", "replicas", replicas);
-  const existing = new Map(list("wantedOrdinals", "objects", objects).map((object) => [ordinalOf(object.metadata.name, base), object]));
+  const existing = new Map(
+    list("wantedOrdinals", "objects", objects).map((one, index) => {
+      const { name } = named("wantedOrdinals", `objects[${index}]`, one).metadata;
+      return [ordinal(name, base), one];
+    }),
+  );
   existing.delete(null);
   const wanted = [];
   let goOn = true;
@@ -360,19 +397,29 @@ function wrong(caller, parameter, value, want) {
   return new Error(`${caller}: ${parameter} is ${librettoCall("show", value ?? null)}, want ${want}`);
 }
 
-function noGroup(caller, groups, wanted) {
-  return new Error(`${caller}: there is no group ${wanted}, only [${Object.keys(groups).sort().join(", ")}]`);
-}
-
 const check = (isRight, want) => (caller, parameter, value) => {
   if (!isRight(value)) {
     throw wrong(caller, parameter, value, want);
   }
   return value;
 };
-const text = /* @__PURE__ */ check((value) => typeof value === "string" && value !== "", "a string");
+const text = /* @__PURE__ */ check((value) => typeof value === "string" && value !== "", "a non-empty string");
+const string = /* @__PURE__ */ check((value) => typeof value === "string", "a string");
 const list = /* @__PURE__ */ check(Array.isArray, "a list");
 const object = /* @__PURE__ */ check(isObject, "an object");
+const stringOrNull = /* @__PURE__ */ check((value) => !isGiven(value) || typeof value === "string", "a string or null");
+const listOrNull = /* @__PURE__ */ check((value) => !isGiven(value) || Array.isArray(value), "a list or null");
+const objectOrNull = /* @__PURE__ */ check((value) => !isGiven(value) || isObject(value), "an object or null");
+const named = /* @__PURE__ */ check((value) => typeof value?.metadata?.name === "string", "an object with metadata.name");
+const aCondition = /* @__PURE__ */ check(
+  (value) => typeof value?.type === "string" && value.type !== "" && typeof value.status === "string",
+  "an object with type and status, which are strings",
+);
+const labelExpression = /* @__PURE__ */ check((value) => typeof value?.key === "string", "an object with key and operator");
+const labelSelector = /* @__PURE__ */ check(
+  (value) => isObject(value) && Object.keys(value).every((key) => key === "matchLabels" || key === "matchExpressions"),
+  "an object with matchLabels and matchExpressions, or null",
+);
 const count = /* @__PURE__ */ check((value) => Number.isInteger(value) && value >= 0, "a whole number from 0");
 const port = /* @__PURE__ */ check((value) => isObject(value) || Number.isInteger(value), "a whole number or an object");
 const container = /* @__PURE__ */ check(
@@ -387,9 +434,7 @@ const variable = /* @__PURE__ */ check(
 // texts is for a map of strings, such as labels.
 function texts(caller, parameter, value) {
   for (const [key, one] of Object.entries(object(caller, parameter, value))) {
-    if (typeof one !== "string") {
-      throw wrong(caller, `${parameter}[${JSON.stringify(key)}]`, one, "a string");
-    }
+    string(caller, `${parameter}[${JSON.stringify(key)}]`, one);
   }
   return value;
 }

@@ -17,8 +17,6 @@ local
 
   wrong(caller, parameter, value, want) =
     error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want,
-  noGroup(caller, groups, wanted) =
-    error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']',
   check(isRight, want) = function(caller, parameter, value) isRight(value) || wrong(caller, parameter, value, want),
 
   // The names of the fields that have a value.
@@ -26,10 +24,22 @@ local
   withValues(fields) = { [name]: fields[name] for name in given(fields) },
 
   isWhole(value) = std.isNumber(value) && std.floor(value) == value,
-  isText = check(function(value) std.isString(value) && value != '', 'a string'),
+  isText = check(function(value) std.isString(value) && value != '', 'a non-empty string'),
   isString = check(std.isString, 'a string'),
   isList = check(std.isArray, 'a list'),
   isObject = check(std.isObject, 'an object'),
+  isStringOrNull = check(function(value) value == null || std.isString(value), 'a string or null'),
+  isListOrNull = check(function(value) value == null || std.isArray(value), 'a list or null'),
+  isObjectOrNull = check(function(value) value == null || std.isObject(value), 'an object or null'),
+  isNamed = check(function(value) std.isString(at(at(value, 'metadata'), 'name')), 'an object with metadata.name'),
+  isCondition = check(
+    function(value) at(value, 'type', '') != '' && std.isString(value.type) && std.isString(at(value, 'status')),
+    'an object with type and status, which are strings'
+  ),
+  isSelector = check(
+    function(value) std.isObject(value) && std.setDiff(std.objectFields(value), ['matchExpressions', 'matchLabels']) == [],
+    'an object with matchLabels and matchExpressions, or null'
+  ),
   isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0'),
   isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object'),
   isContainer = check(
@@ -83,7 +93,16 @@ local
       if std.objectHas(optionChecks, option) && (at(options, option) != null || option == 'name' || option == 'podSpec')
     ]),
 
-  groupKey(apiVersion, kind) = kind + '.' + apiVersion,
+  groupKey(caller, apiVersion, kind) =
+    if isText(caller, 'kind', kind) && isText(caller, 'apiVersion', apiVersion) then kind + '.' + apiVersion,
+
+  // The objects of a kind by their keys.
+  groupOf(caller, groups, apiVersion, kind) =
+    local wanted = groupKey(caller, apiVersion, kind);
+    if !std.isObject(groups) then wrong(caller, 'groups', groups, 'children, attachments, outputs or related')
+    else if !std.objectHas(groups, wanted)
+    then error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']'
+    else if isObject(caller, 'groups["' + wanted + '"]', groups[wanted]) then groups[wanted],
 
   childKey(child, parent, version) =
     local name = child.metadata.name;
@@ -106,23 +125,41 @@ local
     for key in std.objectFields(over)
   },
 
-  // The state of an object and why. What the host does not look at is left out, because it would be evaluated.
+  // The state of an object and why. What the host does not look at is left out, because it would be evaluated and converted.
+  // Hooks ask for many objects: a function called for each field would take as long as the rest.
   readiness(caller, object) =
-    local only(fields, object) = if std.isObject(object) then { [f]: object[f] for f in fields if std.objectHas(object, f) } else object;
-    if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
-    else lend('readiness', [if object != null then only(['apiVersion', 'kind', 'status'], object) {
-      metadata: only(['deletionTimestamp', 'generation'], at(object, 'metadata')),
-      spec: only(['type', 'replicas', 'completions', 'updateStrategy'], at(object, 'spec')),
+    local without = { apiVersion: null, kind: null, metadata: {}, spec: {}, status: {} };
+    local withoutMetadata = { deletionTimestamp: null, generation: null };
+    local withoutSpec = { type: null, replicas: null, completions: null, updateStrategy: null };
+    local given = without + object;
+    local metadata = if std.isObject(given.metadata) then withoutMetadata + given.metadata else withoutMetadata;
+    local spec = if std.isObject(given.spec) then withoutSpec + given.spec else withoutSpec;
+    if object == null then lend('readiness', [null])
+    else if !std.isObject(object) then wrong(caller, 'object', object, 'an object of the cluster or null')
+    else lend('readiness', [{
+      apiVersion: given.apiVersion,
+      kind: given.kind,
+      metadata: { deletionTimestamp: metadata.deletionTimestamp, generation: metadata.generation },
+      spec: { type: spec.type, replicas: spec.replicas, completions: spec.completions, updateStrategy: spec.updateStrategy },
+      status: if std.isObject(given.status) then given.status { containerStatuses:: null, initContainerStatuses:: null },
     }]),
   isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
   find(caller, groups, child, parent) =
     local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
-    local wanted = groupKey(child.apiVersion, child.kind);
-    local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
+    local group = groupOf(caller, groups, child.apiVersion, child.kind);
     local found = at(group, childKey(child, parent, 'v2'));
     if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
-    else after([isObject(caller, 'groups', groups)], if found == null then at(group, childKey(child, parent, 'v1')) else found),
+    else if isObjectOrNull(caller, 'parent', parent) then if found == null then at(group, childKey(child, parent, 'v1')) else found,
+
+  // The condition of a type. What is none is passed over: kinds of others may have anything there.
+  conditionOf(caller, object, type) =
+    local status = if std.isObject(object) && std.objectHas(object, 'status') then object.status;
+    local conditions = if std.isObject(status) && std.objectHas(status, 'conditions') then status.conditions;
+    local isWanted(c) = std.isObject(c) && std.objectHas(c, 'type') && c.type == type;
+    if object != null && !std.isObject(object) then wrong(caller, 'object', object, 'an object or null')
+    else if !std.isString(type) then wrong(caller, 'type', type, 'a string')
+    else if std.isArray(conditions) then first(std.filter(isWanted, conditions)),
 
   // The children of stages, each with the object that there is.
   stagesOf(caller, groups, stages, parent) =
@@ -178,27 +215,29 @@ local
     { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
 
 {
-  groupKey(apiVersion, kind):: groupKey(apiVersion, kind),
+  groupKey(apiVersion, kind):: groupKey('groupKey', apiVersion, kind),
 
   childKey(child, parent=null, version='v2')::
+    assert isNamed('childKey', 'child', child) && isObjectOrNull('childKey', 'parent', parent);
     assert version == 'v1' || version == 'v2' : 'childKey: version ' + std.manifestJsonMinified(version) + ' is neither "v1" nor "v2"';
     childKey(child, parent, version),
 
-  objectsOf(groups, apiVersion, kind)::
-    local wanted = groupKey(apiVersion, kind);
-    if std.objectHas(groups, wanted) then std.objectValues(groups[wanted]) else noGroup('objectsOf', groups, wanted),
+  objectsOf(groups, apiVersion, kind):: std.objectValues(groupOf('objectsOf', groups, apiVersion, kind)),
 
   ownerName(object)::
-    at(first([r for r in at(object.metadata, 'ownerReferences', []) if at(r, 'controller') == true]), 'name'),
+    local references = at(at(object, 'metadata'), 'ownerReferences', []);
+    if !std.isObject(at(object, 'metadata')) then wrong('ownerName', 'object', object, 'an object with metadata')
+    else if isList('ownerName', 'metadata.ownerReferences', references)
+    then at(first([r for r in references if at(r, 'controller') == true]), 'name'),
 
-  findCondition(object, type)::
-    first([c for c in at(at(object, 'status'), 'conditions', []) if at(c, 'type') == type]),
+  findCondition(object, type):: conditionOf('findCondition', object, type),
 
-  isConditionTrue(object, type):: at(self.findCondition(object, type), 'status') == 'True',
+  isConditionTrue(object, type):: at(conditionOf('isConditionTrue', object, type), 'status') == 'True',
 
   setCondition(conditions, condition, now=null)::
     local list = if conditions == null then [] else conditions;
-    local old = first([c for c in list if c.type == condition.type]);
+    local isOld(one) = at(one, 'type') == condition.type;
+    local old = first(std.filter(isOld, list));
     local kept = if at(old, 'status') == condition.status then at(old, 'lastTransitionTime', '') else '';
     local time = if kept == '' then now else kept;
     local changed = {
@@ -206,26 +245,39 @@ local
       for field in std.objectFields(condition)
       if field != 'lastTransitionTime'
     } + (if time == null || time == '' then {} else { lastTransitionTime: time });
-    if old == null
-    then list + [changed]
-    else [if c.type == condition.type then changed else c for c in list],
+    after(
+      [
+        isListOrNull('setCondition', 'conditions', conditions),
+        isCondition('setCondition', 'condition', condition),
+        isStringOrNull('setCondition', 'now', now),
+      ],
+      if old == null then list + [changed] else [if isOld(one) then changed else one for one in list]
+    ),
 
   matchesLabels(selector, labels)::
     local has(key) = std.isObject(labels) && std.objectHas(labels, key);
-    local holds(e) =
-      local operator = at(e, 'operator');
-      local among = std.member(at(e, 'values', []), at(labels, e.key));
-      if operator == 'In' then has(e.key) && among
-      else if operator == 'NotIn' then !(has(e.key) && among)
+    local isAmong(e, parameter) =
+      local values = at(e, 'values', []);
+      has(e.key) && isList('matchesLabels', parameter + '.values', values) && std.member(values, labels[e.key]);
+    local holds(i, e) =
+      local operator = at(e, 'operator'), parameter = 'matchExpressions[' + i + ']';
+      if !std.isString(at(e, 'key')) then wrong('matchesLabels', parameter, e, 'an object with key and operator')
+      else if operator == 'In' then isAmong(e, parameter)
+      else if operator == 'NotIn' then !isAmong(e, parameter)
       else if operator == 'Exists' then has(e.key)
       else if operator == 'DoesNotExist' then !has(e.key)
       else error 'matchesLabels: operator ' + std.manifestJsonMinified(operator) + ' is none of In, NotIn, Exists and DoesNotExist';
-    local given = at(selector, 'matchLabels', {});
+    local wanted = at(selector, 'matchLabels', {}), expressions = at(selector, 'matchExpressions', []);
     selector != null
-    && std.all([has(key) && labels[key] == given[key] for key in std.objectFields(given)])
-    && std.all([holds(e) for e in at(selector, 'matchExpressions', [])]),
+    && isSelector('matchesLabels', 'selector', selector)
+    && isObjectOrNull('matchesLabels', 'labels', labels)
+    && isObject('matchesLabels', 'matchLabels', wanted)
+    && isList('matchesLabels', 'matchExpressions', expressions)
+    && std.all([has(key) && labels[key] == wanted[key] for key in std.objectFields(wanted)])
+    && std.all(std.mapWithIndex(holds, expressions)),
 
-  ordinalOf(name, base):: ordinalOf(name, base),
+  ordinalOf(name, base)::
+    if isString('ordinalOf', 'name', name) && isString('ordinalOf', 'base', base) then ordinalOf(name, base),
 
   hash(value):: std.substr(std.sha256(std.manifestJsonMinified(value)), 0, 16),
 
@@ -335,7 +387,7 @@ local
     local end = std.min(replicas, std.foldl(std.max, ordinals, -1) + 2);  // What is higher waits.
     after(
       [
-        isList('wantedOrdinals', 'objects', objects),
+        isListOf(isNamed)('wantedOrdinals', 'objects', objects),
         isText('wantedOrdinals', 'base', base),
         isCount('wantedOrdinals', 'replicas', replicas),
       ],

@@ -35,7 +35,7 @@ func TestLibrary(t *testing.T) {
 		"ordinal":       {"a number or null", `[ordinalOf('web-3', 'web'), ordinalOf('web', 'web')]`, []any{int64(3), nil}, ""},
 		"group":         {"the place is that of the call", `[1].map(i, objectsOf(children, 'v1', 'Pod'))`, nil, "sync.cel:1:21: objectsOf: there is no group Pod.v1, only [Job.batch/v1]"},
 		"groups":        {"a field is not all groups", `objectsOf(parent.metadata.name, 'v1', 'Pod')`, nil, `sync.cel:1:10: objectsOf: groups is "web", want children, attachments, outputs or related`},
-		"conditionless": {"a condition has a type", `setCondition([], {'status': 'True'})`, nil, `sync.cel:1:13: setCondition: condition is {"status":"True"}, want an object with type and status`},
+		"conditionless": {"a condition has a type", `setCondition([], {'status': 'True'})`, nil, `sync.cel:1:13: setCondition: condition is {"status":"True"}, want an object with type and status, which are strings`},
 		"no list":       {"a status is not its conditions", `setCondition({}, {'type': 'A', 'status': 'True'})`, nil, `setCondition: conditions is {}, want a list or null`},
 		"no object":     {"nor is a name an object", `isConditionTrue('web', 'Ready')`, nil, `isConditionTrue: object is "web", want an object or null`},
 		"large":         {"a hash is charged less than it takes", `hash(parent)`, nil, "sync.cel:1:5: hash: an argument is larger than 1 MiB"},

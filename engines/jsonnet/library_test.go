@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/enginetest"
@@ -158,6 +159,22 @@ func TestKept(t *testing.T) {
 	delete(tree, "b.libsonnet")
 	if program, err := compile(tree, nil); err != nil || len(program.missing) != 1 {
 		t.Errorf("a file that nothing imports: error %v, want a warning about what is missing", err)
+	}
+}
+
+// TestModuleKept shows that the host's own module is parsed once, whoever imports it.
+func TestModuleKept(t *testing.T) {
+	e := newEngine()
+	var parsed []ast.Node
+	for _, text := range []string{"local libretto = import 'libretto'; function(request) libretto.hash(1)", "function(request) (import 'libretto.libsonnet').hash(2)"} {
+		compiled, err := e.Compile(t.Context(), script(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, compiled.(*program).linked.node(preludeFile))
+	}
+	if parsed[0] == nil || parsed[0] != parsed[1] {
+		t.Errorf("the module is parsed again: %p and %p", parsed[0], parsed[1])
 	}
 }
 

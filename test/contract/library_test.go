@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 		"RecommendedNull":    {reason: "null is not given", name: "recommendedLabels", args: `[{"name": "a", "version": null}]`, want: `{"app.kubernetes.io/name": "a"}`},
 		"RecommendedLong":    {reason: "names of objects are longer than labels", name: "recommendedLabels", args: `[{"instance": ` + longName + `}]`, want: `{"app.kubernetes.io/instance": "a-name-that-is-much-longer-than-any-label-or-pod-of-ku-ed3ec4f9"}`},
 		"RecommendedOdd":     {reason: "a slip is told", name: "recommendedLabels", args: `[{"partof": "a"}]`, fails: `recommendedLabels: there is no option partof, only [component, instance, managedBy, name, partOf, version]`},
-		"RecommendedNumber":  {reason: "a label is a text", name: "recommendedLabels", args: `[{"version": 2}]`, fails: `recommendedLabels: version is 2, want a string`},
+		"RecommendedNumber":  {reason: "a label is a text", name: "recommendedLabels", args: `[{"version": 2}]`, fails: `recommendedLabels: version is 2, want a non-empty string`},
 		"RecommendedNothing": {reason: "options are an object", name: "recommendedLabels", args: `["web"]`, fails: `recommendedLabels: options is "web", want an object with name, instance, version, component, partOf, managedBy`},
 
 		"WithLabels":         {reason: "others stay, and the object too", name: "withLabels", args: `[{"kind": "A", "metadata": {"name": "a", "labels": {"b": "1", "c": "1"}}, "spec": {"d": 1}}, {"c": "2"}]`, want: `{"kind": "A", "metadata": {"name": "a", "labels": {"b": "1", "c": "2"}}, "spec": {"d": 1}}`},
@@ -121,11 +121,11 @@ func TestConditions(t *testing.T) {
 		"NeedsMissing":  {reason: "it is not", name: "needs", args: `[null, "Secret shop/a"]`, want: `{"waiting": {"reason": "NotFound", "message": "waits for Secret shop/a: it does not exist"}}`},
 		"NeedsUnready":  {reason: "it is not ready", name: "needs", args: `[{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": {"completions": 2}, "status": {"succeeded": 1}}, "Job shop/a"]`, want: `{"waiting": {"reason": "NotReady", "message": "waits for Job shop/a: it is not complete: 1 of 2 have succeeded"}}`},
 		"NeedsDeleted":  {reason: "it will be gone soon", name: "needs", args: `[{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, "Secret shop/a"]`, want: `{"waiting": {"reason": "NotReady", "message": "waits for Secret shop/a: it is being deleted"}}`},
-		"NeedsWhat":     {reason: "the message has to say what", name: "needs", args: `[null, null]`, fails: `needs: what is null, want a string`},
+		"NeedsWhat":     {reason: "the message has to say what", name: "needs", args: `[null, null]`, fails: `needs: what is null, want a non-empty string`},
 		"NeedsText":     {reason: "a name is no object", name: "needs", args: `["a", "Secret shop/a"]`, fails: `needs: object is "a", want an object of the cluster or null`},
 		"Waiting":       {reason: "any other reason", name: "waiting", args: `["NoNodes", "there are no nodes"]`, want: `{"waiting": {"reason": "NoNodes", "message": "there are no nodes"}}`},
 		"WaitingReason": {reason: "reasons are words", name: "waiting", args: `["no nodes", "there are no nodes"]`, fails: `waiting: reason is "no nodes", want a word such as "SecretMissing"`},
-		"WaitingWhy":    {reason: "and are explained", name: "waiting", args: `["NoNodes", ""]`, fails: `waiting: message is "", want a string`},
+		"WaitingWhy":    {reason: "and are explained", name: "waiting", args: `["NoNodes", ""]`, fails: `waiting: message is "", want a non-empty string`},
 	})
 }
 
@@ -155,7 +155,7 @@ func TestInOrder(t *testing.T) {
 		"OrdinalsFailed":   {reason: "a failed Pod is replaced", name: "wantedOrdinals", args: `[[` + third + `], "web", 3]`, want: `[0]`},
 		"OrdinalsReplicas": {reason: "a slip must delete nothing", name: "wantedOrdinals", args: `[` + pods + `, "web", null]`, fails: `wantedOrdinals: replicas is null, want a whole number from 0`},
 		"OrdinalsHalf":     {reason: "there are no half Pods", name: "wantedOrdinals", args: `[` + pods + `, "web", 1.5]`, fails: `wantedOrdinals: replicas is 1.5, want a whole number from 0`},
-		"OrdinalsBase":     {reason: "nor does nothing have a name", name: "wantedOrdinals", args: `[` + pods + `, null, 1]`, fails: `wantedOrdinals: base is null, want a string`},
+		"OrdinalsBase":     {reason: "nor does nothing have a name", name: "wantedOrdinals", args: `[` + pods + `, null, 1]`, fails: `wantedOrdinals: base is null, want a non-empty string`},
 
 		"StagesNone":    {reason: "the first stage is first", name: "inOrder", args: `[` + groups(`{}`, `{}`) + `, ` + stages + `, ` + inShop + `]`, want: `[` + claimA + `]`},
 		"StagesSecond":  {reason: "then the second", name: "inOrder", args: `[` + groups(bound, `{}`) + `, ` + stages + `, ` + inShop + `]`, want: `[` + claimA + `, ` + mapA + `, ` + jobA + `]`},

@@ -198,6 +198,52 @@ func TestModule(t *testing.T) {
 	})
 }
 
+// TestModuleErrors gives the same functions what they are not for.
+func TestModuleErrors(t *testing.T) {
+	const noCondition = `want an object with type and status, which are strings`
+	runModuleCases(t, map[string]moduleCase{
+		"GroupKeyNull":       {reason: "null is no kind", name: "groupKey", args: `["v1", null]`, fails: `groupKey: kind is null, want a non-empty string`},
+		"GroupKeyObject":     {reason: "nor is an object a version", name: "groupKey", args: `[{"kind": "Pod"}, "Pod"]`, fails: `groupKey: apiVersion is {"kind":"Pod"}, want a non-empty string`},
+		"KeyNull":            {reason: "what is not there has no key", name: "childKey", args: `[null]`, fails: `childKey: child is null, want an object with metadata.name`},
+		"KeyNameless":        {reason: "nor what has no name", name: "childKey", args: `[{"metadata": {}}]`, fails: `childKey: child is {"metadata":{}}, want an object with metadata.name`},
+		"KeyParentName":      {reason: "a name is no parent", name: "childKey", args: `[` + bare + `, "p"]`, fails: `childKey: parent is "p", want an object or null`},
+		"ObjectsOfList":      {reason: "groups are an object", name: "objectsOf", args: `[[], "v1", "Pod"]`, fails: `objectsOf: groups is [], want children, attachments, outputs or related`},
+		"ObjectsOfParent":    {reason: "a group is one too", name: "objectsOf", args: `[{"Pod.v1": 1}, "v1", "Pod"]`, fails: `objectsOf: groups["Pod.v1"] is 1, want an object`},
+		"ObjectsOfNoKind":    {reason: "null is no kind", name: "objectsOf", args: `[` + groups + `, "v1", null]`, fails: `objectsOf: kind is null, want a non-empty string`},
+		"FindChildInParent":  {reason: "a request is not its children", name: "findChild", args: `[null, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, ` + inA + `]`, fails: `findChild: groups is null, want children, attachments, outputs or related`},
+		"FindChildParent":    {reason: "a name is no parent", name: "findChild", args: `[` + groups + `, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, "p"]`, fails: `findChild: parent is "p", want an object or null`},
+		"OwnerOfNull":        {reason: "null has no owner", name: "ownerName", args: `[null]`, fails: `ownerName: object is null, want an object with metadata`},
+		"OwnerOfSpec":        {reason: "nor has a part of an object", name: "ownerName", args: `[{"replicas": 1}]`, fails: `ownerName: object is {"replicas":1}, want an object with metadata`},
+		"OwnerOddList":       {reason: "references are a list", name: "ownerName", args: `[{"metadata": {"ownerReferences": "web"}}]`, fails: `ownerName: metadata.ownerReferences is "web", want a list`},
+		"ConditionOfText":    {reason: "a name is no object", name: "findCondition", args: `["web", "Ready"]`, fails: `findCondition: object is "web", want an object or null`},
+		"ConditionOfList":    {reason: "nor are the conditions alone", name: "isConditionTrue", args: `[[], "Ready"]`, fails: `isConditionTrue: object is [], want an object or null`},
+		"ConditionNoType":    {reason: "a slip must not look like false", name: "isConditionTrue", args: `[` + ready + `, null]`, fails: `isConditionTrue: type is null, want a string`},
+		"ConditionOddType":   {reason: "nor like none", name: "findCondition", args: `[` + ready + `, 1]`, fails: `findCondition: type is 1, want a string`},
+		"ConditionsMap":      {reason: "custom kinds may have other conditions", name: "findCondition", args: `[{"status": {"conditions": {"Ready": "True"}}}, "Ready"]`, want: `null`},
+		"ConditionsTexts":    {reason: "in a list too", name: "isConditionTrue", args: `[{"status": {"conditions": ["Ready", null, {"status": "True"}, {"type": "Ready", "status": "True"}]}}, "Ready"]`, want: `true`},
+		"StatusText":         {reason: "and another status", name: "findCondition", args: `[{"status": "Ready"}, "Ready"]`, want: `null`},
+		"SetInObject":        {reason: "conditions are a list, not the status", name: "setCondition", args: `[{"conditions": []}, {"type": "A", "status": "True"}]`, fails: `setCondition: conditions is {"conditions":[]}, want a list or null`},
+		"SetNull":            {reason: "null is no condition", name: "setCondition", args: `[[], null]`, fails: `setCondition: condition is null, ` + noCondition},
+		"SetTyped":           {reason: "a condition has a type", name: "setCondition", args: `[[], {"status": "True"}]`, fails: `setCondition: condition is {"status":"True"}, ` + noCondition},
+		"SetBoolean":         {reason: "its status is a text, or the API server refuses it", name: "setCondition", args: `[[], {"type": "A", "status": true}]`, fails: `setCondition: condition is {"status":true,"type":"A"}, ` + noCondition},
+		"SetNumber":          {reason: "a time is a text too", name: "setCondition", args: `[[], {"type": "A", "status": "True"}, 5]`, fails: `setCondition: now is 5, want a string or null`},
+		"SetAmong":           {reason: "what is no condition stays", name: "setCondition", args: `[[null, "x"], {"type": "A", "status": "True"}]`, want: `[null, "x", {"type": "A", "status": "True"}]`},
+		"SelectorText":       {reason: "a text is no selector", name: "matchesLabels", args: `["app=web", {}]`, fails: `matchesLabels: selector is "app=web", want an object with matchLabels and matchExpressions, or null`},
+		"SelectorOfService":  {reason: "labels alone would match everything", name: "matchesLabels", args: `[{"app": "web"}, {"app": "db"}]`, fails: `matchesLabels: selector is {"app":"web"}, want an object with matchLabels and matchExpressions, or null`},
+		"SelectorLabels":     {reason: "labels are an object", name: "matchesLabels", args: `[{}, ["a"]]`, fails: `matchesLabels: labels is ["a"], want an object or null`},
+		"SelectorMatch":      {reason: "those that match too", name: "matchesLabels", args: `[{"matchLabels": ["a"]}, {}]`, fails: `matchesLabels: matchLabels is ["a"], want an object`},
+		"SelectorExpression": {reason: "expressions are a list", name: "matchesLabels", args: `[{"matchExpressions": {"key": "a"}}, {}]`, fails: `matchesLabels: matchExpressions is {"key":"a"}, want a list`},
+		"SelectorItem":       {reason: "of objects", name: "matchesLabels", args: `[{"matchExpressions": ["a"]}, {}]`, fails: `matchesLabels: matchExpressions[0] is "a", want an object with key and operator`},
+		"SelectorNoKey":      {reason: "which have a key", name: "matchesLabels", args: `[{"matchExpressions": [{"operator": "Exists"}]}, {}]`, fails: `matchesLabels: matchExpressions[0] is {"operator":"Exists"}, want an object with key and operator`},
+		"SelectorValues":     {reason: "a part of a text is not in it", name: "matchesLabels", args: `[{"matchExpressions": [{"key": "a", "operator": "In", "values": "web"}]}, {"a": "we"}]`, fails: `matchesLabels: matchExpressions[0].values is "web", want a list`},
+		"OrdinalOfNothing":   {reason: "an empty name has none", name: "ordinalOf", args: `["", "web"]`, want: `null`},
+		"OrdinalOfNull":      {reason: "null is no name", name: "ordinalOf", args: `[null, "web"]`, fails: `ordinalOf: name is null, want a string`},
+		"OrdinalOfObject":    {reason: "nor is an object its name", name: "ordinalOf", args: `[` + web + `, "web"]`, fails: `ordinalOf: name is {"metadata":{"name":"web","namespace":"a"}}, want a string`},
+		"OrdinalNoBase":      {reason: "it would find none", name: "ordinalOf", args: `["web-1", 1]`, fails: `ordinalOf: base is 1, want a string`},
+		"OrdinalsOfNames":    {reason: "names are no objects", name: "wantedOrdinals", args: `[["web-0"], "web", 1]`, fails: `wantedOrdinals: objects[0] is "web-0", want an object with metadata.name`},
+	})
+}
+
 // TestHash checks that both languages have the same hashes, which must never change: objects in clusters
 // have them.
 func TestHash(t *testing.T) {
