@@ -3,6 +3,7 @@ package parent
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"time"
 
@@ -150,6 +151,13 @@ func (e *hookEvents) forget(key controller.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.byParent, key)
+}
+
+// retain drops the parents that keep returns false for.
+func (e *hookEvents) retain(keep func(controller.Key) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.byParent, func(key controller.Key, _ *parentEvents) bool { return !keep(key) })
 }
 
 // emitEvents emits the new events that the hooks ask for, and those about new reasons to wait. It emits none before the children are as
