@@ -90,6 +90,7 @@ func (i *instance) run(ctx context.Context) {
 	if !i.reconciler.WaitForSync(ctx) {
 		return
 	}
+	i.reconciler.RetainParents()
 	i.synced.Store(true)
 	i.changed()
 	i.queue.Run(ctx)

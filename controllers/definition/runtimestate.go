@@ -97,6 +97,9 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 	if s.next.ready() {
 		s.setRemovedWarnings()
 		s.retiring = append(s.retiring, newRetiring(s.running, s.next)...)
+		if s.running != nil {
+			s.next.reconciler.Succeed(s.running.reconciler)
+		}
 		s.running, s.next = s.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.lastInputs = s.running.inputs()

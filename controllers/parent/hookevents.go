@@ -3,13 +3,14 @@ package parent
 import (
 	"fmt"
 	"hash/maphash"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
@@ -50,8 +51,9 @@ type hookEvents struct {
 	mu       sync.Mutex
 	all      flowcontrol.PassiveRateLimiter
 	byParent map[controller.Key]*parentEvents
-	// resumed are the parents from before resumedAt that were answered about since. It is nil without resumedAt.
-	resumed map[controller.Key]types.UID
+	// resumed are the parents from before resumedAt that were answered about since, by the hash of their UID. It is nil without
+	// resumedAt. As no parent from before is added later, it does not grow for ever.
+	resumed map[uint64]struct{}
 }
 
 // parentEvents are the events about one parent.
@@ -68,7 +70,7 @@ func newHookEvents(clock clock.PassiveClock, limits EventLimits, resumedAt time.
 	e := &hookEvents{clock: clock, seed: maphash.MakeSeed(), limits: limits.ofHooks(), resumedAt: resumedAt, byParent: map[controller.Key]*parentEvents{}}
 	e.all = e.limiter(definitionEvents)
 	if !resumedAt.IsZero() {
-		e.resumed = map[controller.Key]types.UID{}
+		e.resumed = map[uint64]struct{}{}
 	}
 	return e
 }
@@ -102,7 +104,7 @@ type choice struct {
 func (e *hookEvents) choose(key controller.Key, parent *unstructured.Unstructured, asked []askedEvent, more int, wrote bool) choice {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := e.isKnown(key, parent) || wrote
+	known := e.isKnown(parent) || wrote
 	entry := e.byParent[key]
 	if entry == nil || entry.uid != parent.GetUID() {
 		if delete(e.byParent, key); len(asked) == 0 {
@@ -111,19 +113,20 @@ func (e *hookEvents) choose(key controller.Key, parent *unstructured.Unstructure
 		entry = &parentEvents{uid: parent.GetUID(), limiter: e.limiter(e.limits)}
 		e.byParent[key] = entry
 	}
-	c, before := choice{dropped: more}, entry.last
+	c, before, seen := choice{dropped: more}, sets.New(entry.last...), sets.Set[uint64]{}
 	entry.last = nil
 	for _, event := range asked {
 		switch {
-		case slices.Contains(entry.last, event.key):
+		case seen.Has(event.key):
 			continue
-		case slices.Contains(before, event.key), !known:
+		case before.Has(event.key), !known:
 			c.repeated++
 		case entry.limiter.TryAccept() && e.all.TryAccept():
 			c.emit = append(c.emit, event.Event)
 		default:
 			c.dropped++
 		}
+		seen.Insert(event.key)
 		entry.last = append(entry.last, event.key)
 	}
 	c.firstDropped = c.dropped > 0 && !entry.dropping
@@ -133,12 +136,14 @@ func (e *hookEvents) choose(key controller.Key, parent *unstructured.Unstructure
 }
 
 // isKnown reports whether there was an answer about the parent before, or there can't have been one, as the parent is new.
-func (e *hookEvents) isKnown(key controller.Key, parent *unstructured.Unstructured) bool {
-	if e.resumed == nil || e.resumed[key] == parent.GetUID() || parent.GetCreationTimestamp().After(e.resumedAt) {
+func (e *hookEvents) isKnown(parent *unstructured.Unstructured) bool {
+	if e.resumed == nil || parent.GetCreationTimestamp().After(e.resumedAt) {
 		return true
 	}
-	e.resumed[key] = parent.GetUID()
-	return false
+	uid := maphash.String(e.seed, string(parent.GetUID()))
+	_, known := e.resumed[uid]
+	e.resumed[uid] = struct{}{}
+	return known
 }
 
 // forget drops a parent.
@@ -146,7 +151,13 @@ func (e *hookEvents) forget(key controller.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.byParent, key)
-	delete(e.resumed, key)
+}
+
+// retain drops the parents that keep returns false for.
+func (e *hookEvents) retain(keep func(controller.Key) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.byParent, func(key controller.Key, _ *parentEvents) bool { return !keep(key) })
 }
 
 // emitEvents emits the new events that the hooks ask for, and those about new reasons to wait. It emits none before the children are as

@@ -66,6 +66,7 @@ type pass struct {
 func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and the other input of the hooks.
 	if err := p.observe(ctx); err != nil {
+		p.noteNoAnswer(ctx, err)
 		return p.retry(err, false)
 	}
 	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint); idle {
@@ -75,6 +76,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 2. Call the hooks for the desired state.
 	desired, err := p.callHooks(ctx)
 	if err != nil {
+		p.noteNoAnswer(ctx, err)
 		return p.retry(err, !p.nondeterministic.Load())
 	}
 	// 3. Apply the difference.

@@ -159,8 +159,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
-		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt), status: NewStatusWriter(env.Client, env.Schemas, env.Clock),
-		droppedFields: newDroppedFields(),
+		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
+		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
 	}}
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
@@ -168,6 +168,23 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		return nil, fmt.Errorf("%s: %w", config.Definition, err)
 	}
 	return r, nil
+}
+
+// Succeed takes over what former, which runs an earlier spec of the definition, remembers of the answers of hooks: what they wait for, and
+// which events they asked for, within limits that an edit does not renew. It is called before Watch, and RetainParents once
+// the caches are synced.
+func (r *Reconciler) Succeed(former *Reconciler) {
+	r.waits, r.hookEvents = former.waits, former.hookEvents
+}
+
+// RetainParents drops what Succeed took over about objects that are no longer parents of the definition.
+func (r *Reconciler) RetainParents() {
+	isParent := func(key controller.Key) bool {
+		parent, _ := r.find(key)
+		return parent != nil
+	}
+	r.waits.retain(isParent)
+	r.hookEvents.retain(isParent)
 }
 
 // Reconcile syncs one parent.

@@ -1,13 +1,15 @@
 package parent
 
 import (
+	"context"
+	"errors"
 	"sync"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// waits holds the parents whose hooks answered last that they wait. Kept in memory: the first pass over each parent after a restart
+// waits holds the parents whose hooks waited when they were called last. Kept in memory: the first pass over each parent after a restart
 // learns it again.
 type waits struct {
 	mu       sync.Mutex
@@ -55,6 +57,17 @@ func (w *waits) forget(key controller.Key) bool {
 	return waited
 }
 
+// retain drops the parents that keep returns false for.
+func (w *waits) retain(keep func(controller.Key) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.byParent {
+		if !keep(key) {
+			w.drop(key)
+		}
+	}
+}
+
 // of returns the waits of a parent.
 func (w *waits) of(key controller.Key) []variant.Wait {
 	w.mu.Lock()
@@ -75,9 +88,17 @@ func (r *Reconciler) Waits(key controller.Key) []variant.Wait { return r.waits.o
 // Waiting returns how many parents have a hook that waits, and how many inputs of maps. It takes the same time for any number.
 func (r *Reconciler) Waiting() (parents, inputs int32) { return r.waits.counts() }
 
-// noteWaits records what the hooks wait for.
+// noteWaits records what the hooks wait for, which is nothing if they have failed.
 func (p *pass) noteWaits(all []variant.Wait) {
 	if p.waits.set(p.key, all) {
 		p.config.Changed()
+	}
+}
+
+// noteNoAnswer records that the hooks wait for nothing that is known, as the pass failed before they answered. A parent fails or waits, and
+// is not both. A failure that soon passes, or the end of the process, changes nothing.
+func (p *pass) noteNoAnswer(ctx context.Context, err error) {
+	if ctx.Err() == nil && !errors.Is(err, controller.ErrLater) && !errors.Is(err, errGone) {
+		p.noteWaits(nil)
 	}
 }

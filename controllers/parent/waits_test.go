@@ -31,6 +31,11 @@ func TestWaits(t *testing.T) {
 			t.Errorf("step %d: changed is %v, and %d parents and %d inputs wait, want %+v", i, changed, parents, inputs, step)
 		}
 	}
+	w.set(a, []variant.Wait{input})
+	w.retain(func(key controller.Key) bool { return key == b })
+	if parents, inputs := w.counts(); parents != 1 || inputs != 1 {
+		t.Errorf("%d parents and %d inputs wait, want those of the parent that is left", parents, inputs)
+	}
 	if w.forget(a) || !w.forget(b) || len(w.byParent) != 0 || w.inputs != 0 {
 		t.Errorf("parents that are gone: %v", w.byParent)
 	}

@@ -47,7 +47,7 @@ func touch(e *env.Env, definition, name string, times int) {
 	}
 }
 
-// TestWaiting has a hook that waits in place of its children, for many passes, over a restart, and until the parent is deleted.
+// TestWaiting has a hook that waits in place of its children, for many passes, over a restart and an edit of the definition, and until the parent is deleted.
 func TestWaiting(t *testing.T) {
 	e := newEnv(t)
 	definition := define(e, "", answering, childRule("InPlace"))
@@ -69,10 +69,13 @@ func TestWaiting(t *testing.T) {
 	e.WaitForReconciles(definition, 0, 1)
 	waitForWaiting(e, definition, 1)
 	touch(e, definition, "web", 3)
+	before := e.Reconciles(definition, "success")
+	e.ClusterScope().Patch(env.CompositeControllers, definition, `{"spec": {"resyncPeriodSeconds": 3600}}`)
+	e.WaitForReconciles(definition, before, 1)
 	for _, reason := range []string{"Made", "Waiting", "Delayed"} {
 		all := eventsOf(e, "web", reason)
 		if len(all) != 1 || env.HasField(int64(1), "count")(&all[0]) != nil {
-			t.Errorf("%d events %s after many passes and a restart, want one that was emitted once: %v", len(all), reason, all)
+			t.Errorf("%d events %s after many passes, a restart and an edit of the definition, want one that was emitted once: %v", len(all), reason, all)
 		}
 	}
 	if after := e.Get(env.ConfigMaps, "web"); after == nil || after.GetResourceVersion() != child.GetResourceVersion() {
