@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -275,4 +276,37 @@ func liveHeap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestSharedFiles calls programs at once that share parsed files, none of which has been evaluated before. It is for the race detector.
+func TestSharedFiles(t *testing.T) {
+	e := newEngine()
+	library := "local names = import 'names.libsonnet'; { name(n):: '%s-%03d' % [names.prefix, n], all:: [self.name(n) for n in std.range(1, 3)] + " +
+		"[std.format('%(a)s', { a: names.prefix }), importstr 'names.libsonnet', std.extVar('x')], failing:: '%d' % 'x' }"
+	var calls sync.WaitGroup
+	for revision := range 4 {
+		src := files("sync.jsonnet", map[string]string{
+			"sync.jsonnet":    fmt.Sprintf("local l = import 'l.libsonnet'; function(request) if request.fail then l.failing else [%d] + l.all", revision),
+			"l.libsonnet":     library,
+			"names.libsonnet": "{ prefix: 'a' + 'b' }",
+		})
+		src.Script.Parameters = map[string]any{"x": "y"}
+		program, err := e.Compile(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []any{int64(revision), "ab-001", "ab-002", "ab-003", "ab", "{ prefix: 'a' + 'b' }", "y"}
+		for call := range 8 {
+			calls.Go(func() {
+				response, err := program.Run(t.Context(), engines.Call{Request: map[string]any{"fail": call == 0}})
+				if failed := err != nil; failed != (call == 0) {
+					t.Errorf("error %v", err)
+				}
+				if diff := cmp.Diff(any(want), response.Body); call != 0 && diff != "" {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+	calls.Wait()
 }
