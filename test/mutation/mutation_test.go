@@ -204,7 +204,7 @@ func mutantsOfExamples(t *testing.T) []*mutated {
 		}
 		before := len(mutants)
 		mutants = append(mutants, &mutated{Mutant: Mutant{Text: text, Fault: none}, file: script.file, runs: script.run})
-		for _, m := range Of(text, first, last) {
+		for _, m := range ofLanguage(script.file, text, first, last) {
 			mutants = append(mutants, &mutated{Mutant: m, file: script.file, runs: script.run})
 		}
 		if len(mutants) < before+2 {
@@ -212,6 +212,15 @@ func mutantsOfExamples(t *testing.T) []*mutated {
 		}
 	}
 	return mutants
+}
+
+// ofLanguage returns the mutants of a file, with the faults of its language.
+func ofLanguage(file, text string, first, last int) []Mutant {
+	switch filepath.Ext(file) {
+	case ".jsonnet", ".libsonnet":
+		return OfJsonnet(text)
+	}
+	return Of(text, first, last)
 }
 
 // runAll runs the tests on each mutant.
