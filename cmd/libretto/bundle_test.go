@@ -56,8 +56,8 @@ func TestBundleAnswers(t *testing.T) {
 				t.Errorf("check: %s%s", stdout, stderr)
 			}
 			objects := folder
-			if name == "catset" { // Its kustomization has no parents.
-				objects = filepath.Join(folder, "catset.yaml")
+			if parents := map[string]string{"catset": "catset.yaml", "decorator": "statefulset.yaml"}[name]; parents != "" {
+				objects = filepath.Join(folder, parents) // The kustomization has none.
 			}
 			code, want, stderr := run(t, "", "render", "-f", folder, "-f", objects, "--until-settled", "--now", "2026-01-01T00:00:00Z")
 			if code != 0 {

@@ -205,14 +205,14 @@ func TestRenderedTests(t *testing.T) {
 	for name, c := range map[string]struct{ args, folder string }{
 		"hello":           {"-f hello", "hello"},
 		"map":             {"-f map", "map"},
-		"decorator":       {"-f decorator", "decorator"},
+		"decorator":       {"-f decorator -f decorator/statefulset.yaml", "decorator"},
 		"catset":          {"-f catset -f catset/catset.yaml", "catset"},
 		"none ready":      {"-f catset -f catset/catset.yaml --ready none", "catset"},
 		"some ready":      {"-f catset -f catset/catset.yaml --ready Pod/nginx-0,*/nginx-1", "catset"},
 		"a time":          {"-f catset -f catset/catset.yaml --now 2027-02-03T04:05:06Z", "catset"},
-		"CEL":             {"-f languages/cel.yaml -f hello/greeting.yaml", "languages"},
-		"Jsonnet":         {"-f languages/jsonnet.yaml -f hello/greeting.yaml", "languages"},
-		"TypeScript":      {"-f languages/typescript.yaml -f hello/greeting.yaml", "languages"},
+		"CEL":             {"-f namespacedefaults -f namespacedefaults/namespace.yaml", "namespacedefaults"},
+		"Jsonnet":         {"-f previews -f previews/previews.yaml", "previews"},
+		"TypeScript":      {"-f indexedjob -f indexedjob/indexedjob.yaml", "indexedjob"},
 		"other namespace": {"-f hello/hello.yaml -f hello/greeting.yaml --namespace other", "hello"},
 	} {
 		t.Run(name, func(t *testing.T) {

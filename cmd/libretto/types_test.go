@@ -99,10 +99,10 @@ func TestTypesOfResources(t *testing.T) {
 			stdout: "wrote a/libretto.d.ts\nwrote a/libretto-test.d.ts\nwrote a/resources.d.ts\nwrote a/tsconfig.json\n",
 		},
 		"a definition alone": {
-			args:   []string{examples + "/languages/typescript.yaml", "--directory", "b"},
+			args:   []string{examples + "/webapp/base/controller.yaml", "--directory", "b"},
 			stdout: "wrote b/libretto.d.ts\nwrote b/libretto-test.d.ts\nwrote b/resources.d.ts\nwrote b/tsconfig.json\n",
-			stderr: "the fields of ConfigMap are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n" +
-				"the fields of greetings of ctl.example.com/v1 are not checked: the CustomResourceDefinition is not among the files of --crd\n",
+			stderr: "the fields of Deployment, Service, Ingress are not checked: npm install --save-dev kubernetes-types, and add --kubernetes-types\n" +
+				"the fields of webapps of ctl.example.com/v1 are not checked: the CustomResourceDefinition is not among the files of --crd\n",
 		},
 		"nothing of it": {
 			args: []string{"--crd", examples + "/hello/greeting.yaml"}, code: 1,
