@@ -113,6 +113,8 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	resources, schemas := newDiscovery(clients, o, log)
 	recorder, stopEvents := newRecorder(clients.typed, o)
 	defer stopEvents()
+	hookRecorder, stopHookEvents := newRecorder(clients.typed, o)
+	defer stopHookEvents()
 	target, err := labels.Parse(o.targetSelector)
 	if err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
@@ -131,7 +133,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
 			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-			Events: recorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
+			Events: recorder, HookEvents: hookRecorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),
 		},

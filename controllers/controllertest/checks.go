@@ -218,11 +218,11 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 // withResyncOf returns an answer with the resyncAfterSeconds of an earlier one, if both ask for a call at the same time: a hook that
 // counts the seconds to a deadline depends on the time as it should. The seconds may be rounded.
 func withResyncOf(earlier, answer any, later time.Duration) any {
-	const field = "resyncAfterSeconds"
+	const field, rounding = "resyncAfterSeconds", 1e-6 // 64.4 - 63.4 is more than 1.
 	after := jsonvalue.AsObject(answer)
 	was, wasGiven := seconds(jsonvalue.AsObject(earlier)[field])
 	is, isGiven := seconds(after[field])
-	if passed := was - is; !wasGiven || !isGiven || is <= 0 || passed < 0 || passed > later.Seconds() {
+	if passed := was - is; !wasGiven || !isGiven || is <= 0 || passed < 0 || passed > later.Seconds()+rounding {
 		return answer
 	}
 	return jsonvalue.With(after, field, jsonvalue.AsObject(earlier)[field])

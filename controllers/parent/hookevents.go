@@ -173,7 +173,7 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 	}
 	c := p.hookEvents.choose(p.key, p.parent, asked, desired.MoreEvents, p.wrote)
 	for _, event := range c.emit {
-		p.env.Events.Event(p.parent, event.Type, event.Reason, event.Message)
+		p.env.HookEvents.Event(p.parent, event.Type, event.Reason, event.Message)
 	}
 	p.env.Metrics.countEvents(p.config.Definition, eventsEmitted, len(c.emit))
 	p.env.Metrics.countEvents(p.config.Definition, eventsRepeated, c.repeated)

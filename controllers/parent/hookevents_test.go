@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -171,6 +172,26 @@ func TestManyHookEvents(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// TestHookEventsHaveTheirOwnQueue checks which recorder an event goes to: what hooks ask for must not fill the queue of what the host tells.
+func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
+	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
+	p := &pass{parent: parentOf("1", 0), shared: &shared{
+		hookEvents: newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{QPS: 1, Burst: 2}, time.Time{}),
+		env:        Environment{Events: ofHost, HookEvents: ofHooks},
+	}}
+	p.emitEvents(variant.Desired{
+		Waiting: &variant.Wait{Reason: "Late", Message: "not yet"}, Events: []variant.Event{{Type: "Normal", Reason: "Said", Message: "a"}},
+	}, true)
+	close(ofHost.Events)
+	close(ofHooks.Events)
+	if event := <-ofHooks.Events; event != "Normal Waiting Late: not yet: until then the children stay as they are" {
+		t.Errorf("the recorder of hooks has %q", event)
+	}
+	if event := <-ofHost.Events; !strings.HasPrefix(event, "Warning EventsDropped") {
+		t.Errorf("the recorder of the host has %q, want what is dropped", event)
 	}
 }
 

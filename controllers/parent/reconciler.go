@@ -77,6 +77,9 @@ type Environment struct {
 	Metadata metadata.Interface
 	Pool     *informer.Pool
 	Events   record.EventRecorder
+	// HookEvents emits the events that hooks ask for. It has a queue of its own, so that hooks don't crowd out the host's events, also
+	// not those of many definitions together. Nil means Events.
+	HookEvents record.EventRecorder
 	// EventLimits are those of Events on one object. Zero means DefaultEventLimits.
 	EventLimits EventLimits
 	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists
@@ -153,6 +156,9 @@ func FormerManagers() []string { return []string{ownManager, "metacontroller"} }
 func New(config Config, env Environment) (*Reconciler, error) {
 	if env.Answers == nil {
 		env.Answers = lru.New(DefaultAnswerCacheBytes)
+	}
+	if env.HookEvents == nil {
+		env.HookEvents = env.Events
 	}
 	r := &Reconciler{&shared{
 		config: config, env: env,

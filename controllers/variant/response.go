@@ -122,7 +122,7 @@ func (r *Response) Objects(field string) []*unstructured.Unstructured {
 		}
 		return nil
 	}
-	if !present && r.fields[WaitingField] != nil {
+	if value == nil && r.fields[WaitingField] != nil { // A null list deletes all objects, and comes from an empty field in Go.
 		r.Fail("%s: is required, as a webhook of version v1 has no %s: set version: v2: nothing was deleted for want of it", field, WaitingField)
 	}
 	if !present && !r.rules.AllowAbsentList {

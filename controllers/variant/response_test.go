@@ -200,6 +200,8 @@ func TestWaitingAndEvents(t *testing.T) {
 			"children: is required, as a webhook of version v1 has no waiting: set version: v2: nothing was deleted for want of it"},
 		"V1Loose": {"Not even if it may leave its list out.", `{` + waits + `}`, true, true,
 			"children: is required, as a webhook of version v1 has no waiting: set version: v2: nothing was deleted for want of it"},
+		"V1NullList": {"Nor if the list is null, as an empty field in Go becomes.", `{` + waits + `,"children":null}`, true, true,
+			"children: is required, as a webhook of version v1 has no waiting: set version: v2: nothing was deleted for want of it"},
 		"V1Ignored": {"With a list both are ignored, like any unknown field.", `{` + waits + `,"children":[],"events":5}`, true, false, ""},
 		"Loose":     {"Who may leave the list out may wait.", `{` + waits + `}`, false, true, "Late: not yet"},
 		"Events": {"Events are Normal by default.", `{"children":[],"events":[{"reason":"A","message":"a"},{"type":"Warning","reason":"B","message":"b"}]}`,

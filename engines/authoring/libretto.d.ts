@@ -27,7 +27,34 @@ export interface CompositeRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** CompositeResponse is the response of the sync and finalize hooks of a CompositeController. */
-export type CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> = {
+export interface CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> {
+  /**
+   * status is the whole status of the parent. Defaults to an empty one. The host adds
+   * observedGeneration.
+   */
+  status?: Status | null;
+  /**
+   * children are all desired children, each once. A child that is not listed is
+   * deleted.
+   */
+  children: Child[];
+  waiting?: null;
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+  /** finalized removes the finalizer from the parent. It is for the finalize hook. */
+  finalized?: boolean | null;
+}
+
+/** WaitingCompositeResponse is CompositeResponse with waiting in place of children. */
+export interface WaitingCompositeResponse<Status = any> {
   /**
    * status is the whole status of the parent. Defaults to an empty one. The host adds
    * observedGeneration.
@@ -45,21 +72,13 @@ export type CompositeResponse<Status = any, Child extends DesiredObject = Desire
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-} & ({
-  /**
-   * children are all desired children, each once. A child that is not listed is
-   * deleted.
-   */
-  children: Child[];
-  waiting?: null;
-} | {
-  children?: null;
   /**
    * waiting stands in place of children: the children stay as they are.
    * Webhooks have it with version v2.
    */
   waiting: Waiting;
-});
+  children?: null;
+}
 
 /**
  * CustomizeRequest is the request of the customize hook of any definition. The response
@@ -152,7 +171,41 @@ export interface DecoratorRequest<Target extends KubernetesObject = KubernetesOb
 }
 
 /** DecoratorResponse is the response of the sync and finalize hooks of a DecoratorController. */
-export type DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> = {
+export interface DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> {
+  /**
+   * labels are set on the object. Null removes a label; labels that are not listed
+   * stay.
+   */
+  labels?: { [key: string]: string | null };
+  /**
+   * annotations are set on the object. Null removes an annotation; annotations that
+   * are not listed stay.
+   */
+  annotations?: { [key: string]: string | null };
+  /** status is the whole status of the object. Absent or null leaves it unchanged. */
+  status?: Status | null;
+  /**
+   * attachments are all desired attachments, each once. An attachment that is not
+   * listed is deleted.
+   */
+  attachments: Attachment[];
+  waiting?: null;
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+  /** finalized removes the finalizer from the parent. It is for the finalize hook. */
+  finalized?: boolean | null;
+}
+
+/** WaitingDecoratorResponse is DecoratorResponse with waiting in place of attachments. */
+export interface WaitingDecoratorResponse<Status = any> {
   /**
    * labels are set on the object. Null removes a label; labels that are not listed
    * stay.
@@ -177,21 +230,13 @@ export type DecoratorResponse<Status = any, Attachment extends DesiredObject = D
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-} & ({
-  /**
-   * attachments are all desired attachments, each once. An attachment that is not
-   * listed is deleted.
-   */
-  attachments: Attachment[];
-  waiting?: null;
-} | {
-  attachments?: null;
   /**
    * waiting stands in place of attachments: the attachments stay as they are.
    * Webhooks have it with version v2.
    */
   waiting: Waiting;
-});
+  attachments?: null;
+}
 
 /** ObjectKinds maps groups, such as Pod.v1, to the types of their objects. */
 export type ObjectKinds = { [group: string]: KubernetesObject };
@@ -303,35 +348,13 @@ export interface TombstoneRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** MapResponse is the response of the map hook. */
-export type MapResponse<Output extends DesiredObject = DesiredObject> = {
-  /**
-   * events are emitted once the response is applied, unless the response before had them
-   * too. The first 20 count. Webhooks have them with version v2.
-   */
-  events?: Event[] | null;
-  /**
-   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
-   * than a second means a second; 0 means never.
-   */
-  resyncAfterSeconds?: number | null;
-} & ({
+export interface MapResponse<Output extends DesiredObject = DesiredObject> {
   /**
    * outputs are all desired outputs of the input, each once. An output that is not
    * listed is deleted.
    */
   outputs: Output[];
   waiting?: null;
-} | {
-  outputs?: null;
-  /**
-   * waiting stands in place of outputs: those of the input stay as they are.
-   * Webhooks have it with version v2.
-   */
-  waiting: Waiting;
-});
-
-/** TombstoneResponse is the response of the tombstone hook. */
-export type TombstoneResponse = {
   /**
    * events are emitted once the response is applied, unless the response before had them
    * too. The first 20 count. Webhooks have them with version v2.
@@ -342,18 +365,64 @@ export type TombstoneResponse = {
    * than a second means a second; 0 means never.
    */
   resyncAfterSeconds?: number | null;
-} & ({
+}
+
+/** WaitingMapResponse is MapResponse with waiting in place of outputs. */
+export interface WaitingMapResponse {
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+  /**
+   * waiting stands in place of outputs: those of the input stay as they are.
+   * Webhooks have it with version v2.
+   */
+  waiting: Waiting;
+  outputs?: null;
+}
+
+/** TombstoneResponse is the response of the tombstone hook. */
+export interface TombstoneResponse {
   /** outputs are the outputs of the request to keep. They can't be changed. */
   outputs: DesiredObject[];
   waiting?: null;
-} | {
-  outputs?: null;
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+}
+
+/** WaitingTombstoneResponse is TombstoneResponse with waiting in place of outputs. */
+export interface WaitingTombstoneResponse {
+  /**
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
+   */
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
   /**
    * waiting stands in place of outputs: those of the request stay as they are.
    * Webhooks have it with version v2.
    */
   waiting: Waiting;
-});
+  outputs?: null;
+}
 
 /**
  * MapFinalizeRequest is the request of the finalize hook of a MapController, one for all
@@ -382,7 +451,13 @@ export interface MapFinalizeRequest<Parent extends KubernetesObject = Kubernetes
 }
 
 /** MapFinalizeResponse is the response of the finalize hook of a MapController. */
-export type MapFinalizeResponse<Status = any> = {
+export interface MapFinalizeResponse<Status = any> {
+  /**
+   * outputs are all outputs to keep, each once. An output that is not listed is
+   * deleted.
+   */
+  outputs: DesiredObject[];
+  waiting?: null;
   /** status is merged into the parent's status, to which the host adds its counters. */
   status?: Status | null;
   /**
@@ -397,21 +472,31 @@ export type MapFinalizeResponse<Status = any> = {
   resyncAfterSeconds?: number | null;
   /** finalized removes the finalizer from the parent. It is for the finalize hook. */
   finalized?: boolean | null;
-} & ({
+}
+
+/** WaitingMapFinalizeResponse is MapFinalizeResponse with waiting in place of outputs. */
+export interface WaitingMapFinalizeResponse<Status = any> {
+  /** status is merged into the parent's status, to which the host adds its counters. */
+  status?: Status | null;
   /**
-   * outputs are all outputs to keep, each once. An output that is not listed is
-   * deleted.
+   * events are emitted once the response is applied, unless the response before had them
+   * too. The first 20 count. Webhooks have them with version v2.
    */
-  outputs: DesiredObject[];
-  waiting?: null;
-} | {
-  outputs?: null;
+  events?: Event[] | null;
+  /**
+   * resyncAfterSeconds requests another call after that time, even if nothing changes. Less
+   * than a second means a second; 0 means never.
+   */
+  resyncAfterSeconds?: number | null;
+  /** finalized removes the finalizer from the parent. It is for the finalize hook. */
+  finalized?: boolean | null;
   /**
    * waiting stands in place of outputs: all outputs stay as they are.
    * Webhooks have it with version v2.
    */
   waiting: Waiting;
-});
+  outputs?: null;
+}
 
 /**
  * KubernetesObject is an object in the cluster, without its managedFields. Extend it with the
@@ -555,23 +640,23 @@ export type Hook<Request, Response> = (request: Request) => Response | Promise<R
  * export default { sync({ parent }) { ... } } satisfies CompositeHooks
  */
 export interface CompositeHooks<Parent extends KubernetesObject = KubernetesObject, Children extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  sync: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
-  finalize?: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
+  sync: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse | WaitingCompositeResponse>;
+  finalize?: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse | WaitingCompositeResponse>;
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 
 /** The hooks of a DecoratorController as one object, for a default export. */
 export interface DecoratorHooks<Target extends KubernetesObject = KubernetesObject, Attachments extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  sync: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
-  finalize?: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
+  sync: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse | WaitingDecoratorResponse>;
+  finalize?: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse | WaitingDecoratorResponse>;
   customize?: Hook<CustomizeRequest<Target, Parameters>, CustomizeResponse>;
 }
 
 /** The hooks of a MapController as one object, for a default export. */
 export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, Input extends KubernetesObject = KubernetesObject, Outputs extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  map: Hook<MapRequest<Parent, Input, Outputs, Related, Parameters>, MapResponse>;
-  tombstone?: Hook<TombstoneRequest<Parent, Outputs, Related, Parameters>, TombstoneResponse>;
-  finalize?: Hook<MapFinalizeRequest<Parent, Outputs, Related, Parameters>, MapFinalizeResponse>;
+  map: Hook<MapRequest<Parent, Input, Outputs, Related, Parameters>, MapResponse | WaitingMapResponse>;
+  tombstone?: Hook<TombstoneRequest<Parent, Outputs, Related, Parameters>, TombstoneResponse | WaitingTombstoneResponse>;
+  finalize?: Hook<MapFinalizeRequest<Parent, Outputs, Related, Parameters>, MapFinalizeResponse | WaitingMapFinalizeResponse>;
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 

@@ -30,23 +30,23 @@ export type Hook<Request, Response> = (request: Request) => Response | Promise<R
  * export default { sync({ parent }) { ... } } satisfies CompositeHooks
  */
 export interface CompositeHooks<Parent extends KubernetesObject = KubernetesObject, Children extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  sync: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
-  finalize?: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse>;
+  sync: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse | WaitingCompositeResponse>;
+  finalize?: Hook<CompositeRequest<Parent, Children, Related, Parameters>, CompositeResponse | WaitingCompositeResponse>;
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 
 /** The hooks of a DecoratorController as one object, for a default export. */
 export interface DecoratorHooks<Target extends KubernetesObject = KubernetesObject, Attachments extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  sync: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
-  finalize?: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse>;
+  sync: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse | WaitingDecoratorResponse>;
+  finalize?: Hook<DecoratorRequest<Target, Attachments, Related, Parameters>, DecoratorResponse | WaitingDecoratorResponse>;
   customize?: Hook<CustomizeRequest<Target, Parameters>, CustomizeResponse>;
 }
 
 /** The hooks of a MapController as one object, for a default export. */
 export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, Input extends KubernetesObject = KubernetesObject, Outputs extends object = ObjectKinds, Related extends object = ObjectKinds, Parameters = any> {
-  map: Hook<MapRequest<Parent, Input, Outputs, Related, Parameters>, MapResponse>;
-  tombstone?: Hook<TombstoneRequest<Parent, Outputs, Related, Parameters>, TombstoneResponse>;
-  finalize?: Hook<MapFinalizeRequest<Parent, Outputs, Related, Parameters>, MapFinalizeResponse>;
+  map: Hook<MapRequest<Parent, Input, Outputs, Related, Parameters>, MapResponse | WaitingMapResponse>;
+  tombstone?: Hook<TombstoneRequest<Parent, Outputs, Related, Parameters>, TombstoneResponse | WaitingTombstoneResponse>;
+  finalize?: Hook<MapFinalizeRequest<Parent, Outputs, Related, Parameters>, MapFinalizeResponse | WaitingMapFinalizeResponse>;
   customize?: Hook<CustomizeRequest<Parent, Parameters>, CustomizeResponse>;
 }
 

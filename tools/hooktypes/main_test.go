@@ -83,18 +83,18 @@ export type Pots<K> = { [name: string]: K };
 	}
 }
 
-// TestEither checks the type of a struct with a field that stands in place of another one.
-func TestEither(t *testing.T) {
+// TestInstead checks the types of a struct with a field that stands in place of another one.
+func TestInstead(t *testing.T) {
 	var out bytes.Buffer
 	source := `
 // Cup is full.
 type Cup struct {
 	// Tea is in it.
-	Tea string ` + "`json:\"tea\" parameter:\"Leaf = any\"`" + `
+	Tea string ` + "`json:\"tea\" parameter:\"Cane = any\"`" + `
 	// Milk is in it.
 	Milk *string ` + "`json:\"milk,omitempty\" instead:\"tea\"`" + `
 	// Sugar sweetens.
-	Sugar string ` + "`json:\"sugar,omitempty\"`" + `
+	Sugar string ` + "`json:\"sugar,omitempty\" typescript:\"Leaf\" parameter:\"Leaf = any\"`" + `
 }
 `
 	if err := run([]string{"typescript", written(t, source)}, &out); err != nil {
@@ -102,18 +102,22 @@ type Cup struct {
 	}
 	want := `
 /** Cup is full. */
-export type Cup<Leaf = any> = {
-  /** sugar sweetens. */
-  sugar?: string;
-} & ({
+export interface Cup<Cane = any, Leaf = any> {
   /** tea is in it. */
   tea: string;
   milk?: null;
-} | {
-  tea?: null;
+  /** sugar sweetens. */
+  sugar?: Leaf;
+}
+
+/** MilkCup is Cup with milk in place of tea. */
+export interface MilkCup<Leaf = any> {
+  /** sugar sweetens. */
+  sugar?: Leaf;
   /** milk is in it. */
   milk: string | null;
-});
+  tea?: null;
+}
 `
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s\nwant at its end\n%s", out.String(), want)

@@ -94,13 +94,18 @@ func (r *reader) declaration(name string) declaration {
 		d.alias = r.alias(name)
 		return d
 	}
-	d.fields = r.fields(name, structure)
-	for _, f := range d.fields {
-		if f.parameter != "" && !slices.Contains(d.parameters, f.parameter) {
-			d.parameters = append(d.parameters, f.parameter)
-		}
+	for _, f := range r.fields(name, structure) {
+		d.addField(f)
 	}
 	return d
+}
+
+// addField appends a field, with its type parameter.
+func (d *declaration) addField(f field) {
+	d.fields = append(d.fields, f)
+	if f.parameter != "" && !slices.Contains(d.parameters, f.parameter) {
+		d.parameters = append(d.parameters, f.parameter)
+	}
 }
 
 const (
@@ -178,7 +183,9 @@ func (r *reader) field(of string, f *ast.Field) field {
 	} else if kind == "" {
 		kind = r.kind(of, f.Type)
 	}
-	return field{key: key, doc: doc, kind: kind, optional: options == "omitempty", parameter: tags.Get("parameter"), instead: tags.Get("instead")}
+	return field{
+		key: key, doc: doc, kind: kind, optional: options == "omitempty", parameter: tags.Get("parameter"), instead: tags.Get("instead"),
+	}
 }
 
 var plainKinds = map[string]string{"string": "string", "bool": "boolean", "int64": "number", "float64": "number", "any": "any"}

@@ -20,7 +20,7 @@ func typeScript(declarations []declaration) string {
 			continue
 		}
 		if i := slices.IndexFunc(d.fields, func(f field) bool { return f.instead != "" }); i >= 0 {
-			eitherOf(&b, d, d.fields[i])
+			writeResponses(&b, d, d.fields[i])
 			continue
 		}
 		fmt.Fprintf(&b, "export interface %s {\n", d.title())
@@ -37,20 +37,27 @@ func writeFields(b *strings.Builder, fields []field) {
 	}
 }
 
-// eitherOf writes a type with a field that stands in place of another one: a union, as an interface can't say that one of them is
-// required.
-func eitherOf(b *strings.Builder, d declaration, second field) {
-	i := slices.IndexFunc(d.fields, func(f field) bool { return f.key == second.instead })
-	first := d.fields[i]
-	common := slices.DeleteFunc(slices.Clone(d.fields), func(f field) bool { return f.key == first.key || f.key == second.key })
-	fmt.Fprintf(b, "export type %s = {\n", d.title())
-	writeFields(b, common)
-	b.WriteString("} & ({\n")
-	writeFields(b, []field{first})
-	fmt.Fprintf(b, "  %s?: null;\n} | {\n  %s?: null;\n", second.key, first.key)
+// writeResponses writes an interface with the field that another one stands in place of, and one with that other field, such as Response
+// and WaitingResponse. A single one could require neither, and a union could not be extended, as scripts do.
+func writeResponses(b *strings.Builder, d declaration, second field) {
+	instead := declaration{name: strings.ToUpper(second.key[:1]) + second.key[1:] + d.name}
+	b.WriteString("export interface " + d.title() + " {\n")
+	for _, f := range d.fields {
+		if f.key == second.key {
+			fmt.Fprintf(b, "  %s?: null;\n", f.key)
+			continue
+		}
+		writeFields(b, []field{f})
+		if f.key != second.instead {
+			instead.addField(f)
+		}
+	}
 	second.optional = false
-	writeFields(b, []field{second})
-	b.WriteString("});\n")
+	instead.addField(second)
+	fmt.Fprintf(b, "}\n\n/** %s is %s with %s in place of %s. */\n", instead.name, d.name, second.key, second.instead)
+	b.WriteString("export interface " + instead.title() + " {\n")
+	writeFields(b, instead.fields)
+	fmt.Fprintf(b, "  %s?: null;\n}\n", second.instead)
 }
 
 // title returns the name with its type parameters.

@@ -47,31 +47,32 @@ func touch(e *env.Env, definition, name string, times int) {
 	}
 }
 
-// TestWaiting has a hook that waits in place of its children, for many passes, over a restart and an edit of the definition, and until the parent is deleted.
+// TestWaiting has a hook that waits in place of its children, for many passes, over a restart and an edit of the definition, and until it
+// no longer waits, or its parent is deleted.
 func TestWaiting(t *testing.T) {
 	e := newEnv(t)
 	definition := define(e, "", answering, childRule("InPlace"))
 	applyThing(e, "web", "answer: "+env.Quote(goodAnswer))
 	child := e.WaitFor(env.ConfigMaps, "web", nil)
 	e.WaitForEvent("web", "Made", "the ConfigMap is there")
-	waitForWaiting(e, definition, 0)
 	answer := func(text string) {
 		e.Patch(e.Things(), "web", fmt.Sprintf(`{"spec": {"answer": %s}}`, env.Quote(text)))
 	}
 
 	answer(waitingAnswer)
+	applyThing(e, "db", "answer: "+env.Quote(waitingAnswer))
 	e.WaitFor(e.Things(), "web", env.HasSaid("waits"))
 	e.WaitForEvent("web", "Waiting", "SecretMissing: the Secret db is not there yet: until then the children stay as they are")
 	e.WaitForEvent("web", "Delayed", "it takes long")
-	waitForWaiting(e, definition, 1)
+	waitForWaiting(e, definition, 2)
 	touch(e, definition, "web", 5)
 	e.Restart()
-	e.WaitForReconciles(definition, 0, 1)
-	waitForWaiting(e, definition, 1)
+	e.WaitForReconciles(definition, 0, 2)
+	waitForWaiting(e, definition, 2)
 	touch(e, definition, "web", 3)
 	before := e.Reconciles(definition, "success")
 	e.ClusterScope().Patch(env.CompositeControllers, definition, `{"spec": {"resyncPeriodSeconds": 3600}}`)
-	e.WaitForReconciles(definition, before, 1)
+	e.WaitForReconciles(definition, before, 2)
 	for _, reason := range []string{"Made", "Waiting", "Delayed"} {
 		all := eventsOf(e, "web", reason)
 		if len(all) != 1 || env.HasField(int64(1), "count")(&all[0]) != nil {
@@ -87,11 +88,8 @@ func TestWaiting(t *testing.T) {
 	}
 
 	answer(goodAnswer)
+	e.Delete(e.Things(), e.Namespace, "db")
 	e.WaitFor(e.Things(), "web", env.HasSaid("good"))
-	waitForWaiting(e, definition, 0)
-	answer(waitingAnswer)
-	waitForWaiting(e, definition, 1)
-	e.Delete(e.Things(), e.Namespace, "web")
 	waitForWaiting(e, definition, 0)
 }
 

@@ -7,6 +7,7 @@ import type {
   Desired,
   CompositeHooks, CompositeRequest, CompositeResponse, CustomizeResponse, DecoratorHooks, DecoratorRequest, DecoratorResponse, Hook, HTTPContext, HTTPReply,
   JSONValue, KubernetesObject, MapFinalizeRequest, MapFinalizeResponse, MapHooks, MapRequest, MapResponse, TombstoneRequest, TombstoneResponse,
+  WaitingCompositeResponse,
 } from "libretto";
 
 interface CatSet extends KubernetesObject {
@@ -42,7 +43,7 @@ export const untyped = (request: CompositeRequest): CompositeResponse => ({
   status: { x: request.parent.spec.anything.at.all },
 });
 
-export const waits: Hook<CompositeRequest, CompositeResponse<{ ready: number }>> = ({ parent }) =>
+export const waits: Hook<CompositeRequest, CompositeResponse<{ ready: number }> | WaitingCompositeResponse<{ ready: number }>> = ({ parent }) =>
   parent.spec.secret
     ? { status: { ready: 0 }, children: [], events: [{ type: "Warning", reason: "Late", message: "at last" }] }
     : { status: { ready: 0 }, waiting: { reason: "SecretMissing", message: "there is no Secret yet" }, events: null };
@@ -79,13 +80,31 @@ export default {
 export const decorator: DecoratorHooks = { sync: decorate };
 export const mapping: MapHooks<KubernetesObject, Pod> = { map, tombstone, finalize };
 
+// Any hook may wait, with a response of its own type.
+export const waitingHooks = {
+  map: () => waiting("Late", "it is not there yet"),
+  tombstone: () => waiting("Late", "it is not there yet"),
+  finalize: () => ({ ...waiting("Late", "it is not there yet"), status: {}, outputs: null }),
+} satisfies MapHooks;
+export const waitingDecorator: DecoratorHooks = { sync: () => ({ ...waiting("Late", "it is not there yet"), labels: { a: "b" } }) };
+
+// A response is an interface with its list, which scripts extend, implement, and read.
+interface Answer extends CompositeResponse<{ ready: number }> {
+  children: Desired<Pod>[];
+}
+export class Answers implements CompositeResponse {
+  children: CompositeResponse["children"][number][] = [];
+}
+const answer = (): Answer => ({ status: { ready: 0 }, children: [] });
+export const more = (): CompositeResponse => ({ ...answer(), finalized: answer().children.length > 0 });
+
 interface Deployment extends KubernetesObject {
   apiVersion: "apps/v1";
   kind: "Deployment";
   spec: { replicas: number };
 }
 
-export function library({ parent, children, related }: CompositeRequest<CatSet, Kinds>): CompositeResponse<any, Desired<Deployment> | Desired<Pod>> {
+export function library({ parent, children, related }: CompositeRequest<CatSet, Kinds>): CompositeResponse<any, Desired<Deployment> | Desired<Pod>> | WaitingCompositeResponse {
   const labels = recommendedLabels({ name: "web", partOf: null });
   const secret = Object.values(related["Secret.v1"])[0];
   const answer = needs(secret, "Secret a") ?? (isReady(secret) ? null : waiting("Odd", "it is"));
