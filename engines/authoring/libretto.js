@@ -148,11 +148,11 @@ export function merge(base, over) {
 }
 
 function mergeObjects(base, over) {
-  const merged = { ...base };
-  for (const [key, value] of Object.entries(over)) {
-    merged[key] = isObject(value) && Object.hasOwn(base, key) && isObject(base[key]) ? mergeObjects(base[key], value) : value;
-  }
-  return merged;
+  const merged = Object.entries(over).map(([key, value]) => {
+    const nests = isObject(value) && Object.hasOwn(base, key) && isObject(base[key]);
+    return [key, nests ? mergeObjects(base[key], value) : value];
+  });
+  return { ...base, ...Object.fromEntries(merged) }; // An assignment to __proto__ would set no field.
 }
 
 // Objects that controllers write
@@ -262,24 +262,26 @@ function readiness(caller, object) {
 }
 
 export function findChild(groups, child, parent) {
-  return find("findChild", groups, child, parent);
+  return find("findChild", "child", groups, child, parent);
 }
 
-function find(caller, groups, child, parent) {
+// find is findChild of a child that the caller has by that name.
+function find(caller, parameter, groups, child, parent) {
   if (!isObject(child) || ![child.apiVersion, child.kind, child.metadata?.name].every((value) => typeof value === "string")) {
-    throw wrong(caller, "child", child, "an object with apiVersion, kind and metadata.name");
+    throw wrong(caller, parameter, child, "an object with apiVersion, kind and metadata.name");
   }
   if (parent === undefined) {
     throw new Error(`${caller}: parent is missing, want an object or null`);
   }
   objectOrNull(caller, "parent", parent);
   const group = groupOf(caller, groups, child.apiVersion, child.kind);
-  return group[childKey(child, parent)] ?? group[childKey(child, parent, "v1")] ?? null;
+  const key = [childKey(child, parent), childKey(child, parent, "v1")].find((one) => Object.hasOwn(group, one));
+  return key === undefined ? null : group[key];
 }
 
 export function readyCondition(groups, desired, parent, type = "Ready") {
-  const states = list("readyCondition", "desired", desired).map((child) => {
-    const { state, why } = readiness("readyCondition", find("readyCondition", groups, child, parent));
+  const states = list("readyCondition", "desired", desired).map((child, index) => {
+    const { state, why } = readiness("readyCondition", find("readyCondition", `desired[${index}]`, groups, child, parent));
     return { state, message: `${child.kind} ${child.metadata.name}: ${why}` };
   });
   const unready = states.filter(({ state }) => state !== "Ready");
@@ -340,7 +342,10 @@ export function tearDown(groups, stages, parent) {
 // stagesOf returns the children of stages, each with the object that there is.
 function stagesOf(caller, groups, stages, parent) {
   return list(caller, "stages", stages).map((stage, index) =>
-    list(caller, `stages[${index}]`, stage).map((child) => ({ child, object: find(caller, groups, child, parent) })),
+    list(caller, `stages[${index}]`, stage).map((child, at) => ({
+      child,
+      object: find(caller, `stages[${index}][${at}]`, groups, child, parent),
+    })),
   );
 }
 

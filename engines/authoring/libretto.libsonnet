@@ -145,11 +145,12 @@ local
     }]),
   isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
-  find(caller, groups, child, parent) =
+  // findChild of a child that the caller has by that name.
+  find(caller, parameter, groups, child, parent) =
     local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
     local group = groupOf(caller, groups, child.apiVersion, child.kind);
     local found = at(group, childKey(child, parent, 'v2'));
-    if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
+    if !std.all(std.map(std.isString, names)) then wrong(caller, parameter, child, 'an object with apiVersion, kind and metadata.name')
     else if isObjectOrNull(caller, 'parent', parent) then if found == null then at(group, childKey(child, parent, 'v1')) else found,
 
   // The condition of a type. What is none is passed over: kinds of others may have anything there.
@@ -163,7 +164,9 @@ local
 
   // The children of stages, each with the object that there is.
   stagesOf(caller, groups, stages, parent) =
-    local found = [[{ child: child, object: find(caller, groups, child, parent) } for child in stage] for stage in stages];
+    local childAt(i) = function(j, child)
+      { child: child, object: find(caller, 'stages[' + i + '][' + j + ']', groups, child, parent) };
+    local found = std.mapWithIndex(function(i, stage) std.mapWithIndex(childAt(i), stage), stages);
     after([isListOf(isList)(caller, 'stages', stages), std.all([c.object == null || true for c in std.flattenArrays(found)])], found),
 
   objectOptions = ['name', 'namespace', 'labels', 'annotations'],
@@ -351,13 +354,13 @@ local
 
   isReady(object):: isReady('isReady', object),
 
-  findChild(groups, child, parent):: find('findChild', groups, child, parent),
+  findChild(groups, child, parent):: find('findChild', 'child', groups, child, parent),
 
   readyCondition(groups, desired, parent, type='Ready')::
-    local stateOf(child) =
-      local state = readiness('readyCondition', find('readyCondition', groups, child, parent));
+    local stateOf(i, child) =
+      local state = readiness('readyCondition', find('readyCondition', 'desired[' + i + ']', groups, child, parent));
       { state: state[0], message: child.kind + ' ' + child.metadata.name + ': ' + state[1] };
-    local states = after([isList('readyCondition', 'desired', desired)], std.map(stateOf, desired));
+    local states = after([isList('readyCondition', 'desired', desired)], std.mapWithIndex(stateOf, desired));
     local unready = [s for s in states if s.state != 'Ready'];
     local failed = [s for s in unready if s.state == 'Failed'];
     local told = (failed + [s for s in unready if s.state != 'Failed'])[:3];
