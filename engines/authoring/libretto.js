@@ -306,18 +306,15 @@ export function wantedOrdinals(objects, base, replicas) {
     }),
   );
   existing.delete(null);
-  const wanted = [];
-  let goOn = true;
-  const end = Math.min(replicas, Math.max(-1, ...existing.keys()) + 2); // What is higher waits.
-  for (let ordinal = 0; ordinal < end; ordinal++) {
-    const object = existing.get(ordinal);
-    if (object ? !hasFailed(object) : goOn) {
-      wanted.push(ordinal);
-    }
-    goOn = goOn && isReady(object);
+  const ordinals = [...existing.keys()];
+  const wanted = ordinals.filter((ordinal) => ordinal < replicas && !hasFailed(existing.get(ordinal)));
+  const surplus = ordinals.filter((ordinal) => ordinal >= replicas).sort((a, b) => a - b);
+  let next = 0;
+  while (isReady(existing.get(next))) {
+    next++;
   }
-  const surplus = [...existing.keys()].filter((ordinal) => ordinal >= replicas).sort((a, b) => a - b);
-  return [...wanted, ...surplus.slice(0, -1)];
+  const due = next < replicas && !existing.has(next) ? [next] : [];
+  return [...wanted, ...due, ...surplus.slice(0, -1)].sort((a, b) => a - b);
 }
 
 // hasFailed reports whether an object is a Pod that will never be ready.

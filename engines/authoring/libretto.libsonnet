@@ -379,22 +379,19 @@ local
     };
     local isPod(object) = at(object, 'apiVersion') == 'v1' && at(object, 'kind') == 'Pod';
     local hasFailed(object) = isPod(object) && at(at(object, 'status'), 'phase') == 'Failed';
-    local next(state, ordinal) =
-      local object = std.get(existing, '' + ordinal);
-      {
-        wanted: state.wanted + (if if object == null then state.goOn else !hasFailed(object) then [ordinal] else []),
-        goOn: state.goOn && isReady('wantedOrdinals', object),
-      };
     local ordinals = std.sort(std.map(std.parseInt, std.objectFields(existing)));
-    local surplus = [ordinal for ordinal in ordinals if ordinal >= replicas];
-    local end = std.min(replicas, std.foldl(std.max, ordinals, -1) + 2);  // What is higher waits.
+    local wanted = [o for o in ordinals if o < replicas && !hasFailed(existing['' + o])];
+    local surplus = [o for o in ordinals if o >= replicas];
+    local isReadyAt(o) = isReady('wantedOrdinals', std.get(existing, '' + o));
+    local next = std.foldl(function(next, o) if next == o && isReadyAt(o) then o + 1 else next, ordinals, 0);
+    local due = if next < replicas && !std.objectHas(existing, '' + next) then [next] else [];
     after(
       [
         isListOf(isNamed)('wantedOrdinals', 'objects', objects),
         isText('wantedOrdinals', 'base', base),
         isCount('wantedOrdinals', 'replicas', replicas),
       ],
-      std.foldl(next, std.range(0, end - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
+      std.sort(wanted + due + surplus[:std.max(std.length(surplus) - 1, 0)])
     ),
 
   inOrder(groups, stages, parent)::

@@ -155,6 +155,7 @@ func TestInOrder(t *testing.T) {
 		"OrdinalsDown":     {reason: "the highest goes, in the order of numbers", name: "wantedOrdinals", args: `[` + maps + `, "web", 1]`, want: `[0, 2]`},
 		"OrdinalsAllGo":    {reason: "down to none, one at a time", name: "wantedOrdinals", args: `[` + pods + `, "web", 0]`, want: `[0]`},
 		"OrdinalsMany":     {reason: "no time is lost on what is far away", name: "wantedOrdinals", args: `[` + pods + `, "web", 1000000000]`, want: `[0, 1]`},
+		"OrdinalsFar":      {reason: "nor on a name that has a high ordinal", name: "wantedOrdinals", args: `[[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-4000000000"}}], "web", 5000000000]`, want: `[0, 4000000000]`},
 		"OrdinalsFailed":   {reason: "a failed Pod is replaced", name: "wantedOrdinals", args: `[[` + third + `], "web", 3]`, want: `[0]`},
 		"OrdinalsReplicas": {reason: "a slip must delete nothing", name: "wantedOrdinals", args: `[` + pods + `, "web", null]`, fails: `wantedOrdinals: replicas is null, want a whole number from 0`},
 		"OrdinalsHalf":     {reason: "there are no half Pods", name: "wantedOrdinals", args: `[` + pods + `, "web", 1.5]`, fails: `wantedOrdinals: replicas is 1.5, want a whole number from 0`},
