@@ -7,11 +7,16 @@ export function groupKey(apiVersion, kind) {
 
 export function childKey(child, parent = null, version = "v2") {
   if (version !== "v1" && version !== "v2") {
-    throw new Error(`childKey: version ${JSON.stringify(version)} is neither "v1" nor "v2"`);
+    throw wrong("childKey", "version", version, '"v1" or "v2"');
   }
-  const { name } = named("childKey", "child", child).metadata;
-  const of = objectOrNull("childKey", "parent", parent)?.metadata?.namespace ?? "";
-  const namespace = (child.metadata.namespace ?? "") || of;
+  return keyOf("childKey", named("childKey", "child", child), parent, version);
+}
+
+function keyOf(caller, child, parent, version) {
+  const namespaceOf = ({ metadata }) => stringOrNull(caller, "metadata.namespace", metadata?.namespace) ?? "";
+  const of = namespaceOf(objectOrNull(caller, "parent", parent) ?? {});
+  const { name } = child.metadata;
+  const namespace = namespaceOf(child) || of;
   return namespace === "" || (version === "v1" && of !== "") ? name : `${namespace}/${name}`;
 }
 
@@ -98,7 +103,7 @@ function matchesExpression(expression, at, labels) {
     case "DoesNotExist":
       return !has;
     default:
-      throw new Error(`matchesLabels: operator ${JSON.stringify(operator)} is none of In, NotIn, Exists and DoesNotExist`);
+      throw wrong("matchesLabels", `${at}.operator`, operator, "In, NotIn, Exists or DoesNotExist");
   }
 }
 
@@ -273,9 +278,8 @@ function find(caller, parameter, groups, child, parent) {
   if (parent === undefined) {
     throw new Error(`${caller}: parent is missing, want an object or null`);
   }
-  objectOrNull(caller, "parent", parent);
   const group = groupOf(caller, groups, child.apiVersion, child.kind);
-  const key = [childKey(child, parent), childKey(child, parent, "v1")].find((one) => Object.hasOwn(group, one));
+  const key = ["v2", "v1"].map((version) => keyOf(caller, child, parent, version)).find((one) => Object.hasOwn(group, one));
   return key === undefined ? null : group[key];
 }
 
@@ -423,7 +427,10 @@ const labelSelector = /* @__PURE__ */ check(
   "an object with matchLabels and matchExpressions, or null",
 );
 const count = /* @__PURE__ */ check((value) => Number.isInteger(value) && value >= 0, "a whole number from 0");
-const port = /* @__PURE__ */ check((value) => isObject(value) || Number.isInteger(value), "a whole number or an object");
+const port = /* @__PURE__ */ check(
+  (value) => isObject(value) || (Number.isInteger(value) && value > 0 && value < 65536),
+  "a number from 1 to 65535 or an object",
+);
 const container = /* @__PURE__ */ check(
   (value) => typeof value?.name === "string" && typeof value?.image === "string",
   "an object with name and image",

@@ -41,7 +41,9 @@ local
     'an object with matchLabels and matchExpressions, or null'
   ),
   isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0'),
-  isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object'),
+  isPort = check(
+    function(value) std.isObject(value) || isWhole(value) && value > 0 && value < 65536, 'a number from 1 to 65535 or an object'
+  ),
   isContainer = check(
     function(value) std.isString(at(value, 'name')) && std.isString(at(value, 'image')),
     'an object with name and image'
@@ -104,12 +106,16 @@ local
     then error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']'
     else if isObject(caller, 'groups["' + wanted + '"]', groups[wanted]) then groups[wanted],
 
-  childKey(child, parent, version) =
+  keyOf(caller, child, parent, version) =
     local name = child.metadata.name;
     local of = at(at(parent, 'metadata'), 'namespace', '');
     local own = at(child.metadata, 'namespace', '');
     local namespace = if own == '' then of else own;
-    if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name,
+    if !(parent == null || std.isObject(parent)) then wrong(caller, 'parent', parent, 'an object or null')
+    else if !std.isString(of) then wrong(caller, 'metadata.namespace', of, 'a string or null')
+    else if !std.isString(own) then wrong(caller, 'metadata.namespace', own, 'a string or null')
+    else if namespace == '' || version == 'v1' && of != '' then name
+    else namespace + '/' + name,
 
   ordinalOf(name, base) =
     local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
@@ -149,9 +155,10 @@ local
   find(caller, parameter, groups, child, parent) =
     local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
     local group = groupOf(caller, groups, child.apiVersion, child.kind);
-    local found = at(group, childKey(child, parent, 'v2'));
+    local found = at(group, keyOf(caller, child, parent, 'v2'));
     if !std.all(std.map(std.isString, names)) then wrong(caller, parameter, child, 'an object with apiVersion, kind and metadata.name')
-    else if isObjectOrNull(caller, 'parent', parent) then if found == null then at(group, childKey(child, parent, 'v1')) else found,
+    else if found == null then at(group, keyOf(caller, child, parent, 'v1'))
+    else found,
 
   // The condition of a type. What is none is passed over: kinds of others may have anything there.
   conditionOf(caller, object, type) =
@@ -213,7 +220,7 @@ local
     local selector = selectorOf(options), meta = metadata(options, selector);
     local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
       selector: { matchLabels: selector },
-      template: podTemplate(meta.labels, options, newPodSpec(options.podSpec)),
+      template: podTemplate(at(meta, 'labels'), options, newPodSpec(options.podSpec)),
     };
     { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
 
@@ -221,9 +228,8 @@ local
   groupKey(apiVersion, kind):: groupKey('groupKey', apiVersion, kind),
 
   childKey(child, parent=null, version='v2')::
-    assert isNamed('childKey', 'child', child) && isObjectOrNull('childKey', 'parent', parent);
-    assert version == 'v1' || version == 'v2' : 'childKey: version ' + std.manifestJsonMinified(version) + ' is neither "v1" nor "v2"';
-    childKey(child, parent, version),
+    if version != 'v1' && version != 'v2' then wrong('childKey', 'version', version, '"v1" or "v2"')
+    else if isNamed('childKey', 'child', child) then keyOf('childKey', child, parent, version),
 
   objectsOf(groups, apiVersion, kind):: std.objectValues(groupOf('objectsOf', groups, apiVersion, kind)),
 
@@ -269,7 +275,7 @@ local
       else if operator == 'NotIn' then !isAmong(e, parameter)
       else if operator == 'Exists' then has(e.key)
       else if operator == 'DoesNotExist' then !has(e.key)
-      else error 'matchesLabels: operator ' + std.manifestJsonMinified(operator) + ' is none of In, NotIn, Exists and DoesNotExist';
+      else wrong('matchesLabels', parameter + '.operator', operator, 'In, NotIn, Exists or DoesNotExist');
     local wanted = at(selector, 'matchLabels', {}), expressions = at(selector, 'matchExpressions', []);
     selector != null
     && isSelector('matchesLabels', 'selector', selector)
