@@ -40,43 +40,61 @@ var oddValues = []string{
 	`null`, `true`, `0`, `1.5`, `1e300`, `""`, `[null]`, `{}`, `{"metadata": {"name": 1}}`, `{"constructor": {"__proto__": {}}}`,
 }
 
-// TestOddArguments calls each function with arguments of which one part is odd: whatever it is, both modules answer the same, or
-// fail with the same message, which begins with the function.
+// TestOddArguments calls each function with arguments of which one part is odd: whatever it is, all languages answer the same, or
+// fail with the same message, which begins with the function. CEL may refuse it at load.
 func TestOddArguments(t *testing.T) {
-	javaScript, jsonnet := moduleCaller(t, "JavaScript"), moduleCaller(t, "Jsonnet")
+	javaScript := moduleCaller(t, "JavaScript")
+	others := map[string]func(string, []any) (any, error){"Jsonnet": moduleCaller(t, "Jsonnet"), "CEL": celCaller(t)}
 	for _, function := range documentedFunctions(t) {
 		arguments, ok := validArguments[function.name]
 		if !ok {
 			t.Errorf("%s has no arguments here", function.name)
 			continue
 		}
-		for _, odd := range oddValues {
-			for args := range variations(parsed(t, arguments), parsed(t, odd)) {
-				one, err := javaScript(function.name, args.([]any))
-				other, otherErr := jsonnet(function.name, args.([]any))
-				message, otherMessage := messageOf(t, err), messageOf(t, otherErr)
-				if diff := cmp.Diff(one, other); diff != "" || message != otherMessage {
-					t.Errorf("%s(%v): JavaScript %v %s; Jsonnet %v %s", function.name, args, one, message, other, otherMessage)
+		for args := range oddArguments(t, arguments) {
+			want, err := javaScript(function.name, args)
+			message := strings.TrimPrefix(failureOf(t, err).Message, "TypeError: ")
+			if message != "" && !strings.HasPrefix(message, function.name+": ") {
+				t.Errorf("%s(%v): %s", function.name, args, message)
+			}
+			for language, call := range others {
+				if language == "CEL" && !function.inCEL {
+					continue
 				}
-				if message != "" && !strings.HasPrefix(message, function.name+": ") {
-					t.Errorf("%s(%v): %s", function.name, args, message)
+				got, err := call(function.name, args)
+				failed := failureOf(t, err)
+				if language == "CEL" && failed.Kind == engines.Invalid {
+					continue
+				}
+				if diff := cmp.Diff(want, got); diff != "" || message != failed.Message {
+					t.Errorf("%s(%v): JavaScript %v %s; %s %v %s", function.name, args, want, message, language, got, failed.Message)
 				}
 			}
 		}
 	}
 }
 
-// messageOf returns the message of a failed call.
-func messageOf(t *testing.T, err error) string {
+// failureOf returns the error of a call, or one that is empty.
+func failureOf(t *testing.T, err error) *engines.Error {
 	t.Helper()
-	var failed *engines.Error
+	failed := &engines.Error{}
 	if err != nil && !errors.As(err, &failed) {
 		t.Fatal(err)
 	}
-	if err == nil {
-		return ""
+	return failed
+}
+
+// oddArguments yields arguments in which one part is an odd value.
+func oddArguments(t *testing.T, arguments string) func(yield func([]any) bool) {
+	return func(yield func([]any) bool) {
+		for _, odd := range oddValues {
+			for args := range variations(parsed(t, arguments), parsed(t, odd)) {
+				if !yield(args.([]any)) {
+					return
+				}
+			}
+		}
 	}
-	return strings.TrimPrefix(failed.Message, "TypeError: ")
 }
 
 // variations yields copies of a value in which one part, not the whole, is another.
