@@ -25,7 +25,6 @@ local
 
   // The names of the fields that have a value.
   given(fields) = if std.isObject(fields) then std.filter(function(name) fields[name] != null, std.objectFields(fields)) else [],
-  withValues(fields) = { [name]: fields[name] for name in given(fields) },
 
   isWhole(value) = std.isNumber(value) && std.floor(value) == value,
   isText = check(function(value) std.isString(value) && value != '', 'a non-empty string'),
@@ -193,9 +192,13 @@ local
 
   metadata(options, selector={}) =
     local labels = at(options, 'labels', {}) + selector;
-    { name: options.name }
-    + withValues({ namespace: at(options, 'namespace'), annotations: at(options, 'annotations') })
-    + { [if labels != {} then 'labels']: labels },
+    local namespace = at(options, 'namespace'), annotations = at(options, 'annotations');
+    {
+      name: options.name,
+      [if namespace != null then 'namespace']: namespace,
+      [if labels != {} then 'labels']: labels,
+      [if annotations != null then 'annotations']: annotations,
+    },
 
   newPorts(ports, make) = [if std.isObject(port) then port else make(port) for port in ports],
   newVariable(name, value) =
@@ -220,17 +223,22 @@ local
     },
 
   podTemplate(labels, options, spec) =
-    local meta = withValues({ labels: labels, annotations: at(options, 'podAnnotations') });
+    local annotations = at(options, 'podAnnotations');
+    local meta = { [if labels != null then 'labels']: labels, [if annotations != null then 'annotations']: annotations };
     { [if meta != {} then 'metadata']: meta, spec: spec },
+
+  withSpec(spec, options) = local over = at(options, 'spec'); if over == null then spec else merge(spec, over),
 
   // A Deployment or a StatefulSet.
   replicated(kind, options, fields) =
     local selector = selectorOf(options), meta = metadata(options, selector);
-    local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
+    local replicas = at(options, 'replicas');
+    local spec = fields {
+      [if replicas != null then 'replicas']: replicas,
       selector: { matchLabels: selector },
       template: podTemplate(at(meta, 'labels'), options, newPodSpec(options.podSpec)),
     };
-    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
+    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: withSpec(spec, options) };
 
 {
   groupKey(apiVersion, kind):: groupKey('groupKey', apiVersion, kind),
@@ -346,7 +354,7 @@ local
     local template = podTemplate(at(meta, 'labels'), options, { restartPolicy: 'Never' } + newPodSpec(options.podSpec));
     after(
       [areOptions('job', options, workloadOptions)],
-      { apiVersion: 'batch/v1', kind: 'Job', metadata: meta, spec: merge({ template: template }, at(options, 'spec', {})) }
+      { apiVersion: 'batch/v1', kind: 'Job', metadata: meta, spec: withSpec({ template: template }, options) }
     ),
 
   service(options)::
@@ -354,14 +362,21 @@ local
     local spec = { selector: selectorOf(options), [if ports != [] then 'ports']: ports };
     after(
       [areOptions('service', options, objectOptions + ['selector', 'ports', 'spec'])],
-      { apiVersion: 'v1', kind: 'Service', metadata: metadata(options), spec: merge(spec, at(options, 'spec', {})) }
+      { apiVersion: 'v1', kind: 'Service', metadata: metadata(options), spec: withSpec(spec, options) }
     ),
 
   configMap(options)::
-    local fields = ['data', 'binaryData', 'immutable'];
+    local data = at(options, 'data'), binaryData = at(options, 'binaryData'), immutable = at(options, 'immutable');
     after(
-      [areOptions('configMap', options, objectOptions + fields)],
-      { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(options) } + withValues({ [field]: at(options, field) for field in fields })
+      [areOptions('configMap', options, objectOptions + ['data', 'binaryData', 'immutable'])],
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: metadata(options),
+        [if data != null then 'data']: data,
+        [if binaryData != null then 'binaryData']: binaryData,
+        [if immutable != null then 'immutable']: immutable,
+      }
     ),
 
   // Conditions and readiness
