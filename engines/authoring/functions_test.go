@@ -45,7 +45,9 @@ func TestLent(t *testing.T) {
 
 // FuzzQuantity checks that every text is refused or gives the library's number, in no time.
 func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"1.5Gi", "100m", "1e3", "-0.1n", "9223372036854775807", "1e99", "123456789012345678901234567890E", "0.000000000000000001", "", "Gi"} {
+	for _, text := range []string{
+		"1.5Gi", "100m", "1e3", "-0.1n", "9223372036854775807", "1e99", "123456789012345678901234567890E", "0.000000000000000001", "", "Gi",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -7,11 +7,16 @@ export function groupKey(apiVersion, kind) {
 
 export function childKey(child, parent = null, version = "v2") {
   if (version !== "v1" && version !== "v2") {
-    throw new Error(`childKey: version ${JSON.stringify(version)} is neither "v1" nor "v2"`);
+    throw wrong("childKey", "version", version, '"v1" or "v2"');
   }
-  const { name } = named("childKey", "child", child).metadata;
-  const of = objectOrNull("childKey", "parent", parent)?.metadata?.namespace ?? "";
-  const namespace = (child.metadata.namespace ?? "") || of;
+  return keyOf("childKey", named("childKey", "child", child), parent, version);
+}
+
+function keyOf(caller, child, parent, version) {
+  const namespaceOf = ({ metadata }) => stringOrNull(caller, "metadata.namespace", metadata?.namespace) ?? "";
+  const of = namespaceOf(objectOrNull(caller, "parent", parent) ?? {});
+  const { name } = child.metadata;
+  const namespace = namespaceOf(child) || of;
   return namespace === "" || (version === "v1" && of !== "") ? name : `${namespace}/${name}`;
 }
 
@@ -98,7 +103,7 @@ function matchesExpression(expression, at, labels) {
     case "DoesNotExist":
       return !has;
     default:
-      throw new Error(`matchesLabels: operator ${JSON.stringify(operator)} is none of In, NotIn, Exists and DoesNotExist`);
+      throw wrong("matchesLabels", `${at}.operator`, operator, "In, NotIn, Exists or DoesNotExist");
   }
 }
 
@@ -148,11 +153,11 @@ export function merge(base, over) {
 }
 
 function mergeObjects(base, over) {
-  const merged = { ...base };
-  for (const [key, value] of Object.entries(over)) {
-    merged[key] = isObject(value) && Object.hasOwn(base, key) && isObject(base[key]) ? mergeObjects(base[key], value) : value;
-  }
-  return merged;
+  const merged = Object.entries(over).map(([key, value]) => {
+    const nests = isObject(value) && Object.hasOwn(base, key) && isObject(base[key]);
+    return [key, nests ? mergeObjects(base[key], value) : value];
+  });
+  return { ...base, ...Object.fromEntries(merged) }; // An assignment to __proto__ would set no field.
 }
 
 // Objects that controllers write
@@ -262,24 +267,25 @@ function readiness(caller, object) {
 }
 
 export function findChild(groups, child, parent) {
-  return find("findChild", groups, child, parent);
+  return find("findChild", "child", groups, child, parent);
 }
 
-function find(caller, groups, child, parent) {
+// find is findChild of a child that the caller has by that name.
+function find(caller, parameter, groups, child, parent) {
   if (!isObject(child) || ![child.apiVersion, child.kind, child.metadata?.name].every((value) => typeof value === "string")) {
-    throw wrong(caller, "child", child, "an object with apiVersion, kind and metadata.name");
+    throw wrong(caller, parameter, child, "an object with apiVersion, kind and metadata.name");
   }
   if (parent === undefined) {
     throw new Error(`${caller}: parent is missing, want an object or null`);
   }
-  objectOrNull(caller, "parent", parent);
   const group = groupOf(caller, groups, child.apiVersion, child.kind);
-  return group[childKey(child, parent)] ?? group[childKey(child, parent, "v1")] ?? null;
+  const key = ["v2", "v1"].map((version) => keyOf(caller, child, parent, version)).find((one) => Object.hasOwn(group, one));
+  return key === undefined ? null : group[key];
 }
 
 export function readyCondition(groups, desired, parent, type = "Ready") {
-  const states = list("readyCondition", "desired", desired).map((child) => {
-    const { state, why } = readiness("readyCondition", find("readyCondition", groups, child, parent));
+  const states = list("readyCondition", "desired", desired).map((child, index) => {
+    const { state, why } = readiness("readyCondition", find("readyCondition", `desired[${index}]`, groups, child, parent));
     return { state, message: `${child.kind} ${child.metadata.name}: ${why}` };
   });
   const unready = states.filter(({ state }) => state !== "Ready");
@@ -304,18 +310,15 @@ export function wantedOrdinals(objects, base, replicas) {
     }),
   );
   existing.delete(null);
-  const wanted = [];
-  let goOn = true;
-  const end = Math.min(replicas, Math.max(-1, ...existing.keys()) + 2); // What is higher waits.
-  for (let ordinal = 0; ordinal < end; ordinal++) {
-    const object = existing.get(ordinal);
-    if (object ? !hasFailed(object) : goOn) {
-      wanted.push(ordinal);
-    }
-    goOn = goOn && isReady(object);
+  const ordinals = [...existing.keys()];
+  const wanted = ordinals.filter((ordinal) => ordinal < replicas && !hasFailed(existing.get(ordinal)));
+  const surplus = ordinals.filter((ordinal) => ordinal >= replicas).sort((a, b) => a - b);
+  let next = 0;
+  while (isReady(existing.get(next))) {
+    next++;
   }
-  const surplus = [...existing.keys()].filter((ordinal) => ordinal >= replicas).sort((a, b) => a - b);
-  return [...wanted, ...surplus.slice(0, -1)];
+  const due = next < replicas && !existing.has(next) ? [next] : [];
+  return [...wanted, ...due, ...surplus.slice(0, -1)].sort((a, b) => a - b);
 }
 
 // hasFailed reports whether an object is a Pod that will never be ready.
@@ -340,7 +343,10 @@ export function tearDown(groups, stages, parent) {
 // stagesOf returns the children of stages, each with the object that there is.
 function stagesOf(caller, groups, stages, parent) {
   return list(caller, "stages", stages).map((stage, index) =>
-    list(caller, `stages[${index}]`, stage).map((child) => ({ child, object: find(caller, groups, child, parent) })),
+    list(caller, `stages[${index}]`, stage).map((child, at) => ({
+      child,
+      object: find(caller, `stages[${index}][${at}]`, groups, child, parent),
+    })),
   );
 }
 
@@ -421,7 +427,10 @@ const labelSelector = /* @__PURE__ */ check(
   "an object with matchLabels and matchExpressions, or null",
 );
 const count = /* @__PURE__ */ check((value) => Number.isInteger(value) && value >= 0, "a whole number from 0");
-const port = /* @__PURE__ */ check((value) => isObject(value) || Number.isInteger(value), "a whole number or an object");
+const port = /* @__PURE__ */ check(
+  (value) => isObject(value) || (Number.isInteger(value) && value > 0 && value < 65536),
+  "a number from 1 to 65535 or an object",
+);
 const container = /* @__PURE__ */ check(
   (value) => typeof value?.name === "string" && typeof value?.image === "string",
   "an object with name and image",

@@ -9,19 +9,22 @@ local
 
   first(list) = if std.length(list) == 0 then null else list[0],
 
+  // std.all and std.mapWithIndex are written in Jsonnet, and take several times as long as std.filter.
+  every(holds, list) = std.length(std.filter(holds, list)) == std.length(list),
+  indices(list) = std.range(0, std.length(list) - 1),
+
   lend(name, args) = std.native('$libretto')(name, args),
 
   // The value, once the checks hold: each of them is true, or fails with what is wrong. Values that functions return are
   // checked before, because in parts that are evaluated later an error has no place in the author's text.
-  after(checks, value) = if std.all(checks) then value,
+  after(checks, value) = if every(function(holds) holds, checks) then value,
 
   wrong(caller, parameter, value, want) =
     error caller + ': ' + parameter + ' is ' + lend('show', [if std.isFunction(value) then 'a function' else value]) + ', want ' + want,
   check(isRight, want) = function(caller, parameter, value) isRight(value) || wrong(caller, parameter, value, want),
 
   // The names of the fields that have a value.
-  given(fields) = if std.isObject(fields) then [name for name in std.objectFields(fields) if fields[name] != null] else [],
-  withValues(fields) = { [name]: fields[name] for name in given(fields) },
+  given(fields) = if std.isObject(fields) then std.filter(function(name) fields[name] != null, std.objectFields(fields)) else [],
 
   isWhole(value) = std.isNumber(value) && std.floor(value) == value,
   isText = check(function(value) std.isString(value) && value != '', 'a non-empty string'),
@@ -41,7 +44,9 @@ local
     'an object with matchLabels and matchExpressions, or null'
   ),
   isCount = check(function(value) isWhole(value) && value >= 0, 'a whole number from 0'),
-  isPort = check(function(value) std.isObject(value) || isWhole(value), 'a whole number or an object'),
+  isPort = check(
+    function(value) std.isObject(value) || isWhole(value) && value > 0 && value < 65536, 'a number from 1 to 65535 or an object'
+  ),
   isContainer = check(
     function(value) std.isString(at(value, 'name')) && std.isString(at(value, 'image')),
     'an object with name and image'
@@ -55,18 +60,21 @@ local
   // For a map of strings, such as labels.
   isTexts(caller, parameter, value) =
     isObject(caller, parameter, value)
-    && std.all([isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]) for key in std.objectFields(value)]),
+    && every(
+      function(key) isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]), std.objectFields(value)
+    ),
 
   // For a list whose items another check is for.
   isListOf(isItem) = function(caller, parameter, value)
-    isList(caller, parameter, value) && std.all(std.mapWithIndex(function(i, item) isItem(caller, parameter + '[' + i + ']', item), value)),
+    isList(caller, parameter, value)
+    && every(function(i) isItem(caller, parameter + '[' + i + ']', value[i]), indices(value)),
   isPorts = isListOf(isPort),
   isContainers = isListOf(
     function(caller, parameter, container)
       local env = at(container, 'env');
       isContainer(caller, parameter, container)
       && isPorts(caller, parameter + '.ports', at(container, 'ports', []))
-      && std.all([isVariable(caller, parameter + '.env.' + name, env[name]) for name in given(env)])
+      && every(function(name) isVariable(caller, parameter + '.env.' + name, env[name]), given(env))
   ),
 
   isPodSpec(caller, parameter, spec) =
@@ -75,8 +83,8 @@ local
     && isContainers(caller, 'initContainers', at(spec, 'initContainers', [])),
 
   optionChecks = {
-    name: isText, namespace: isText, serviceName: isText, labels: isTexts, annotations: isTexts, podAnnotations: isTexts, selector: isTexts,
-    data: isTexts, binaryData: isTexts, replicas: isCount, ports: isPorts, spec: isObject, podSpec: isPodSpec,
+    namespace: isText, serviceName: isText, labels: isTexts, annotations: isTexts, podAnnotations: isTexts, selector: isTexts,
+    data: isTexts, binaryData: isTexts, replicas: isCount, ports: isPorts, spec: isObject,
   },
 
   // For the names of options.
@@ -87,11 +95,12 @@ local
 
   // For options and their values. Name is required, and podSpec where there is one.
   areOptions(caller, options, known) =
-    isKnown(caller, options, known) && std.all([
-      optionChecks[option](caller, option, at(options, option))
-      for option in known
-      if std.objectHas(optionChecks, option) && (at(options, option) != null || option == 'name' || option == 'podSpec')
-    ]),
+    local isRight(option) =
+      options[option] == null || !std.objectHas(optionChecks, option) || optionChecks[option](caller, option, options[option]);
+    isKnown(caller, options, known)
+    && isText(caller, 'name', at(options, 'name'))
+    && (!std.member(known, 'podSpec') || isPodSpec(caller, 'podSpec', at(options, 'podSpec')))
+    && every(isRight, std.objectFields(options)),
 
   groupKey(caller, apiVersion, kind) =
     if isText(caller, 'kind', kind) && isText(caller, 'apiVersion', apiVersion) then kind + '.' + apiVersion,
@@ -104,12 +113,16 @@ local
     then error caller + ': there is no group ' + wanted + ', only [' + std.join(', ', std.objectFields(groups)) + ']'
     else if isObject(caller, 'groups["' + wanted + '"]', groups[wanted]) then groups[wanted],
 
-  childKey(child, parent, version) =
+  keyOf(caller, child, parent, version) =
     local name = child.metadata.name;
     local of = at(at(parent, 'metadata'), 'namespace', '');
     local own = at(child.metadata, 'namespace', '');
     local namespace = if own == '' then of else own;
-    if namespace == '' || version == 'v1' && of != '' then name else namespace + '/' + name,
+    if !(parent == null || std.isObject(parent)) then wrong(caller, 'parent', parent, 'an object or null')
+    else if !std.isString(of) then wrong(caller, 'metadata.namespace', of, 'a string or null')
+    else if !std.isString(own) then wrong(caller, 'metadata.namespace', own, 'a string or null')
+    else if namespace == '' || version == 'v1' && of != '' then name
+    else namespace + '/' + name,
 
   ordinalOf(name, base) =
     local digits = if std.startsWith(name, base + '-') then std.substr(name, std.length(base) + 1, std.length(name)) else '';
@@ -145,12 +158,14 @@ local
     }]),
   isReady(caller, object) = readiness(caller, object)[0] == 'Ready',
 
-  find(caller, groups, child, parent) =
+  // findChild of a child that the caller has by that name.
+  find(caller, parameter, groups, child, parent) =
     local names = [at(child, 'apiVersion'), at(child, 'kind'), at(at(child, 'metadata'), 'name')];
     local group = groupOf(caller, groups, child.apiVersion, child.kind);
-    local found = at(group, childKey(child, parent, 'v2'));
-    if !std.all(std.map(std.isString, names)) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
-    else if isObjectOrNull(caller, 'parent', parent) then if found == null then at(group, childKey(child, parent, 'v1')) else found,
+    local found = at(group, keyOf(caller, child, parent, 'v2'));
+    if !std.all(std.map(std.isString, names)) then wrong(caller, parameter, child, 'an object with apiVersion, kind and metadata.name')
+    else if found == null then at(group, keyOf(caller, child, parent, 'v1'))
+    else found,
 
   // The condition of a type. What is none is passed over: kinds of others may have anything there.
   conditionOf(caller, object, type) =
@@ -163,7 +178,9 @@ local
 
   // The children of stages, each with the object that there is.
   stagesOf(caller, groups, stages, parent) =
-    local found = [[{ child: child, object: find(caller, groups, child, parent) } for child in stage] for stage in stages];
+    local childAt(i) = function(j, child)
+      { child: child, object: find(caller, 'stages[' + i + '][' + j + ']', groups, child, parent) };
+    local found = std.mapWithIndex(function(i, stage) std.mapWithIndex(childAt(i), stage), stages);
     after([isListOf(isList)(caller, 'stages', stages), std.all([c.object == null || true for c in std.flattenArrays(found)])], found),
 
   objectOptions = ['name', 'namespace', 'labels', 'annotations'],
@@ -175,9 +192,13 @@ local
 
   metadata(options, selector={}) =
     local labels = at(options, 'labels', {}) + selector;
-    { name: options.name }
-    + withValues({ namespace: at(options, 'namespace'), annotations: at(options, 'annotations') })
-    + { [if labels != {} then 'labels']: labels },
+    local namespace = at(options, 'namespace'), annotations = at(options, 'annotations');
+    {
+      name: options.name,
+      [if namespace != null then 'namespace']: namespace,
+      [if labels != {} then 'labels']: labels,
+      [if annotations != null then 'annotations']: annotations,
+    },
 
   newPorts(ports, make) = [if std.isObject(port) then port else make(port) for port in ports],
   newVariable(name, value) =
@@ -202,25 +223,29 @@ local
     },
 
   podTemplate(labels, options, spec) =
-    local meta = withValues({ labels: labels, annotations: at(options, 'podAnnotations') });
+    local annotations = at(options, 'podAnnotations');
+    local meta = { [if labels != null then 'labels']: labels, [if annotations != null then 'annotations']: annotations };
     { [if meta != {} then 'metadata']: meta, spec: spec },
+
+  withSpec(spec, options) = local over = at(options, 'spec'); if over == null then spec else merge(spec, over),
 
   // A Deployment or a StatefulSet.
   replicated(kind, options, fields) =
     local selector = selectorOf(options), meta = metadata(options, selector);
-    local spec = withValues({ replicas: at(options, 'replicas') }) + fields + {
+    local replicas = at(options, 'replicas');
+    local spec = fields {
+      [if replicas != null then 'replicas']: replicas,
       selector: { matchLabels: selector },
-      template: podTemplate(meta.labels, options, newPodSpec(options.podSpec)),
+      template: podTemplate(at(meta, 'labels'), options, newPodSpec(options.podSpec)),
     };
-    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: merge(spec, at(options, 'spec', {})) };
+    { apiVersion: 'apps/v1', kind: kind, metadata: meta, spec: withSpec(spec, options) };
 
 {
   groupKey(apiVersion, kind):: groupKey('groupKey', apiVersion, kind),
 
   childKey(child, parent=null, version='v2')::
-    assert isNamed('childKey', 'child', child) && isObjectOrNull('childKey', 'parent', parent);
-    assert version == 'v1' || version == 'v2' : 'childKey: version ' + std.manifestJsonMinified(version) + ' is neither "v1" nor "v2"';
-    childKey(child, parent, version),
+    if version != 'v1' && version != 'v2' then wrong('childKey', 'version', version, '"v1" or "v2"')
+    else if isNamed('childKey', 'child', child) then keyOf('childKey', child, parent, version),
 
   objectsOf(groups, apiVersion, kind):: std.objectValues(groupOf('objectsOf', groups, apiVersion, kind)),
 
@@ -266,7 +291,7 @@ local
       else if operator == 'NotIn' then !isAmong(e, parameter)
       else if operator == 'Exists' then has(e.key)
       else if operator == 'DoesNotExist' then !has(e.key)
-      else error 'matchesLabels: operator ' + std.manifestJsonMinified(operator) + ' is none of In, NotIn, Exists and DoesNotExist';
+      else wrong('matchesLabels', parameter + '.operator', operator, 'In, NotIn, Exists or DoesNotExist');
     local wanted = at(selector, 'matchLabels', {}), expressions = at(selector, 'matchExpressions', []);
     selector != null
     && isSelector('matchesLabels', 'selector', selector)
@@ -329,7 +354,7 @@ local
     local template = podTemplate(at(meta, 'labels'), options, { restartPolicy: 'Never' } + newPodSpec(options.podSpec));
     after(
       [areOptions('job', options, workloadOptions)],
-      { apiVersion: 'batch/v1', kind: 'Job', metadata: meta, spec: merge({ template: template }, at(options, 'spec', {})) }
+      { apiVersion: 'batch/v1', kind: 'Job', metadata: meta, spec: withSpec({ template: template }, options) }
     ),
 
   service(options)::
@@ -337,27 +362,34 @@ local
     local spec = { selector: selectorOf(options), [if ports != [] then 'ports']: ports };
     after(
       [areOptions('service', options, objectOptions + ['selector', 'ports', 'spec'])],
-      { apiVersion: 'v1', kind: 'Service', metadata: metadata(options), spec: merge(spec, at(options, 'spec', {})) }
+      { apiVersion: 'v1', kind: 'Service', metadata: metadata(options), spec: withSpec(spec, options) }
     ),
 
   configMap(options)::
-    local fields = ['data', 'binaryData', 'immutable'];
+    local data = at(options, 'data'), binaryData = at(options, 'binaryData'), immutable = at(options, 'immutable');
     after(
-      [areOptions('configMap', options, objectOptions + fields)],
-      { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(options) } + withValues({ [field]: at(options, field) for field in fields })
+      [areOptions('configMap', options, objectOptions + ['data', 'binaryData', 'immutable'])],
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: metadata(options),
+        [if data != null then 'data']: data,
+        [if binaryData != null then 'binaryData']: binaryData,
+        [if immutable != null then 'immutable']: immutable,
+      }
     ),
 
   // Conditions and readiness
 
   isReady(object):: isReady('isReady', object),
 
-  findChild(groups, child, parent):: find('findChild', groups, child, parent),
+  findChild(groups, child, parent):: find('findChild', 'child', groups, child, parent),
 
   readyCondition(groups, desired, parent, type='Ready')::
-    local stateOf(child) =
-      local state = readiness('readyCondition', find('readyCondition', groups, child, parent));
+    local stateOf(i, child) =
+      local state = readiness('readyCondition', find('readyCondition', 'desired[' + i + ']', groups, child, parent));
       { state: state[0], message: child.kind + ' ' + child.metadata.name + ': ' + state[1] };
-    local states = after([isList('readyCondition', 'desired', desired)], std.map(stateOf, desired));
+    local states = after([isList('readyCondition', 'desired', desired)], std.mapWithIndex(stateOf, desired));
     local unready = [s for s in states if s.state != 'Ready'];
     local failed = [s for s in unready if s.state == 'Failed'];
     local told = (failed + [s for s in unready if s.state != 'Failed'])[:3];
@@ -376,22 +408,19 @@ local
     };
     local isPod(object) = at(object, 'apiVersion') == 'v1' && at(object, 'kind') == 'Pod';
     local hasFailed(object) = isPod(object) && at(at(object, 'status'), 'phase') == 'Failed';
-    local next(state, ordinal) =
-      local object = std.get(existing, '' + ordinal);
-      {
-        wanted: state.wanted + (if if object == null then state.goOn else !hasFailed(object) then [ordinal] else []),
-        goOn: state.goOn && isReady('wantedOrdinals', object),
-      };
     local ordinals = std.sort(std.map(std.parseInt, std.objectFields(existing)));
-    local surplus = [ordinal for ordinal in ordinals if ordinal >= replicas];
-    local end = std.min(replicas, std.foldl(std.max, ordinals, -1) + 2);  // What is higher waits.
+    local wanted = [o for o in ordinals if o < replicas && !hasFailed(existing['' + o])];
+    local surplus = [o for o in ordinals if o >= replicas];
+    local isReadyAt(o) = isReady('wantedOrdinals', std.get(existing, '' + o));
+    local next = std.foldl(function(next, o) if next == o && isReadyAt(o) then o + 1 else next, ordinals, 0);
+    local due = if next < replicas && !std.objectHas(existing, '' + next) then [next] else [];
     after(
       [
         isListOf(isNamed)('wantedOrdinals', 'objects', objects),
         isText('wantedOrdinals', 'base', base),
         isCount('wantedOrdinals', 'replicas', replicas),
       ],
-      std.foldl(next, std.range(0, end - 1), { wanted: [], goOn: true }).wanted + surplus[:std.max(std.length(surplus) - 1, 0)]
+      std.sort(wanted + due + surplus[:std.max(std.length(surplus) - 1, 0)])
     ),
 
   inOrder(groups, stages, parent)::

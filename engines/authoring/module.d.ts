@@ -53,7 +53,7 @@ export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, In
 // Objects of requests
 
 /**
- * The name of a kind's group in a request.
+ * The name of a kind's group in children, attachments, outputs and related.
  * @example
  * groupKey("apps/v1", "Deployment")
  * // "Deployment.apps/v1"
@@ -61,9 +61,9 @@ export interface MapHooks<Parent extends KubernetesObject = KubernetesObject, In
 export function groupKey(apiVersion: string, kind: string): string;
 
 /**
- * The key of a child in its group. A child that has no namespace yet gets that of its
- * parent, as when it is written. The version is that of the hook. Without a parent it is
- * the key that the object has by itself, which is that of a related object in version v2.
+ * The key of a child in its group. A child without a namespace has that of its parent, as
+ * when it is written. The version is that of the hook, "v2" by default. Without a parent it
+ * is the key of a related object in version v2. findChild is the short way to a child.
  * @example
  * childKey({ metadata: { name: "web-0" } }, { metadata: { name: "web", namespace: "shop" } })
  * // "shop/web-0"
@@ -110,7 +110,8 @@ export function ownerName(object: { metadata: { ownerReferences?: OwnerReference
 
 /**
  * Whether labels match a selector. An empty selector matches all labels, and one that is
- * null or absent matches none.
+ * null or absent matches none. A selector with other fields, such as that of a Service, is
+ * an error.
  * @example
  * matchesLabels({ matchLabels: { app: "web" } }, { app: "web", tier: "front" })
  * // true
@@ -142,7 +143,8 @@ export function isConditionTrue(object: { status?: any; [field: string]: any } |
  * The conditions with one of them set, in its place or at the end; the list that is given
  * stays as it is. The time of the last transition is kept if the status is what it was. If
  * not, it is now, in RFC 3339, or there is none without now. A function for now is only
- * called when it is needed, so that it may read the clock: JavaScript alone has that. Also in CEL.
+ * called when it is needed, so that it may read the clock: JavaScript alone has that. Type and
+ * status must be strings. Also in CEL.
  * @example
  * setCondition([{"type": "Ready", "status": "False"}], {"type": "Ready", "status": "True", "reason": "Ready"})
  * // [{"type": "Ready", "status": "True", "reason": "Ready"}]
@@ -165,10 +167,11 @@ export function setCondition(
 export function isReady(object: object | null | undefined): boolean;
 
 /**
- * A condition for the parent's status that summarizes its children: those that are desired,
- * as they are in groups. Its status is "True" if all of them are ready. Its reason is Ready,
- * InProgress or Failed, and does as a phase. Its message counts them, and has what the host
- * knows of the first three that are not ready. The type defaults to "Ready".
+ * A condition for the parent's status that summarizes its children. Desired are all that there
+ * should be, in one list; groups has what there is. The status is "True" if all of them are
+ * ready. The reason is Ready, InProgress or Failed, which you may show as a phase too. The
+ * message counts them, and says of the first three that are not ready why. The type defaults to
+ * "Ready".
  * @example
  * readyCondition({ "ConfigMap.v1": {} }, [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web" } }], { metadata: { name: "web", namespace: "shop" } })
  * // {"type": "Ready", "status": "False", "reason": "InProgress", "message": "0 of 1 ready; ConfigMap web: it does not exist"}
@@ -185,7 +188,7 @@ export function readyCondition(
 /**
  * The answer of a hook that can't say yet which children there should be: the status is
  * written, and no child is created, updated or deleted. The reason is a word such as
- * SecretMissing. Add the status to the answer.
+ * SecretMissing. Add the status to the answer: without one it becomes empty.
  * @example
  * waiting("NoNodes", "there is no node with the label gpu")
  * // {"waiting": {"reason": "NoNodes", "message": "there is no node with the label gpu"}}
@@ -194,7 +197,7 @@ export function waiting(reason: string, message: string): { waiting: Waiting };
 
 /**
  * Null if the object exists and is ready, and otherwise the answer that waits for it, with
- * the reason NotFound or NotReady. What names the object in the message.
+ * the reason NotFound or NotReady. The argument what is the object's name in the message.
  * @example
  * needs(null, "Secret shop/password")
  * // {"waiting": {"reason": "NotFound", "message": "waits for Secret shop/password: it does not exist"}}
@@ -207,7 +210,7 @@ export function needs(object: object | null | undefined, what: string): { waitin
  * The ordinals of the objects base-0, base-1 and so on that should exist now, as those of a
  * StatefulSet. What exists stays; the next one comes when all before it are ready; of those
  * that are too many, the highest goes, one at a time. A Pod that has failed is left out, to be
- * replaced. Objects are those that exist.
+ * replaced. Objects are those that exist, as objectsOf returns them.
  * @example
  * wantedOrdinals([{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web-0" } }], "web", 3)
  * // [0, 1]
@@ -217,7 +220,7 @@ export function wantedOrdinals(objects: { metadata: { name: string } }[], base: 
 /**
  * The children that should exist now of stages, each a list of desired children: those of the
  * first stage, those of the second once all of the first are ready, and so on. A child that
- * exists stays, even if a stage before it is no longer ready.
+ * exists stays, even if a stage before it is no longer ready. Groups has what exists.
  * @example
  * inOrder({ "ConfigMap.v1": {} }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }], [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b" } }]], null)
  * // [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]
@@ -230,7 +233,8 @@ export function inOrder<Child extends DesiredObject>(
 
 /**
  * The answer of a finalize hook that deletes the children of stages from the last stage to
- * the first: a stage goes when none of the later ones is left. Finalized is true when none is left.
+ * the first: a stage goes when none of the later ones is left. Finalized is true when none is
+ * left. Give it the stages that inOrder has. Children of the parent that are in no stage go first.
  * @example
  * tearDown({ "ConfigMap.v1": { a: { kind: "ConfigMap" } } }, [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }]], null)
  * // {"children": [], "finalized": false}
@@ -252,8 +256,8 @@ export function ordinalOf(name: string, base: string): number | null;
 // Names and labels
 
 /**
- * A hash of a JSON value, such as a pod template: 16 hexadecimal digits, which do for a label
- * and for a part of a name. The order of keys makes no difference. Also in CEL.
+ * A hash of a JSON value, such as a pod template: 16 hexadecimal digits, for a label, an
+ * annotation or a part of a name. The order of keys makes no difference. Also in CEL.
  * @example
  * hash({"image": "nginx:1.29"})
  * // "e8d2c8e7274edc51"
@@ -314,13 +318,13 @@ export function merge<Base extends object>(base: Base, over: object): Base & { [
 
 // Objects that controllers write
 
-/** A desired object of a kind, such as DesiredOf<"apps/v1", "Deployment">. */
+/** A desired object of a kind, by its apiVersion and kind. */
 export interface DesiredOf<Version extends string, Kind extends string> extends DesiredObject {
   apiVersion: Version;
   kind: Kind;
 }
 
-/** What the functions for objects have in common. */
+/** The options that all functions for objects have. */
 export interface ObjectOptions {
   name: string;
   namespace?: string | null;
@@ -344,14 +348,14 @@ export interface PodSpecOptions {
   [field: string]: any;
 }
 
-/** What makes Pods. The fields of spec are merged over those that the function sets. */
+/** The options of deployment, statefulSet and job. The fields of spec are merged over those that the function sets. */
 export interface WorkloadOptions extends ObjectOptions {
   podSpec: PodSpecOptions;
   podAnnotations?: { [key: string]: string } | null;
   spec?: { [field: string]: any } | null;
 }
 
-/** What has replicas, which are found by a selector. */
+/** The options of deployment and statefulSet. The selector is that of the labels of their Pods. */
 export interface ReplicatedOptions extends WorkloadOptions {
   replicas?: number | null;
   selector?: { [key: string]: string } | null;

@@ -62,6 +62,7 @@ func TestNames(t *testing.T) {
 		"MergeOver":    {reason: "an object takes the place of what is none", name: "merge", args: `[{"a": 1, "b": null}, {"a": {"c": 1}, "b": {"c": 1}}]`, want: `{"a": {"c": 1}, "b": {"c": 1}}`},
 		"MergeText":    {reason: "other values have no fields", name: "merge", args: `[{"a": 1}, "b"]`, fails: `merge: over is "b", want an object`},
 		"MergeBase":    {reason: "nor here", name: "merge", args: `[[1], {}]`, fails: `merge: base is [1], want an object`},
+		"MergeProto":   {reason: "no key is special", name: "merge", args: `[{"a": {"__proto__": {"b": 1}}}, {"a": {"__proto__": {"c": 1}}, "__proto__": {"d": 1}}]`, want: `{"a": {"__proto__": {"b": 1, "c": 1}}, "__proto__": {"d": 1}}`},
 		"MergeInherit": {reason: "names that objects inherit are not theirs", name: "merge", args: `[{}, {"toString": {"a": 1}}]`, want: `{"toString": {"a": 1}}`},
 	})
 }
@@ -102,6 +103,7 @@ func TestConditions(t *testing.T) {
 		"FindV2":       {reason: "by namespace and name", name: "findChild", args: `[` + some + `, ` + mapA + `, ` + inShop + `]`, want: mapA},
 		"FindV1":       {reason: "by name, as hooks of v1 have it", name: "findChild", args: `[` + v1 + `, ` + mapA + `, ` + inShop + `]`, want: `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "y"}}`},
 		"FindElse":     {reason: "another namespace has another", name: "findChild", args: `[` + some + `, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "else"}}, null]`, want: `null`},
+		"FindInherit":  {reason: "names that objects inherit are not theirs", name: "findChild", args: `[` + none + `, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "constructor"}}, ` + inShop + `]`, want: `null`},
 		"FindNoGroup":  {reason: "a slip must not look like having none", name: "findChild", args: `[` + noGroup + `, ` + mapA + `, ` + inShop + `]`, fails: `findChild: there is no group ConfigMap.v1, only [Pod.v1]`},
 		"FindOddChild": {reason: "a child has a kind", name: "findChild", args: `[` + none + `, {"metadata": {"name": "a"}}, ` + inShop + `]`, fails: `findChild: child is {"metadata":{"name":"a"}}, want an object with apiVersion, kind and metadata.name`},
 
@@ -112,6 +114,7 @@ func TestConditions(t *testing.T) {
 		"ReadyFailed":     {reason: "a failure comes first", name: "readyCondition", args: `[` + failed + `, [` + mapA + `, ` + jobA + `], ` + inShop + `]`, want: `{"type": "Ready", "status": "False", "reason": "Failed", "message": "0 of 2 ready; Job a: condition Failed is True: BackoffLimitExceeded; ConfigMap a: it does not exist"}`},
 		"ReadyMany":       {reason: "a message stays short", name: "readyCondition", args: `[` + none + `, [` + mapA + `, ` + mapB + `, ` + claimA + `, ` + jobA + `], ` + inShop + `]`, want: `{"type": "Ready", "status": "False", "reason": "InProgress", "message": "0 of 4 ready; ConfigMap a: it does not exist; ConfigMap b: it does not exist; PersistentVolumeClaim a: it does not exist"}`},
 		"ReadyNoGroup":    {reason: "the definition must have the kind", name: "readyCondition", args: `[` + noGroup + `, [` + mapA + `], ` + inShop + `]`, fails: `readyCondition: there is no group ConfigMap.v1, only [Pod.v1]`},
+		"ReadyStages":     {reason: "stages are to be flattened", name: "readyCondition", args: `[` + none + `, [` + mapA + `, [` + mapB + `]], ` + inShop + `]`, fails: `readyCondition: desired[1] is [{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}], want an object with apiVersion, kind and metadata.name`},
 		"ReadyNoList":     {reason: "children are a list", name: "readyCondition", args: `[` + none + `, ` + mapA + `, ` + inShop + `]`, fails: `readyCondition: desired is {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}, want a list`},
 
 		"IsReadyNull": {reason: "what is not there is not ready", name: "isReady", args: `[null]`, want: `false`},
@@ -152,6 +155,7 @@ func TestInOrder(t *testing.T) {
 		"OrdinalsDown":     {reason: "the highest goes, in the order of numbers", name: "wantedOrdinals", args: `[` + maps + `, "web", 1]`, want: `[0, 2]`},
 		"OrdinalsAllGo":    {reason: "down to none, one at a time", name: "wantedOrdinals", args: `[` + pods + `, "web", 0]`, want: `[0]`},
 		"OrdinalsMany":     {reason: "no time is lost on what is far away", name: "wantedOrdinals", args: `[` + pods + `, "web", 1000000000]`, want: `[0, 1]`},
+		"OrdinalsFar":      {reason: "nor on a name that has a high ordinal", name: "wantedOrdinals", args: `[[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web-4000000000"}}], "web", 5000000000]`, want: `[0, 4000000000]`},
 		"OrdinalsFailed":   {reason: "a failed Pod is replaced", name: "wantedOrdinals", args: `[[` + third + `], "web", 3]`, want: `[0]`},
 		"OrdinalsReplicas": {reason: "a slip must delete nothing", name: "wantedOrdinals", args: `[` + pods + `, "web", null]`, fails: `wantedOrdinals: replicas is null, want a whole number from 0`},
 		"OrdinalsHalf":     {reason: "there are no half Pods", name: "wantedOrdinals", args: `[` + pods + `, "web", 1.5]`, fails: `wantedOrdinals: replicas is 1.5, want a whole number from 0`},
@@ -163,6 +167,7 @@ func TestInOrder(t *testing.T) {
 		"StagesStay":    {reason: "what exists is not deleted when an earlier stage fails", name: "inOrder", args: `[` + groups(lost, hasB) + `, ` + stages + `, ` + inShop + `]`, want: `[` + claimA + `, ` + mapB + `]`},
 		"StagesEmpty":   {reason: "a stage of nothing is ready", name: "inOrder", args: `[` + groups(`{}`, `{}`) + `, [[], [` + mapA + `]], ` + inShop + `]`, want: `[` + mapA + `]`},
 		"StagesNoList":  {reason: "a stage is a list", name: "inOrder", args: `[` + groups(`{}`, `{}`) + `, [` + mapA + `], ` + inShop + `]`, fails: `inOrder: stages[0] is {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}, want a list`},
+		"StagesChild":   {reason: "of children", name: "inOrder", args: `[` + groups(`{}`, `{}`) + `, [[], [` + mapA + `, null]], ` + inShop + `]`, fails: `inOrder: stages[1][1] is null, want an object with apiVersion, kind and metadata.name`},
 		"StagesNoGroup": {reason: "also of kinds that are not due yet", name: "inOrder", args: `[{"ConfigMap.v1": {}}, [[` + mapA + `], [` + jobA + `]], ` + inShop + `]`, fails: `inOrder: there is no group Job.batch/v1, only [ConfigMap.v1]`},
 
 		"TearDownLast":   {reason: "the last stage goes first", name: "tearDown", args: `[` + groups(bound, hasB) + `, ` + stages + `, ` + inShop + `]`, want: `{"children": [` + claimA + `], "finalized": false}`},

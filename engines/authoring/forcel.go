@@ -14,7 +14,12 @@ import (
 // objectsOf returns the objects of a group by their keys.
 func objectsOf(groups, apiVersion, kind any) (any, error) {
 	given, ok := groups.(map[string]any)
-	if !ok {
+	switch {
+	case kind == "":
+		return nil, wrong("kind", kind, "a non-empty string")
+	case apiVersion == "":
+		return nil, wrong("apiVersion", apiVersion, "a non-empty string")
+	case !ok:
 		return nil, wrong("groups", groups, "children, attachments, outputs or related")
 	}
 	wanted := fmt.Sprintf("%s.%s", kind, apiVersion)
