@@ -49,8 +49,8 @@ var examples = map[string][]string{
 	},
 }
 
-// TestEveryExample checks that each example is among those of which cases are run on a real API server, and those that are applied. Vitess is
-// applied by its demonstration, which test/integration/demo runs.
+// TestEveryExample checks that each example is among those of which cases are run on a real API server, and those that are applied.
+// Vitess is applied by its demonstration, which test/integration/demo runs.
 func TestEveryExample(t *testing.T) {
 	root, err := cluster.Root()
 	env.NoError(t, err)
