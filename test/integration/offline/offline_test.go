@@ -27,12 +27,21 @@ var examples = map[string][]string{
 	"catset/catset_test.yaml": {
 		"from the highest down to none, one at a time, and claims stay", "a Pod that is lost comes back, and those above it stay",
 	},
-	"decorator/decorator_test.yaml":                 {"the Services go with the annotation", "the Services go with the StatefulSet"},
-	"fallback/fallback_test.yaml":                   {"an edit changes the ConfigMap"},
-	"hello/hello_test.yaml":                         {"what somebody else writes into the text is undone", "a ConfigMap that is deleted comes back"},
-	"indexedjob/indexedjob_test.yaml":               {"what is done stays done when its Pod is cleaned up", "the number of indexes can't change"},
-	"map/map_test.yaml":                             {"an entry follows its ConfigMap, and goes with it"},
-	"migration/migration_test.yaml":                 {"its status follows the Deployment (unchanged)", "an edit reaches the page and its server (after)"},
+	"decorator/decorator_test.yaml": {"the Services go with the annotation", "the Services go with the StatefulSet"},
+	"fallback/fallback_test.yaml":   {"an edit changes the ConfigMap"},
+	"hello/hello_test.yaml": {
+		"what somebody else writes into the text is undone",
+		"a ConfigMap that is deleted comes back",
+	},
+	"indexedjob/indexedjob_test.yaml": {
+		"what is done stays done when its Pod is cleaned up",
+		"the number of indexes can't change",
+	},
+	"map/map_test.yaml": {"an entry follows its ConfigMap, and goes with it"},
+	"migration/migration_test.yaml": {
+		"its status follows the Deployment (unchanged)",
+		"an edit reaches the page and its server (after)",
+	},
 	"namespacedefaults/namespacedefaults_test.yaml": {"a namespace that loses its size loses the defaults"},
 	"previews/previews_test.yaml":                   {"one that is taken off the list goes, and the next one takes its place"},
 	"secretpropagation/secretpropagation_test.yaml": {
