@@ -16,6 +16,9 @@ import (
 	"github.com/libretto-k8s/libretto/test/cases"
 )
 
+// watchOfSeveral is a command that kubectl refuses.
+var watchOfSeveral = regexp.MustCompile(`kubectl get \S+,.*--watch`)
+
 // TestExamples runs what `libretto test examples/...` runs. Each example has tests, and its README says how to run them and how to apply it.
 func TestExamples(t *testing.T) {
 	registry := cases.NewRegistry(t)
@@ -33,6 +36,9 @@ func TestExamples(t *testing.T) {
 				if !strings.Contains(readme, command) {
 					t.Errorf("examples/%s/README.md does not have the command %s", name, command)
 				}
+			}
+			if command := watchOfSeveral.FindString(readme); command != "" {
+				t.Errorf("examples/%s/README.md: kubectl watches one resource at a time, and refuses %s", name, command)
 			}
 		})
 	}

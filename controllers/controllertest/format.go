@@ -272,7 +272,7 @@ type Want struct {
 	AbsentEvents []Event `json:"absentEvents,omitempty"`
 	// Logs are regular expressions, each of which a line matches that a hook logged in the step.
 	Logs []string `json:"logs,omitempty"`
-	// ResyncAfter is the time until the next pass.
+	// ResyncAfter is the time until the next pass. 0s means that there is none before something changes.
 	ResyncAfter *metav1.Duration `json:"resyncAfter,omitempty"`
 	// Finalized reports whether the parent is gone.
 	Finalized *bool `json:"finalized,omitempty"`

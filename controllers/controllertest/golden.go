@@ -100,7 +100,7 @@ func (r *runner) writeOutcome(w memcluster.Write) fields {
 	case w.Err == nil && w.After == nil:
 		lines = append(lines, field{"gone", true})
 	case w.Err == nil && w.Verb != memcluster.UpdateStatus:
-		lines = append(lines, field{"with", mergePatchBetween(r.simplified(w.Before.Object), r.simplified(w.After.Object))})
+		lines = append(lines, field{"with", r.changes(w.Before.Object, w.After.Object)})
 	}
 	if w.Err != nil {
 		lines = append(lines, field{"refused", string(apierrors.ReasonForError(w.Err))})
@@ -134,6 +134,53 @@ func (r *runner) simplified(object map[string]any) map[string]any {
 		delete(o.Object, "metadata")
 	}
 	return o.Object
+}
+
+// changes returns the merge patch of an update. A secret that has changed is (hidden) in it: of its value there is nothing, no hash
+// either, as many secrets could be guessed from one.
+func (r *runner) changes(before, after map[string]any) map[string]any {
+	patch := mergePatchBetween(r.simplified(before), r.simplified(after))
+	changed := withoutNull(mergePatchBetween(before, after))
+	changed["apiVersion"], changed["kind"] = after["apiVersion"], after["kind"]
+	if _, has := changed["metadata"]; !has {
+		changed["metadata"] = map[string]any{}
+	}
+	addHidden(patch, r.simplified(changed))
+	return patch
+}
+
+// withoutNull returns a merge patch without the fields that it removes.
+func withoutNull(patch map[string]any) map[string]any {
+	next := map[string]any{}
+	for name, value := range patch {
+		if fields, is := value.(map[string]any); is {
+			value = withoutNull(fields)
+		}
+		if value != nil {
+			next[name] = value
+		}
+	}
+	return next
+}
+
+// addHidden adds to a patch what is hidden in another one.
+func addHidden(patch, other map[string]any) {
+	for name, value := range other {
+		if value == jsonvalue.Hidden {
+			patch[name] = value
+		}
+		fields, is := value.(map[string]any)
+		if !is {
+			continue
+		}
+		below, had := patch[name].(map[string]any)
+		if !had {
+			below = map[string]any{}
+		}
+		if addHidden(below, fields); len(below) > 0 {
+			patch[name] = below
+		}
+	}
 }
 
 // ownerLines returns a line for each owner. "controller" controls the object and has blockOwnerDeletion.

@@ -105,3 +105,46 @@ func TestGolden(t *testing.T) {
 		t.Errorf("a file that is none is not replaced: %v %v\n%s", r.Outcome, r.Failures, golden)
 	}
 }
+
+// TestGoldenSecret checks that a golden file tells that a secret has changed, and nothing of its value.
+func TestGoldenSecret(t *testing.T) {
+	parsed, err := txtar.ParseFile("testdata/checks.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, registry, golden := &archive{parsed, ""}, newRegistry(t), ""
+	f, problems := Parse("x_test.yaml", []byte(`
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+given:
+- {apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop}, spec: {mode: secret}}
+cases:
+- name: somebody else writes into the Secret
+  golden: all.yaml
+  steps:
+  - {}
+  - {apply: [{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {password: b3RoZXI=}}]}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	s := a.subject(t, registry)
+	s.ReadFile = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
+	s.WriteFile = func(_ string, text []byte) error { golden = string(text); return nil }
+	if r := RunCase(t.Context(), registry, f.Tests[0], &f.Tests[0].Cases[0], s); r.Outcome != Passed {
+		t.Fatalf("%v %v", r.Outcome, r.Failures)
+	}
+	want := `    - update: Secret/default/a
+      with:
+        stringData:
+          password: (hidden)
+`
+	if strings.Count(golden, want) != 1 || strings.Count(golden, "(hidden)") != 2 {
+		t.Errorf("the creation and one update have a secret:\n%s", golden)
+	}
+	for _, value := range []string{"swordfish", "c3dvcmRmaXNo", "b3RoZXI="} {
+		if strings.Contains(golden, value) {
+			t.Errorf("%s is in\n%s", value, golden)
+		}
+	}
+}

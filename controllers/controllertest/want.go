@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,11 +74,7 @@ func (c *comparison) compareParent(p *parentState) {
 		}
 	}
 	if want := c.want.ResyncAfter; want != nil && p.last != nil && p.last.RequeueAfter != want.Duration {
-		got := "at the next event"
-		if p.last.RequeueAfter > 0 {
-			got = "after " + p.last.RequeueAfter.String()
-		}
-		c.mismatch(".want.resyncAfter", "the next pass over %s is %s, want after %s", p.name(), got, want.Duration)
+		c.mismatch(".want.resyncAfter", "the next pass over %s is %s, want %s", p.name(), nextPass(p.last.RequeueAfter), nextPass(want.Duration))
 	}
 	if object == nil {
 		if c.want.Parent != nil || c.want.Status != nil || c.want.Conditions != nil {
@@ -92,6 +89,13 @@ func (c *comparison) compareParent(p *parentState) {
 		c.comparePart(".want.status", string(p.name())+": status", c.want.Status, withObject(object.Object["status"]))
 	}
 	c.compareConditions(p, object)
+}
+
+func nextPass(after time.Duration) string {
+	if after > 0 {
+		return "after " + after.String()
+	}
+	return "at the next event"
 }
 
 func withObject(value any) any {

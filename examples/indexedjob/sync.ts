@@ -66,7 +66,7 @@ export function sync({ parent: job, children }: CompositeRequest<IndexedJob, { "
 
 // nextAttempt returns the number of the attempt after the last one that failed.
 function nextAttempt(pods: Pod[]): number {
-  const failed = pods.filter((pod) => phaseOf(pod) === "Failed");
+  const failed = pods.filter(hasFailed);
   return Math.max(-1, ...failed.map((pod) => numberOf(pod, attemptLabel))) + 1;
 }
 
@@ -103,5 +103,7 @@ function newPod(job: IndexedJob, index: number, attempt: number) {
 const asItIs = ({ metadata: { name } }: Pod) => ({ apiVersion: "v1", kind: "Pod", metadata: { name } });
 
 const phaseOf = (pod: Pod) => pod.status?.phase;
-const isActive = (pod: Pod) => phaseOf(pod) !== "Succeeded" && phaseOf(pod) !== "Failed";
+// A Pod that is being deleted ends as Failed, too. That is no failure: it is active until it is gone, and then started again.
+const hasFailed = (pod: Pod) => phaseOf(pod) === "Failed" && !pod.metadata.deletionTimestamp;
+const isActive = (pod: Pod) => phaseOf(pod) !== "Succeeded" && !hasFailed(pod);
 const numberOf = (pod: Pod, label: string) => Number(pod.metadata.labels?.[label]);

@@ -27,7 +27,7 @@ export function map({ parent, input, outputs }) {
 export function tombstone({ parent, outputs }) {
   const now = Date.now();
   const kept = objectsOf(outputs, apiVersion, "VolumeSnapshot").filter((snapshot) => expiry(parent, snapshot) > now);
-  return { outputs: kept, resyncAfterSeconds: secondsUntil(now, kept.map((snapshot) => expiry(parent, snapshot))) };
+  return { outputs: kept.map(asItIs), resyncAfterSeconds: secondsUntil(now, kept.map((snapshot) => expiry(parent, snapshot))) };
 }
 
 // newSnapshot makes the snapshot of an interval. Its name has the beginning of the interval and not the present

@@ -382,6 +382,12 @@ func TestWriteGolden(t *testing.T) {
 	if after, err := os.Stat("app/same.yaml"); err != nil || after.ModTime() != before.ModTime() {
 		t.Errorf("a file that is the same was written: %v", err)
 	}
+	if _, err := f.write("same.yaml", []byte("other")); err == nil || !strings.Contains(err.Error(), "same golden file") {
+		t.Errorf("two cases record different things in one file: %v", err)
+	}
+	if text, err := os.ReadFile("app/same.yaml"); err != nil || string(text) != "text" {
+		t.Errorf("what the first one recorded is gone: %q %v", text, err)
+	}
 	for _, name := range []string{"../a.yaml", "/tmp/a.yaml", "out/a.yaml"} {
 		if _, err := f.write(name, []byte("text")); err == nil {
 			t.Errorf("%s was written", name)

@@ -30,6 +30,8 @@ type testFile struct {
 
 	mu     sync.Mutex
 	inputs Inputs
+	// recorded are the golden files that this run has written, or found the same.
+	recorded map[string][]byte
 }
 
 // testDocument is a document of a test file: cases with one subject.
@@ -183,7 +185,8 @@ func (f *testFile) addKindsOf(kinds map[schema.GroupVersionKind]bool, name strin
 	return hasCRD
 }
 
-// write replaces a golden file, which must be below the folder of the test file. It reports whether the file has changed.
+// write replaces a golden file, which must be below the folder of the test file. It reports whether the file has changed. What another
+// case of the run has recorded stays: the last one would win, and each run without --update would fail.
 func (f *testFile) write(name string, text []byte) (changed bool, err error) {
 	root, err := os.OpenRoot(filepath.Dir(f.name))
 	if err != nil {
@@ -195,6 +198,16 @@ func (f *testFile) write(name string, text []byte) (changed bool, err error) {
 	if !filepath.IsLocal(name) {
 		return false, fmt.Errorf("%s: golden files are only written below the folder of the test file: name it relative to that", name)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other, is := f.recorded[name]; is && !bytes.Equal(other, text) {
+		return false, fmt.Errorf("%s: this case, or this definition, does something else than one that has the same golden file: "+
+			"without --update it shows what; give each a file of its own if both are right", name)
+	}
+	if f.recorded == nil {
+		f.recorded = map[string][]byte{}
+	}
+	f.recorded[name] = text
 	before, err := root.ReadFile(name)
 	if err == nil && bytes.Equal(before, text) {
 		return false, nil // So that nothing that watches the file is woken.

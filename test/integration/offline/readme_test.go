@@ -86,9 +86,6 @@ var appliedExamples = map[string]appliedExample{
 	"ttl": {
 		object: "ctl.example.com/v1/cleanups/generated", want: `{status: {configMaps: 2, unused: 1}}`, row: "generated   2   1",
 	},
-	"vitess": {
-		try: "cluster.yaml", object: "vitess.libretto.dev/v1alpha1/vitessclusters/demo/example", want: ready,
-	},
 	"webapp": {
 		folders: []string{"", "jsonnet", "cel"}, object: "ctl.example.com/v1/webapps/blog", want: ready,
 		row: "blog   2   True   http://blog.example.com/",
@@ -153,7 +150,7 @@ func (a appliedExample) tryOut(e *env.Env, file string) {
 	var want any
 	e.NoError(yaml.Unmarshal([]byte(a.want), &want))
 	resource, namespace, name := a.parts()
-	cluster.Eventually(e.T, settleTimeout, func() error {
+	e.Eventually(func() error {
 		for one, o := range e.InNamespace(namespace).List(resource, "") {
 			if name != "*" && one != name {
 				continue
@@ -166,9 +163,6 @@ func (a appliedExample) tryOut(e *env.Env, file string) {
 		return fmt.Errorf("there is no %s", a.object)
 	})
 }
-
-// settleTimeout limits the wait for all that an example makes, such as forty objects in an order.
-const settleTimeout = 3 * env.Timeout
 
 func (a appliedExample) parts() (resource schema.GroupVersionResource, namespace, name string) {
 	parts := strings.Split(a.object, "/")
