@@ -144,9 +144,9 @@ func count(client *fake.Clientset, verb string) int {
 	return n
 }
 
-// TestLargeRevisionsShareParts edits a hook beside a library of 5 MB, many times.
+// TestLargeRevisionsShareParts edits a hook beside a library of 2 MB, many times.
 func TestLargeRevisionsShareParts(t *testing.T) {
-	base := library(2500)
+	base := library(1000)
 	h, client := newHistory(t, nil)
 	keep(t, h, 1, with(base, "sync.jsonnet", "1"))
 	_, first := names(t, client)
