@@ -72,9 +72,9 @@ func writeVendored(t *testing.T, size int) {
 	}
 }
 
-// TestLargeTreesOffline runs what authors run on a hook with a library of 5 MB, which has two names.
+// TestLargeTreesOffline runs what authors run on a hook with a library of 2 MiB, which has two names.
 func TestLargeTreesOffline(t *testing.T) {
-	writeVendored(t, 5<<20)
+	writeVendored(t, 2<<20)
 	flags := []string{"-f", "definition.yaml", "--scripts-dir", "src"}
 	timed := func(want int, args ...string) (stdout, stderr string) {
 		t.Helper()
@@ -145,7 +145,7 @@ func TestBundlesOfSeveralConfigMaps(t *testing.T) {
 	random.Read(noise)
 	writeFiles(t, ".", map[string]string{"src/app/text0.txt": base64.StdEncoding.EncodeToString(noise)})
 	code, _, stderr = run(t, "", "bundle", "-f", "definition.yaml", "--scripts-dir", "src")
-	if code != exitCannot || !strings.Contains(stderr, "one of its files has more than 1024 KiB when it is packed") {
+	if code != exitCannot || !strings.Contains(stderr, "text0.txt has 2056 KiB when it is packed, and a ConfigMap takes no more than 1024") {
 		t.Errorf("a file that fits into no ConfigMap: exit code %d, %.1000s", code, stderr)
 	}
 }

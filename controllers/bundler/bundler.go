@@ -96,37 +96,49 @@ func Make(ctx context.Context, set *manifest.Set, registry *engines.Registry, de
 	return b, unstructured.SetNestedSlice(b.Definition.Object, sources, "spec", "scriptSources")
 }
 
-// pack returns archives of files that each fit into a ConfigMap, as few as possible.
+// pack returns archives of files that each fit into a ConfigMap. They are few, if not as few as possible.
 func pack(files map[string]string) ([][]byte, error) {
-	for n := 1; n <= len(files); n++ {
-		archives, largest := make([][]byte, 0, n), 0
-		for _, share := range divide(files, n) {
-			packed, err := bundle.Pack(share)
-			if err != nil {
-				return nil, err
-			}
-			archives, largest = append(archives, packed), max(largest, len(packed))
-		}
-		if largest <= maxPacked {
-			return archives, nil
+	packed, err := bundle.Pack(files)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(packed) <= maxPacked:
+		return [][]byte{packed}, nil
+	}
+	if len(files) == 1 {
+		for file := range files {
+			return nil, fmt.Errorf("%s has %d KiB when it is packed, and a ConfigMap takes no more than %d: split the file",
+				file, len(packed)>>10, maxPacked>>10)
 		}
 	}
-	return nil, fmt.Errorf("one of its files has more than %d KiB when it is packed, and a ConfigMap takes no more: split the file", maxPacked>>10)
+	var archives [][]byte
+	for _, share := range divide(files, len(packed)/maxPacked+1) {
+		some, err := pack(share)
+		if err != nil {
+			return nil, err
+		}
+		archives = append(archives, some...)
+	}
+	return archives, nil
 }
 
-// divide returns files in up to n shares of about the same size, in the order of their paths.
+// divide returns files in up to n shares of about the same size, in the order of their paths. Several files are at least two shares: the
+// share of a file is that of its middle.
 func divide(files map[string]string, n int) []map[string]string {
+	size := func(file string) int { return len(file) + len(files[file]) + 1 }
 	total := 0
-	for _, text := range files {
-		total += len(text)
+	for file := range files {
+		total += size(file)
 	}
-	shares, size := []map[string]string{{}}, 0
+	var shares []map[string]string
+	before, last := 0, -1
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if size*n > total*len(shares) {
-			shares = append(shares, map[string]string{})
+		share := (2*before + size(file)) * n / (2 * total)
+		if share != last {
+			shares, last = append(shares, map[string]string{}), share
 		}
 		shares[len(shares)-1][file] = files[file]
-		size += len(files[file])
+		before += size(file)
 	}
 	return shares
 }

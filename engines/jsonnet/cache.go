@@ -19,10 +19,16 @@ const (
 
 // cache holds parsed files by their path and content. All programs of an engine share it, of whatever definition or revision:
 // what is in it never changes, and depends on nothing else.
-type cache struct{ parsed, known *lru.Cache }
+type cache struct {
+	parsed, known *lru.Cache
+	// mostParsed is what parsed may take, in bytes.
+	mostParsed int64
+}
 
-func newCache() *cache {
-	return &cache{parsed: lru.New(maxParsedBytes), known: lru.New(maxKnownBytes)}
+func newCache() *cache { return newCacheOf(maxParsedBytes) }
+
+func newCacheOf(mostParsed int64) *cache {
+	return &cache{parsed: lru.New(mostParsed), known: lru.New(maxKnownBytes), mostParsed: mostParsed}
 }
 
 // known is what is kept of a file that was read.

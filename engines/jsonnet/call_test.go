@@ -136,7 +136,7 @@ func TestTrace(t *testing.T) {
 }
 
 func TestTraceIsCut(t *testing.T) {
-	response, failure := run(t, script(`function(request) std.foldl(function(n, i) std.trace(std.repeat('é', 500), n + 1), std.range(1, 1000), 0)`), nil, time.Minute)
+	response, failure := run(t, script(`local line = std.repeat('é', 500); function(request) std.foldl(function(n, i) std.trace(line, n + 1), std.range(1, 1000), 0)`), nil, time.Minute)
 	if failure != nil || response.Body != int64(1000) {
 		t.Fatalf("answer %v, error %v", response.Body, failure)
 	}

@@ -44,9 +44,9 @@ func (i *importer) Import(from, imported string) (vm.Contents, string, error) {
 	if err != nil {
 		return vm.Contents{}, "", err
 	}
-	if i.bytes += file.bytes; i.bytes > maxParsedBytes {
+	if i.bytes += file.bytes; i.bytes > i.linked.cache.mostParsed {
 		return vm.Contents{}, "", fmt.Errorf("can't import %q: with it, the files that are evaluated take more than %d MiB "+
-			"once they are parsed: import files that hold less beside what is used", plain, maxParsedBytes>>20)
+			"once they are parsed: import files that hold less beside what is used", plain, i.linked.cache.mostParsed>>20)
 	}
 	return placeholder, found, i.fill(from, imported, found, file)
 }

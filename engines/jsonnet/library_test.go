@@ -226,23 +226,24 @@ func TestChain(t *testing.T) {
 // TestTooMuchParsed evaluates more than may be kept parsed: the error says so, in place of parsing it for each call.
 func TestTooMuchParsed(t *testing.T) {
 	tree := map[string]string{"sync.jsonnet": "function(request) [" + strings.Repeat("\n", 2)}
-	large := "[" + strings.Repeat("{ a: [1, 2, 3] },\n", 22_000) + "]"
+	large := "[" + strings.Repeat("{ a: [1, 2, 3] },\n", 22_000/12) + "]"
 	for i := range 6 {
 		tree["sync.jsonnet"] += fmt.Sprintf("std.length(import 'large/%d'),\n", i)
 		tree[fmt.Sprint("large/", i)] = large
 	}
 	tree["sync.jsonnet"] += "]"
-	e := newEngine()
+	const most = maxParsedBytes / 12
+	e := engine{stoppable: true, cache: newCacheOf(most)}
 	program, err := e.Compile(t.Context(), files("sync.jsonnet", tree))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = program.Run(t.Context(), engines.Call{})
 	failure := enginetest.AsError(t, err)
-	if failure == nil || !strings.Contains(failure.Error(), "the files that are evaluated take more than 96 MiB once they are parsed") || failure.Location.File != "sync.jsonnet" {
+	if failure == nil || !strings.Contains(failure.Error(), "the files that are evaluated take more than 8 MiB once they are parsed") || failure.Location.File != "sync.jsonnet" {
 		t.Errorf("error %v", failure)
 	}
-	if bytes := e.CachedBytes(); bytes > maxParsedBytes+maxKnownBytes {
+	if bytes := e.CachedBytes(); bytes > most+maxKnownBytes {
 		t.Errorf("%d bytes are kept", bytes)
 	}
 }

@@ -51,7 +51,7 @@ func link(ctx context.Context, script *engines.Script, c *cache) (*linked, error
 		counted: map[string]*parsed{}, texts: map[string]*vm.Contents{},
 	}
 	l.found[importOf{preludeFile, l.entry, true}] = l.entry
-	unchecked, err := l.findAll(script.Checked)
+	unchecked, err := l.findAll(ctx, script.Checked)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,12 @@ func link(ctx context.Context, script *engines.Script, c *cache) (*linked, error
 }
 
 // findAll adds the entry and all that it imports, and returns those that are not known to parse.
-func (l *linked) findAll(checked map[string]bool) (unchecked []string, err error) {
+func (l *linked) findAll(ctx context.Context, checked map[string]bool) (unchecked []string, err error) {
 	l.add(l.entry)
 	for at := 0; at < len(l.order); at++ {
+		if ctx.Err() != nil {
+			return nil, engines.Ended(ctx)
+		}
 		path := l.order[at]
 		k, err := l.know(path, checked[path])
 		if err != nil {

@@ -12,8 +12,8 @@ func (w *process) score(prog *program, preferred int) int {
 	if w.isForeign(prog.domain) {
 		return unusable
 	}
-	if w.memory.mapped-w.cachedBytes() > prog.memory {
-		return unusable // It was given more memory for another program than this one may use.
+	if w.memory.mapped-reservedMemory(w.cachedBytes()) > prog.memory {
+		return unusable // It was given more memory for another program than a question of this one allows.
 	}
 	if prog.memory > w.maxMemory {
 		return unusable // It was started before there was a program with such a limit.

@@ -51,12 +51,13 @@ func TestScore(t *testing.T) {
 		return w
 	}
 	const home = 1
+	most := prog.memory + reservedMemory(1) // With that a call of the program leaves it.
 	// From worst to best.
 	ranked := []*process{
-		with(home, 65<<20, "p"), // It has more memory than the program may use.
+		with(home, most+1, "p"), // It has more memory than the program may use.
 		with(0, 0, "other"),
 		withText(with(0, 0, "other")), // It has the largest file, of an earlier revision.
-		with(0, 64<<20, "p"),
+		with(0, most, "p"),
 		with(home, 0),
 		withText(with(home, 0)),
 		with(home, 0, "p"),

@@ -121,9 +121,15 @@ func (p *program) setUsed(files []engines.UsedFile) {
 	if files == nil || p.script.Coverage {
 		return // Coverage counts all files.
 	}
-	used := &usedFiles{files: files, paths: make(map[string]bool, len(files))}
+	named := make(map[string]engines.UsedFile, len(files))
 	for _, f := range files {
-		used.paths[f.Path] = true
+		named[f.Path] = f
+	}
+	used := &usedFiles{files: []engines.UsedFile{}, paths: map[string]bool{}}
+	for _, own := range p.files { // The worker may name anything, and as often as it likes.
+		if f, ok := named[own.path]; ok {
+			used.files, used.paths[own.path] = append(used.files, engines.UsedFile{Path: own.path, Checked: f.Checked}), true
+		}
 	}
 	p.used.CompareAndSwap(nil, used)
 }

@@ -52,6 +52,15 @@ func TestShareTexts(t *testing.T) {
 	}
 }
 
+// TestForgedFiles: a worker that somebody has taken over names files that the program does not have, and some twice.
+func TestForgedFiles(t *testing.T) {
+	p := programOf(t, "", map[string]string{"a": "1", "b": "2", "c": "3"})
+	p.setUsed([]engines.UsedFile{{Path: "c", Checked: true}, {Path: "x"}, {Path: "a"}, {Path: "a", Checked: true}, {Path: ""}})
+	if diff := cmp.Diff([]engines.UsedFile{{Path: "a", Checked: true}, {Path: "c", Checked: true}}, p.Files()); diff != "" || p.uses("x") || p.uses("b") {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
 // TestCoverageUsesAll: what no hook imports is counted as well.
 func TestCoverageUsesAll(t *testing.T) {
 	p := programOf(t, "", map[string]string{"a": "", "b": ""})

@@ -82,16 +82,12 @@ func (h *History) Load(ctx context.Context, id string) (Revision, error) {
 
 // Keep archives a revision under an ID unless its files are archived, and deletes the oldest of more than
 // Limit. An object that has their name already is read once, and replaced if it has other files. After
-// that, archived files cost no request. The parts of a large revision are written before it and deleted after it, so that a revision
-// that is there is whole, whenever the process ends.
+// that, archived files cost no request. A large revision that is new costs a list: the parts that it shares may be gone. Its parts are
+// written before it and deleted after it, so that a revision that is there is whole, whenever the process ends.
 func (h *History) Keep(ctx context.Context, id string, r Revision) error {
-	if err := h.list(ctx); err != nil {
-		return err
-	}
 	name := h.Name(id)
-	known, exists := h.entries[name]
-	if !exists || known.id != id {
-		if err := h.ensure(ctx, id, r, exists); err != nil {
+	if known, exists := h.entries[name]; !exists || known.id != id {
+		if err := h.ensure(ctx, id, r); err != nil {
 			return err
 		}
 	}
@@ -101,11 +97,16 @@ func (h *History) Keep(ctx context.Context, id string, r Revision) error {
 	return h.collect(ctx, nil)
 }
 
-// ensure archives a revision that is not known to be archived. listed reports whether there is an object of its name.
-func (h *History) ensure(ctx context.Context, id string, r Revision, listed bool) error {
+// ensure archives a revision that is not known to be archived.
+func (h *History) ensure(ctx context.Context, id string, r Revision) error {
 	data, parts, err := encode(r.Files)
 	if err != nil {
 		return err
+	}
+	if h.entries == nil || len(parts) > 0 {
+		if err := h.list(ctx); err != nil {
+			return err
+		}
 	}
 	if err := h.collect(ctx, parts); err != nil {
 		h.Log.V(1).Info("parts of revisions that were not archived stay", "reason", err.Error()) // Keep tries it again, and reports it.
@@ -113,6 +114,7 @@ func (h *History) ensure(ctx context.Context, id string, r Revision, listed bool
 	if err := h.ensureParts(ctx, parts); err != nil {
 		return err
 	}
+	_, listed := h.entries[h.Name(id)]
 	if !listed {
 		err = h.create(ctx, id, r.TestsPassed, data, parts)
 	}
@@ -122,10 +124,8 @@ func (h *History) ensure(ctx context.Context, id string, r Revision, listed bool
 	return err
 }
 
+// list reads which objects there are. What this process knows of their content it keeps.
 func (h *History) list(ctx context.Context) error {
-	if h.entries != nil {
-		return nil
-	}
 	resource := appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
 	list, err := h.Metadata.Resource(resource).Namespace(h.Namespace).List(ctx, metav1.ListOptions{LabelSelector: h.labels().String()})
 	if err != nil {
@@ -139,8 +139,14 @@ func (h *History) list(ctx context.Context) error {
 		case !h.owns(object):
 		case isPart:
 			parts[object.Name] = storedPart{uid: object.UID}
+			if before := h.parts[object.Name]; before.uid == object.UID {
+				parts[object.Name] = before
+			}
 		default:
 			kept[object.Name] = entryOf(object)
+			if before, known := h.entries[object.Name]; known && before.uid == object.UID {
+				kept[object.Name] = before
+			}
 		}
 	}
 	h.entries, h.parts = kept, parts

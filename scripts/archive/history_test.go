@@ -56,14 +56,8 @@ func newHistory(t *testing.T, objects []*appsv1.ControllerRevision, hidden ...*a
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	var all, listed []runtime.Object
-	for _, object := range objects {
-		all = append(all, object)
-		listed = append(listed, &metav1.PartialObjectMetadata{
-			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}, ObjectMeta: object.ObjectMeta,
-		})
-	}
-	for _, object := range hidden {
+	var all []runtime.Object
+	for _, object := range slices.Concat(objects, hidden) {
 		all = append(all, object)
 	}
 	client := fake.NewClientset(all...)
@@ -73,7 +67,31 @@ func newHistory(t *testing.T, objects []*appsv1.ControllerRevision, hidden ...*a
 		action.(clienttesting.CreateAction).GetObject().(*appsv1.ControllerRevision).CreationTimestamp = metav1.NewTime(time.Unix(made, 0))
 		return false, nil, nil
 	})
-	return &History{Location: location(), Client: client, Metadata: metadatafake.NewSimpleMetadataClient(scheme, listed...), Log: logr.Discard()}, client
+	lists := metadatafake.NewSimpleMetadataClient(scheme)
+	lists.PrependReactor("list", "controllerrevisions", func(clienttesting.Action) (bool, runtime.Object, error) {
+		list, err := metadataOf(client, hidden)
+		return true, list, err
+	})
+	return &History{Location: location(), Client: client, Metadata: lists, Log: logr.Discard()}, client
+}
+
+// metadataOf lists what a cluster has now, without the hidden.
+func metadataOf(client *fake.Clientset, hidden []*appsv1.ControllerRevision) (*metav1.List, error) {
+	version := appsv1.SchemeGroupVersion
+	found, err := client.Tracker().List(version.WithResource("controllerrevisions"), version.WithKind("ControllerRevision"), "a")
+	if err != nil {
+		return nil, err
+	}
+	list := &metav1.List{}
+	for _, object := range found.(*appsv1.ControllerRevisionList).Items {
+		if slices.ContainsFunc(hidden, func(o *appsv1.ControllerRevision) bool { return o.Name == object.Name }) {
+			continue
+		}
+		list.Items = append(list.Items, runtime.RawExtension{Object: &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}, ObjectMeta: object.ObjectMeta,
+		}})
+	}
+	return list, nil
 }
 
 // contents returns the numbers and files of what is archived, by the n of idOf.

@@ -154,8 +154,7 @@ func (h *History) filesOf(object *appsv1.ControllerRevision, sum string) (map[st
 	return found.Files, err
 }
 
-// ensureParts writes the parts that are not there. Those of which this process knows that they are there cost no request, others are
-// read once.
+// ensureParts writes the parts that are not listed. Those of which this process knows the files cost no request, others are read once.
 func (h *History) ensureParts(ctx context.Context, parts []part) error {
 	for _, p := range parts {
 		name := h.partName(p.sum)

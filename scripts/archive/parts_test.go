@@ -144,9 +144,9 @@ func count(client *fake.Clientset, verb string) int {
 	return n
 }
 
-// TestLargeRevisionsShareParts edits a hook beside a library of 5 MB, many times.
+// TestLargeRevisionsShareParts edits a hook beside a library of 2 MB, many times.
 func TestLargeRevisionsShareParts(t *testing.T) {
-	base := library(2500)
+	base := library(1000)
 	h, client := newHistory(t, nil)
 	keep(t, h, 1, with(base, "sync.jsonnet", "1"))
 	_, first := names(t, client)
@@ -285,6 +285,24 @@ func listed(t *testing.T, client *fake.Clientset, name string) []string {
 		t.Fatal(err)
 	}
 	return archived.Parts
+}
+
+// TestLostParts deletes a part behind the host's back: the next revision that has it is whole, and so is the one before again.
+func TestLostParts(t *testing.T) {
+	base := library(300)
+	h, client := newHistory(t, nil)
+	keep(t, h, 1, with(base, "sync.jsonnet", "1"))
+	_, parts := names(t, client)
+	if err := client.AppsV1().ControllerRevisions("a").Delete(t.Context(), parts[len(parts)-1], metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Load(t.Context(), idOf(1)); !errors.Is(err, ErrNone) {
+		t.Fatalf("error %v: nothing was lost", err)
+	}
+	keep(t, h, 2, with(base, "a.jsonnet", "2"))
+	if got, err := h.Load(t.Context(), idOf(2)); err != nil || !maps.Equal(with(base, "a.jsonnet", "2"), got.Files) {
+		t.Errorf("the next revision: error %v, %d files", err, len(got.Files))
+	}
 }
 
 // TestForgedParts changes the parts of a revision behind the host's back.

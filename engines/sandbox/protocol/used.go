@@ -5,8 +5,14 @@ import (
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
 
+// maxUsed bounds the files that a program consists of. Of one with more it is not known which these are.
+const maxUsed = 1 << 14
+
 // appendUsed appends the files that a program consists of: their paths, and then which of them are checked.
 func appendUsed(e *wire.Encoder, files []engines.UsedFile) {
+	if len(files) > maxUsed {
+		files = nil
+	}
 	paths, checked := make([]string, len(files)), make([]byte, len(files))
 	for i, f := range files {
 		paths[i] = f.Path
@@ -33,7 +39,7 @@ func readUsed(d *wire.Decoder) ([]engines.UsedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(checked) != len(paths) {
+	if len(checked) != len(paths) || len(paths) > maxUsed {
 		return nil, wire.ErrMalformed
 	}
 	if !known {

@@ -20,7 +20,7 @@ import (
 
 const (
 	// libraryBytes is the size of a generated library, and usedKinds which of its files a hook imports.
-	libraryBytes = 5 << 20
+	libraryBytes = 2 << 20
 	usedKinds    = 10
 	// revisionsOnly selects archived revisions without their parts.
 	revisionsOnly, partsOnly = "!metacontroller.k8s.io/script-part", "metacontroller.k8s.io/script-part"
@@ -149,7 +149,7 @@ func losePart(e *env.Env, revision *unstructured.Unstructured) string {
 	return lost
 }
 
-// TestLargeTree edits a hook beside a library of 5 MB in several ConfigMaps, and ends hosts whose sources do not load any more.
+// TestLargeTree edits a hook beside a library of 2 MiB in several ConfigMaps, and ends hosts whose sources do not load any more.
 func TestLargeTree(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)
@@ -193,19 +193,18 @@ func TestLargeTree(t *testing.T) {
 	e.WaitForCount(env.ScriptRevisions, "", 0)
 }
 
-// TestTreesTooLarge tells which limit a tree is beyond.
+// TestTreesTooLarge tells which limit a tree is beyond. Its sources are one ConfigMap, under many prefixes.
 func TestTreesTooLarge(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)
 	var sources []string
 	for n := range 19 {
-		config := fmt.Sprintf("lib-%d", n)
-		applyFiles(e, config, "text.libsonnet", "'"+strings.Repeat("x", 900<<10)+"'")
-		sources = append(sources, fmt.Sprintf("{configMap: {namespace: %s, name: %s, prefix: p%d}}", e.Namespace, config, n))
+		sources = append(sources, fmt.Sprintf("{configMap: {namespace: %s, name: lib, prefix: p%d}}", e.Namespace, n))
 	}
+	applyFiles(e, "lib", "text.libsonnet", "'"+strings.Repeat("x", 900<<10)+"'")
 	applyFiles(e, "hooks", "sync.jsonnet", "function(request) { status: { said: 'x' }, children: [] }")
 	name := defineLarge(e, sources)
-	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+e.Namespace+"/lib-18: p18/text.libsonnet: ",
+	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "ConfigMap "+e.Namespace+"/lib: p18/text.libsonnet: ",
 		"from here on the script files have more than 16 MiB together: pack what the hooks reach with libretto bundle")
 }
 
