@@ -73,11 +73,10 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2 * max(2, runtime.GOMAXPROCS(0)))
-	for _, object := range set.Definitions {
-		group.Go(func() error {
-			d := &definitionCheck{run: r, object: object, name: manifest.Name(object)}
-			return d.check(ctx)
-		})
+	checks := make([]*definitionCheck, len(set.Definitions))
+	for i, object := range set.Definitions {
+		checks[i] = &definitionCheck{run: r, object: object, name: manifest.Name(object)}
+		group.Go(func() error { return checks[i].check(ctx) })
 	}
 	for _, crd := range set.CRDs {
 		group.Go(func() error { return r.checkCRD(crd) })
@@ -85,6 +84,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	r.checkUnused(checks)
 	r.checkReplaced()
 	r.checkTestFiles()
 	return &Result{Findings: sorted(r.findings), Definitions: len(set.Definitions), Scripts: r.scripts}, nil
