@@ -48,7 +48,10 @@ local
   // For a map of strings, such as labels.
   isTexts(caller, parameter, value) =
     isObject(caller, parameter, value)
-    && all([isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key]) for key in std.objectFields(value)]),
+    && all([
+      std.type(value[key]) == 'string' || isString(caller, parameter + '[' + std.manifestJsonMinified(key) + ']', value[key])
+      for key in std.objectFields(value)
+    ]),
 
   // For a list whose items another check is for.
   isListOf(isItem) = function(caller, parameter, value)
@@ -80,16 +83,13 @@ local
 
   // For options and their values. Name is required, and podSpec where there is one.
   areOptions(caller, options, known) =
-    isKnown(caller, options, known) && all([
-      optionChecks[option](caller, option, at(options, option))
-      for option in known
-      if (std.objectHasEx(options, option, false) && options[option] != null || option == 'name' || option == 'podSpec') && std.objectHasEx(optionChecks, option, false)
-    ]),
+    local isRight(option) = optionChecks[option](caller, option, at(options, option));
+    isKnown(caller, options, known)
+    && isRight('name')
+    && (!std.member(known, 'podSpec') || isRight('podSpec'))
+    && all([isRight(option) for option in given(options) if std.objectHas(optionChecks, option)]),
 
   groupKey(apiVersion, kind) = kind + '.' + apiVersion,
-
-  isNamed(object) =
-    std.isString(at(object, 'apiVersion')) && std.isString(at(object, 'kind')) && std.isString(at(at(object, 'metadata'), 'name')),
 
   childKey(child, parent, version) =
     local name = child.metadata.name;
@@ -124,12 +124,12 @@ local
 
   // The keys of both versions differ in a namespace's parent: childKey is written out here, as hooks look for all of their children.
   find(caller, groups, child, parent) =
-    local name = child.metadata.name, wanted = groupKey(child.apiVersion, child.kind);
-    local of = at(at(parent, 'metadata'), 'namespace', ''), own = at(child.metadata, 'namespace', '');
-    local namespace = if own == '' then of else own;
+    local apiVersion = at(child, 'apiVersion'), kind = at(child, 'kind'), metadata = at(child, 'metadata'), name = at(metadata, 'name');
+    local isNamed = std.isString(apiVersion) && std.isString(kind) && std.isString(name), wanted = groupKey(apiVersion, kind);
     local group = if std.objectHas(groups, wanted) then groups[wanted] else noGroup(caller, groups, wanted);
+    local of = at(at(parent, 'metadata'), 'namespace', ''), own = at(metadata, 'namespace', ''), namespace = if own == '' then of else own;
     local found = at(group, if namespace == '' then name else namespace + '/' + name);
-    if !isNamed(child) then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
+    if !isNamed then wrong(caller, 'child', child, 'an object with apiVersion, kind and metadata.name')
     else after([isObject(caller, 'groups', groups)], if found == null && of != '' then at(group, name) else found),
 
   // The children of stages, each with the object that there is.
