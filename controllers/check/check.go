@@ -67,17 +67,16 @@ func (r *Result) Count(severity Severity) int {
 
 // Run checks all definitions and CustomResourceDefinitions of a set at the same time.
 func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*Result, error) {
-	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}, reached: map[engines.Location]bool{}}
+	r := &run{set: set, registry: registry, resources: newResources(set), used: map[scripts.Origin]bool{}}
 	for _, p := range set.Problems {
 		r.add(Finding{Severity: Error, Reason: reasonInvalid, Location: p.Location, Message: p.Message})
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(2 * max(2, runtime.GOMAXPROCS(0)))
-	for _, object := range set.Definitions {
-		group.Go(func() error {
-			d := &definitionCheck{run: r, object: object, name: manifest.Name(object)}
-			return d.check(ctx)
-		})
+	checks := make([]*definitionCheck, len(set.Definitions))
+	for i, object := range set.Definitions {
+		checks[i] = &definitionCheck{run: r, object: object, name: manifest.Name(object)}
+		group.Go(func() error { return checks[i].check(ctx) })
 	}
 	for _, crd := range set.CRDs {
 		group.Go(func() error { return r.checkCRD(crd) })
@@ -85,9 +84,7 @@ func Run(ctx context.Context, set *manifest.Set, registry *engines.Registry) (*R
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for _, unused := range r.unused {
-		unused.report()
-	}
+	r.checkUnused(checks)
 	r.checkReplaced()
 	r.checkTestFiles()
 	return &Result{Findings: sorted(r.findings), Definitions: len(set.Definitions), Scripts: r.scripts}, nil
@@ -105,9 +102,6 @@ type run struct {
 	// used are the sources that definitions name. It is incomplete if a definition was refused.
 	used    map[scripts.Origin]bool
 	refused bool
-	// reached are the scripts that some definition reaches.
-	reached map[engines.Location]bool
-	unused  []unusedFiles
 }
 
 // use notes the sources of a definition.
@@ -117,20 +111,6 @@ func (r *run) use(spec scripts.Spec) {
 	for _, source := range spec.Sources {
 		r.used[source.Origin()] = true
 	}
-}
-
-// reach notes a script that a definition reaches.
-func (r *run) reach(at engines.Location) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reached[at] = true
-}
-
-// addUnused notes files that a definition does not reach.
-func (r *run) addUnused(files unusedFiles) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unused = append(r.unused, files)
 }
 
 // refuse notes that the sources of a definition are not known.

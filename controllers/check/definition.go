@@ -39,6 +39,9 @@ type definitionCheck struct {
 	*run
 	object *document.Object
 	name   string
+	// sources are those of its scripts, if it has any, and tree is what they come to if they load.
+	sources []scripts.Source
+	tree    *tree
 }
 
 func (d *definitionCheck) report(severity Severity, reason, field, format string, args ...any) {
@@ -64,6 +67,7 @@ func (d *definitionCheck) check(ctx context.Context) error {
 	if err == nil && len(spec.Hooks) == 0 {
 		return ctx.Err()
 	}
+	d.sources = spec.Sources
 	var compiled *scripts.Compiled
 	if err == nil {
 		compiled, err = scripts.Compile(ctx, d.registry, spec, d.set.Contents)
@@ -202,7 +206,8 @@ func (d *definitionCheck) checkScripts(ctx context.Context, spec scripts.Spec, c
 	}
 	d.checkTests(ctx, spec, compiled)
 	if len(compiled.Problems) == 0 {
-		d.checkTree(newTree(spec, compiled))
+		d.tree = newTree(spec, compiled)
+		d.checkTree(d.tree)
 	}
 }
 

@@ -131,56 +131,17 @@ func isCompanion(file string) bool {
 
 // checkTree reports what is suspicious about scripts that load.
 func (d *definitionCheck) checkTree(t *tree) {
-	unused := map[scripts.Origin][]string{}
-	for _, file := range slices.Sorted(maps.Keys(t.files)) {
-		if t.reached[file] || t.tested[file] {
-			d.reach(d.locate(t, engines.Location{File: file}))
+	for _, file := range slices.Sorted(maps.Keys(t.reached)) {
+		if scripts.IsLibrary(file) {
+			continue
 		}
-		switch {
-		case scripts.IsLibrary(file):
-		case t.reached[file]:
-			for _, unused := range unusedImports(file, t.files[file]) {
-				at := engines.Location{File: file, Line: unused.line}
-				d.warn(t, at, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
-			}
-		case !t.tested[file] && !isCompanion(file):
-			unused[t.origins[file]] = append(unused[t.origins[file]], file)
+		for _, unused := range unusedImports(file, t.files[file]) {
+			d.warn(t, engines.Location{File: file, Line: unused.line}, reasonUnusedImport, "%s is imported and not used: leave it out", unused.name)
 		}
-	}
-	for origin, files := range unused {
-		d.addUnused(unusedFiles{d, t, origin, files})
 	}
 	d.reportLibraries(t)
 	d.checkParameters(t)
 	d.checkSecrets(t)
-}
-
-// maxUnused is how many unused files of a source are reported each for itself. More are a library.
-const maxUnused = 10
-
-// unusedFiles are the files of a source that nothing of one definition reaches, sorted.
-type unusedFiles struct {
-	*definitionCheck
-	tree   *tree
-	origin scripts.Origin
-	files  []string
-}
-
-// report reports the files, but for those that another definition reaches, for which the source may be shared. It is called when all
-// definitions are checked.
-func (u unusedFiles) report() {
-	t, origin := u.tree, u.origin
-	files := slices.DeleteFunc(u.files, func(file string) bool { return u.reached[u.locate(t, engines.Location{File: file})] })
-	if len(files) > maxUnused {
-		u.warn(t, engines.Location{File: files[0]}, reasonUnusedFile,
-			"no hook and no test reaches %d files of %s, %s among them: leave them out, with items if the ConfigMap has other uses, "+
-				"or pack what the hooks reach with libretto bundle", len(files), origin, strings.Join(files[:3], ", "))
-		return
-	}
-	for _, file := range files {
-		u.warn(t, engines.Location{File: file}, reasonUnusedFile, "%s: no hook and no test reaches this file of %s: "+
-			"leave it out, with items if the ConfigMap has other uses, or import it", file, origin)
-	}
 }
 
 // minUnusedBytes is how much of the libraries must be unused for a note.
@@ -215,13 +176,10 @@ func (d *definitionCheck) reportLibraries(t *tree) {
 
 // warn reports a warning about a file of the tree.
 func (d *definitionCheck) warn(t *tree, at engines.Location, reason, format string, args ...any) {
-	d.add(Finding{
-		Severity: Warning, Reason: reason, Object: d.name, Message: fmt.Sprintf(format, args...),
-		Location: d.locate(t, at),
-	})
+	d.add(Finding{Severity: Warning, Reason: reason, Object: d.name, Message: fmt.Sprintf(format, args...), Location: d.locate(t, at)})
 }
 
-// locate returns the place of the author's that a place in a file of the tree is.
+// locate returns where the place in a file of the tree is among the files that are checked.
 func (d *definitionCheck) locate(t *tree, at engines.Location) engines.Location {
 	return d.set.Locate(d.object, t.spec, t.origins[at.File], at)
 }

@@ -195,7 +195,7 @@ func (s *stepRun) checkDeterministic(ctx context.Context, call render.HookCall) 
 		later = time.Second
 	}
 	again.Now = again.Now.Add(later)
-	response, err := program.Run(ctx, again)
+	response, err := runAgain(ctx, program, again)
 	if err != nil {
 		s.failCheck(CheckDeterministic, Failure{
 			Message: fmt.Sprintf("the %s hook fails when it is called again with the same request: %v", call.Hook, err), Script: scriptPlace(err),

@@ -189,9 +189,9 @@ func (s *subjects) programs(
 		s.warn(warning.Error())
 	}
 	if s.coverage != nil {
-		programs = s.coverage.Watch(programs)
+		return s.coverage.Watch(programs), err // It counts calls.
 	}
-	return programs, err
+	return controllertest.Remember(programs), err
 }
 
 // choose returns the definition that is tested. It returns another one with an error, if there is any.

@@ -38,8 +38,10 @@ local ownProblem(object) =
   // isReady reports whether an object is ready, whatever its spec.
   isReady(object):: self.problem(object, object) == null,
 
-  // hasFailed reports whether a Pod will not come back, such as an evicted one.
-  hasFailed(object):: object.kind == 'Pod' && std.get(std.get(object, 'status', {}), 'phase') == 'Failed',
+  // hasFailed reports whether a Pod will not come back, such as an evicted one, or a Job has given up.
+  hasFailed(object)::
+    object.kind == 'Pod' && std.get(std.get(object, 'status', {}), 'phase') == 'Failed'
+    || object.kind == 'Job' && libretto.isConditionTrue(object, 'Failed'),
 
   // hasEnded reports whether a Job will do no more.
   hasEnded(job):: libretto.isConditionTrue(job, 'Complete') || libretto.isConditionTrue(job, 'Failed'),
