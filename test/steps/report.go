@@ -172,8 +172,12 @@ func (r *Report) summary(outcomes []outcome, p Program, ended error) {
 		return
 	}
 	r.line("\nEvery step came true. Read on:")
+	width := 0
 	for _, entry := range p.Reading {
-		r.line("  %-26s %s", entry[0], entry[1])
+		width = max(width, len(entry[0]))
+	}
+	for _, entry := range p.Reading {
+		r.line("  %-*s  %s", width, entry[0], entry[1])
 	}
 }
 
