@@ -106,7 +106,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenSecret checks that a golden file tells that a secret has changed, and nothing of its value.
+// TestGoldenSecret checks that a golden file shows that a secret has changed, and nothing of its value.
 func TestGoldenSecret(t *testing.T) {
 	parsed, err := txtar.ParseFile("testdata/checks.txtar")
 	if err != nil {

@@ -342,7 +342,7 @@ func (s *stepRun) compareError(err error, events []render.Event) {
 	})
 }
 
-// tellError tells the error of the last pass of a case that has failed, in which the error alone is no failure: it may be why.
+// tellError reports the error of the last pass of a case that has failed, in which the error alone is no failure: it may be why.
 func (s *stepRun) tellError() {
 	_, err := s.passError()
 	if err != nil && s.Fails == "" && s.testCase.Golden != "" {

@@ -19,7 +19,7 @@ const (
 // placeholder is what the VM parses in place of a file, so that it has an expression of its own to fill.
 var placeholder = vm.MakeContents("local file = 0; file")
 
-// importer gives the VM of a call the files that it evaluates. The VM keeps the values for the call.
+// importer provides the VM of a call with the files that it evaluates. The VM keeps the values for the call.
 type importer struct {
 	linked *linked
 	vm     *vm.VM

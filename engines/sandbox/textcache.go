@@ -116,7 +116,7 @@ type usedFiles struct {
 	paths map[string]bool
 }
 
-// setUsed keeps which files the program consists of, as the worker that compiled it tells. All others are not sent again.
+// setUsed keeps which files the program consists of, as the worker that compiled it reports. All others are not sent again.
 func (p *program) setUsed(files []engines.UsedFile) {
 	if files == nil || p.script.Coverage {
 		return // Coverage counts all files.

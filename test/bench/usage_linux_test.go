@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// meter tells what this process and its workers used since the last look. The kernel counts in hundredths of a second.
+// meter measures what this process and its workers used since the last look. The kernel counts in hundredths of a second.
 type meter struct {
 	before map[int]bool // Workers that were there when it began.
 	last   time.Duration

@@ -198,7 +198,7 @@ func TestModule(t *testing.T) {
 	})
 }
 
-// TestModuleErrors gives the same functions what they are not for.
+// TestModuleErrors calls the same functions with arguments that they are not for.
 func TestModuleErrors(t *testing.T) {
 	const noCondition = `want an object with type and status, which are strings`
 	runModuleCases(t, map[string]moduleCase{

@@ -125,7 +125,7 @@ func problemOf(ctx context.Context, program string, args []string) string {
 	return ""
 }
 
-// firstError returns the line of an output that tells of flags, or else the last one.
+// firstError returns the line of an output that is about flags, or else the last one.
 func firstError(output string, err error) string {
 	for _, part := range []string{"unknown", "invalid argument", "not defined", "required"} {
 		if line, found := lineWith(output, part); found {

@@ -193,7 +193,7 @@ func TestLargeTree(t *testing.T) {
 	e.WaitForCount(env.ScriptRevisions, "", 0)
 }
 
-// TestTreesTooLarge tells which limit a tree is beyond. Its sources are one ConfigMap, under many prefixes.
+// TestTreesTooLarge checks that the message names the limit that a tree is beyond. Its sources are one ConfigMap, under many prefixes.
 func TestTreesTooLarge(t *testing.T) {
 	t.Parallel()
 	e := newRunning(t)
