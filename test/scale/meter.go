@@ -19,9 +19,10 @@ const (
 
 // sample is what the host and its workers have used at a moment.
 type sample struct {
-	at                   time.Time
-	host, workers        time.Duration
-	hostPeak, workerPeak int64
+	at                              time.Time
+	host, workers                   time.Duration
+	hostPeak, workersPeak           int64
+	hostAnonymous, workersAnonymous int64
 }
 
 // meter measures processes from outside, by what the kernel tells of them.
@@ -107,7 +108,7 @@ func (m *meter) look() error {
 	if err != nil {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
-	s := sample{at: time.Now(), host: own.own, workers: own.ended, hostPeak: mem.peak}
+	s := sample{at: time.Now(), host: own.own, workers: own.ended, hostPeak: mem.peak, hostAnonymous: mem.anonymous}
 	for _, pid := range descendants(m.host) {
 		t, timesErr := readTimes(pid)
 		mem, memErr := readMemory(pid)
@@ -115,7 +116,8 @@ func (m *meter) look() error {
 			continue // It has just ended.
 		}
 		s.workers += t.own + t.ended
-		s.workerPeak += mem.peak
+		s.workersPeak += mem.peak
+		s.workersAnonymous += mem.anonymous
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,9 +180,10 @@ func (m *meter) end(into *measurement) error {
 	into.WorkersCPU = (last.workers - first.workers).Seconds()
 	into.ServerCPU = (server - m.beforeServer).Seconds()
 	into.DriverCPU = (driver - m.beforeDriver).Seconds()
+	into.HostAnonymous, into.WorkersAnonymous = last.hostAnonymous, last.workersAnonymous
 	for _, s := range m.samples {
 		into.HostPeak = max(into.HostPeak, s.hostPeak)
-		into.WorkersPeak = max(into.WorkersPeak, s.workerPeak)
+		into.WorkersPeak = max(into.WorkersPeak, s.workersPeak)
 	}
 	return nil
 }

@@ -94,9 +94,9 @@ func (o *options) selected() ([]subject, error) {
 	}
 	there := []subject{directSubject(own, o)}
 	if o.engine != engineNone {
-		there = append(there, librettoSubject("libretto", o.bin, o))
+		there = append(there, librettoSubject(librettoName, o.bin, o))
 		if o.compare != "" {
-			there = append(there, librettoSubject("compared", o.compare, o))
+			there = append(there, librettoSubject(comparedName, o.compare, o))
 		}
 	}
 	if o.hostCommand != "" {

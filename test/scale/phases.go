@@ -49,7 +49,7 @@ type scene struct {
 func measure(ctx context.Context, out *steps.Report, o *options, s subject, run int, all *results) (err error) {
 	c := &scene{out: out, options: o, subject: s, run: run}
 	defer func() {
-		if c.host != nil {
+		if err != nil && c.host != nil {
 			all.log = c.host.log()
 		}
 		err = errors.Join(err, c.close())
@@ -120,7 +120,28 @@ func (c *scene) start(ctx context.Context) (err error) {
 	if err := c.startHost(ctx, "host.log"); err != nil {
 		return err
 	}
-	return c.driver.warmUp(ctx)
+	if err := c.driver.warmUp(ctx); err != nil {
+		return err
+	}
+	return c.awaitSilence(ctx)
+}
+
+// awaitSilence returns when the host makes no requests any more: libretto looks through all resources after its start, a little at a time.
+func (c *scene) awaitSilence(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, standstill)
+	defer cancel()
+	mark, err := c.cluster.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	made, changed := -1, time.Now()
+	return poll(ctx, time.Second/2, func() (bool, error) {
+		requests, err := c.cluster.Requests(ctx, mark, "")
+		if now := len(ofHost(requests)); now != made {
+			made, changed = now, time.Now()
+		}
+		return time.Since(changed) > quiet, err
+	})
 }
 
 func (c *scene) startHost(ctx context.Context, logFile string) (err error) {
@@ -317,7 +338,9 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 	var m measurement
 	filled, err := c.filled(ctx)
 	if err == nil {
-		m.Filled = filled.Sub(begin).Seconds()
+		if c.subject.libretto {
+			m.Filled = filled.Sub(begin).Seconds()
+		}
 		err = c.settle(ctx, meter, mark, 0)
 	}
 	if err := errors.Join(err, meter.end(&m), profile.end(ctx)); err != nil {

@@ -8,9 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
-
-	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 // measurement is what a phase cost. Times are in seconds, memory in bytes.
@@ -31,12 +28,28 @@ type measurement struct {
 	HostPeak    int64 `json:"hostPeak"`
 	WorkersPeak int64 `json:"workersPeak"` // The sum of all workers at once, each with the binary's pages.
 
+	// What is not of files, such as the binary, at the end of a phase.
+	HostAnonymous    int64 `json:"hostAnonymous,omitempty"`
+	WorkersAnonymous int64 `json:"workersAnonymous,omitempty"`
+
 	HookCalls int            `json:"hookCalls"`
 	Requests  map[string]int `json:"requests"`
 }
 
-// CPU is that of the host and its workers.
+// cpu is that of the host and its workers.
 func (m measurement) cpu() float64 { return m.HostCPU + m.WorkersCPU }
+
+// peak is the memory of the host and its workers.
+func (m measurement) peak() float64 { return float64(m.HostPeak + m.WorkersPeak) }
+
+// made is the number of requests.
+func (m measurement) made() float64 {
+	sum := 0
+	for _, n := range m.Requests {
+		sum += n
+	}
+	return float64(sum)
+}
 
 func (m measurement) String() string {
 	return fmt.Sprintf("%.2f s, CPU %s, peak %s, API server %.1f s, %d hook calls; %s",
@@ -72,6 +85,8 @@ type results struct {
 	Machine  map[string]any   `json:"machine"`
 	Subjects []*subjectResult `json:"subjects"`
 
+	parents, objects int // How many there are of each.
+
 	output string
 	log    string // Of the host that was measured last.
 }
@@ -91,7 +106,8 @@ func newResults(o *options, subjects []subject) *results {
 			"parallel": o.parallel, "workers": o.workers, "writes": o.writes, "idleSeconds": o.idle.Seconds(),
 		},
 		Machine: map[string]any{"processors": runtime.NumCPU(), "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH},
-		output:  o.output,
+		parents: o.parents, objects: o.parents * (1 + o.children),
+		output: o.output,
 	}
 	for _, s := range subjects {
 		r.Subjects = append(r.Subjects, &subjectResult{Name: s.name, Command: s.args, Runs: make([][]measurement, o.runs)})
@@ -143,19 +159,21 @@ func medianOf(phase string, of []measurement) measurement {
 		return int64(median(of, func(m measurement) float64 { return float64(get(m)) }))
 	}
 	m := measurement{
-		Phase:       phase,
-		Wall:        seconds(func(m measurement) float64 { return m.Wall }),
-		Driven:      seconds(func(m measurement) float64 { return m.Driven }),
-		Settled:     seconds(func(m measurement) float64 { return m.Settled }),
-		Filled:      seconds(func(m measurement) float64 { return m.Filled }),
-		HostCPU:     seconds(func(m measurement) float64 { return m.HostCPU }),
-		WorkersCPU:  seconds(func(m measurement) float64 { return m.WorkersCPU }),
-		ServerCPU:   seconds(func(m measurement) float64 { return m.ServerCPU }),
-		DriverCPU:   seconds(func(m measurement) float64 { return m.DriverCPU }),
-		HostPeak:    whole(func(m measurement) int64 { return m.HostPeak }),
-		WorkersPeak: whole(func(m measurement) int64 { return m.WorkersPeak }),
-		HookCalls:   int(whole(func(m measurement) int64 { return int64(m.HookCalls) })),
-		Requests:    map[string]int{},
+		Phase:            phase,
+		Wall:             seconds(func(m measurement) float64 { return m.Wall }),
+		Driven:           seconds(func(m measurement) float64 { return m.Driven }),
+		Settled:          seconds(func(m measurement) float64 { return m.Settled }),
+		Filled:           seconds(func(m measurement) float64 { return m.Filled }),
+		HostCPU:          seconds(func(m measurement) float64 { return m.HostCPU }),
+		WorkersCPU:       seconds(func(m measurement) float64 { return m.WorkersCPU }),
+		ServerCPU:        seconds(func(m measurement) float64 { return m.ServerCPU }),
+		DriverCPU:        seconds(func(m measurement) float64 { return m.DriverCPU }),
+		HostPeak:         whole(func(m measurement) int64 { return m.HostPeak }),
+		WorkersPeak:      whole(func(m measurement) int64 { return m.WorkersPeak }),
+		HostAnonymous:    whole(func(m measurement) int64 { return m.HostAnonymous }),
+		WorkersAnonymous: whole(func(m measurement) int64 { return m.WorkersAnonymous }),
+		HookCalls:        int(whole(func(m measurement) int64 { return int64(m.HookCalls) })),
+		Requests:         map[string]int{},
 	}
 	for _, one := range of {
 		for name := range one.Requests {
@@ -177,67 +195,4 @@ func median(of []measurement, get func(measurement) float64) float64 {
 		return values[middle]
 	}
 	return (values[middle-1] + values[middle]) / 2
-}
-
-// print prints a table for each phase.
-func (r *results) print(out *steps.Report) error {
-	var text strings.Builder
-	if err := r.write(&text); err != nil {
-		return err
-	}
-	out.Answer(text.String())
-	if r.output != "" {
-		out.OK("written to %s", r.output)
-	}
-	return nil
-}
-
-func (r *results) write(text *strings.Builder) error {
-	for _, phase := range append([]string{phaseBase}, phaseNames...) {
-		rows := r.rows(phase)
-		if rows == nil {
-			continue
-		}
-		table := tabwriter.NewWriter(text, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(table, "\n%s\twall\t\tCPU\t\tpeak\t\tAPI server\thook calls\trequests\n", phase)
-		for _, row := range rows {
-			fmt.Fprintf(table, "  %s\n", strings.Join(row, "\t"))
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// rows returns a row for each subject, with how many times the first one's its figures are.
-func (r *results) rows(phase string) [][]string {
-	var rows [][]string
-	var first measurement
-	for _, s := range r.Subjects {
-		at := slices.IndexFunc(s.Median, func(m measurement) bool { return m.Phase == phase })
-		if at < 0 {
-			continue
-		}
-		m := s.Median[at]
-		if rows == nil {
-			first = m
-		}
-		rows = append(rows, []string{
-			s.Name,
-			fmt.Sprintf("%.2f s", m.Wall), ratio(m.Wall, first.Wall),
-			m.cpuText(), ratio(m.cpu(), first.cpu()),
-			m.peakText(), ratio(float64(m.HostPeak+m.WorkersPeak), float64(first.HostPeak+first.WorkersPeak)),
-			fmt.Sprintf("%.1f s", m.ServerCPU), fmt.Sprint(m.HookCalls), m.requestText(),
-		})
-	}
-	return rows
-}
-
-// ratio returns x times y.
-func ratio(x, y float64) string {
-	if y == 0 {
-		return ""
-	}
-	return fmt.Sprintf("x%.2f", x/y)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +23,14 @@ const (
 	applyServerSide = "server-side-apply"
 )
 
+// The names of subjects.
+const (
+	directName   = "direct"
+	librettoName = "libretto"
+	comparedName = "compared"
+	hostName     = "host"
+)
+
 // subject is a program that is measured.
 type subject struct {
 	name string
@@ -35,7 +44,7 @@ type subject struct {
 
 func directSubject(binary string, o *options) subject {
 	return subject{
-		name:   "direct",
+		name:   directName,
 		why:    "The same writes, by a program that has the same watches and does nothing else.",
 		args:   []string{binary, directRole, "-apply=" + o.apply, "-workers=" + strconv.Itoa(o.workers), "-writes=" + strconv.Itoa(o.writes)},
 		direct: true,
@@ -56,7 +65,7 @@ func librettoSubject(name, dir string, o *options) subject {
 }
 
 func hostSubject(command string) subject {
-	return subject{name: "host", why: command, args: []string{"/bin/sh", "-c", "exec " + command}}
+	return subject{name: hostName, why: command, args: []string{"/bin/sh", "-c", "exec " + command}}
 }
 
 // host is a running subject.
@@ -113,9 +122,21 @@ func (h *host) waitUntilReady(ctx context.Context) error {
 	})
 }
 
+// logHead is how much of a log is searched for addresses, which are in its first lines.
+const logHead = 64 << 10
+
 // address returns where libretto listens for something, by its log.
 func (h *host) address(what string) (string, error) {
-	found := regexp.MustCompile(`"for": ?"` + what + `", ?"address": ?"([^"]+)"`).FindStringSubmatch(h.log())
+	file, err := os.Open(h.logFile)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, logHead))
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`"for": ?"` + what + `", ?"address": ?"([^"]+)"`).FindStringSubmatch(string(text))
 	if found == nil {
 		return "", fmt.Errorf("%s does not listen for %s", h.subject.name, what)
 	}
