@@ -69,7 +69,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(varian
 	}
 	return heldAnswer{
 		Answer: variant.Answer{Call: call, Body: response.Body}, size: sizeOf(call, response.Body),
-		isNew: true, unread: response.Unread, expires: expires,
+		isNew: true, read: response.Read, expires: expires,
 	}
 }
 
@@ -78,7 +78,7 @@ func (p *pass) rememberAnswers(held *heldAnswers, invalid []variant.Call) {
 	isInvalid := callKeys(invalid)
 	for _, a := range held.answers {
 		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
-			p.passCache.rememberAnswer(p.key, a.Call, a.unread, cachedAnswer{
+			p.passCache.rememberAnswer(p.key, a.Call, a.read, cachedAnswer{
 				revision: p.programs.Revision, body: a.Body, size: a.size, expires: a.expires,
 			})
 		}

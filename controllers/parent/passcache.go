@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -139,16 +140,14 @@ func (c *passCache) lookupAnswer(key controller.Key, call variant.Call, revision
 	return s, s.isAnswerTo(call, revision, now)
 }
 
-// rememberAnswer stores an answer until it expires or is evicted. unread are the fields of the request
-// that the program did not read.
-func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, unread []string, answer cachedAnswer) {
+// rememberAnswer stores an answer until it expires or is evicted. read is what the program
+// read of the request.
+func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, read engines.ReadSet, answer cachedAnswer) {
 	if len(call.Stamps) == 0 {
 		return
 	}
 	answer.stamps = maps.Clone(call.Stamps)
-	for _, field := range unread {
-		delete(answer.stamps, field)
-	}
+	maps.DeleteFunc(answer.stamps, func(field, _ string) bool { return !read.Contains(field) })
 	c.answers.Put(c.answerKey(key, call), answer, int64(answer.size+answerOverhead))
 }
 
