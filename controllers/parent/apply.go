@@ -83,11 +83,12 @@ func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewF
 	if len(changes) == 0 {
 		return nil
 	}
-	p.wrote = true
+	p.wrote, p.wroteChildren = true, true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
 	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
 		p.noteOutcome(outcome)
+		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
