@@ -28,6 +28,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if desired.Waiting != nil {
 		return nil
 	}
+	defer p.logWrites()
 	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err
@@ -135,9 +136,6 @@ func (r *shared) get(
 	return r.env.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
-const diffLevel = 4
-
 // noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
@@ -155,13 +153,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		fields = p.env.Pool.AppliedFields(outcome.Object)
 		outcome.Object.SetManagedFields(nil)
 	}
-	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
-		"action", string(change.Action), "child", change.Key.String())
-	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
-		for _, diff := range change.Diffs() {
-			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
-		}
-	}
+	p.logChild(change)
 	p.detectHotLoop(change)
 	switch owner := p.parent.GetUID(); {
 	case outcome.Object == nil:

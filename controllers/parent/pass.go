@@ -55,6 +55,8 @@ type pass struct {
 	// console is what the hooks wrote, and consoleBytes its size.
 	console      []consoleOutput
 	consoleBytes int
+	// written counts the written children by action, for the log.
+	written map[apply.Action]int
 	// missingNamespaces are those in which children could not be created.
 	missingNamespaces map[string]bool
 	// otherManagers are the last other writers of children that are rewritten again and again.
