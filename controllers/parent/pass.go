@@ -42,6 +42,8 @@ type pass struct {
 	wrote, wroteChildren, awaitsEvents bool
 	// statusDue is when a status that was left to the next pass must be written, or zero.
 	statusDue time.Time
+	// wrotePartial is set by the first write that was answered by metadata alone.
+	wrotePartial bool
 	// shortestBackoff is the shortest time that a child or the status is still in backoff, or
 	// zero.
 	shortestBackoff time.Duration
