@@ -31,7 +31,10 @@ func TestAgain(t *testing.T) {
 		action Action
 		want   bool
 	}{
-		"Kept":    {reason: "nothing is left to do", left: next(remembers, status, spec("x", "2"), spec("unknown", true))},
+		"Kept": {reason: "nothing is left to do", left: next(remembers, status, spec("x", "2"), spec("unknown", true))},
+		"Fields": {reason: "managedFields are not sent, and no rest", left: next(remembers, status, spec("x", "2"), spec("unknown", true), func(u *unstructured.Unstructured) {
+			u.Object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": "libretto"}}
+		})},
 		"Dropped": {reason: "a field was dropped, and would be again", left: next(remembers, status, spec("x", "2")), want: true},
 		"Failed":  {reason: "nothing is known of an update that failed", err: errBoom},
 		"Deleted": {reason: "only an update can be futile", left: next(), action: ActionRecreate},

@@ -1,14 +1,13 @@
 package apply
 
 import (
-	"encoding/json"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // absent is the version that a creation is for. An apply has no way to say that there
@@ -124,11 +123,11 @@ func remembering(observed *unstructured.Unstructured, last map[string]any) (*uns
 	if last == nil {
 		return observed, nil
 	}
-	text, err := json.Marshal(last)
+	text, err := objectjson.MarshalString(last)
 	if err != nil {
 		return nil, err
 	}
-	return withAnnotation(observed, merge.LastApplied, string(text)), nil
+	return withAnnotation(observed, merge.LastApplied, text), nil
 }
 
 // withAnnotation returns object with an annotation, or without it if value is nil.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -28,6 +29,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if desired.Waiting != nil {
 		return nil
 	}
+	defer p.logWrites()
 	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err
@@ -46,7 +48,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
 	return joinErrors(append(p.unapplied, failed))
 }
 
@@ -77,17 +79,18 @@ func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []
 	return others
 }
 
-// execute writes changes and returns the errors of those that failed. renew is
+// execute writes changes through client and returns the errors of those that failed. renew is
 // apply.Options.Renew.
-func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
+func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	p.wrote = true
+	p.wrote, p.wroteChildren = true, true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
+	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
+		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
@@ -134,9 +137,6 @@ func (r *shared) get(
 	return r.env.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
-const diffLevel = 4
-
 // noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
@@ -149,26 +149,13 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	var fields []any
-	if outcome.Object != nil {
-		fields = p.env.Pool.AppliedFields(outcome.Object)
-		outcome.Object.SetManagedFields(nil)
-	}
-	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
-		"action", string(change.Action), "child", change.Key.String())
-	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
-		for _, diff := range change.Diffs() {
-			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
-		}
-	}
+	p.logChild(change)
 	p.detectHotLoop(change)
-	switch owner := p.parent.GetUID(); {
-	case outcome.Object == nil:
-		p.pendingWrites.noteDeleted(owner, change.Observed)
-	default:
-		p.pendingWrites.noteWritten(owner, outcome.Object, change.Observed == nil)
-		p.pendingWrites.setFields(outcome.Object, fields)
+	if outcome.Object == nil {
+		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
+		return
 	}
+	p.noteWrite(outcome)
 }
 
 // explain returns the error of a failed write with a remedy, or ErrLater if the write met a

@@ -81,9 +81,9 @@ func (h *childHistory) note(outcome apply.Outcome) {
 	again, ok := outcome.Again()
 	switch {
 	case outcome.NoEffect():
-		h.noops[key] = outcome.Change
+		h.noops[key] = withoutObserved(outcome.Change)
 	case ok:
-		h.noops[key] = again
+		h.noops[key] = withoutObserved(again)
 	default:
 		delete(h.noops, key)
 	}
@@ -95,6 +95,12 @@ func (h *childHistory) note(outcome apply.Outcome) {
 	h.conflicts[key] = fieldConflict{
 		change: outcome.Change, err: fieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
 	}
+}
+
+// withoutObserved returns a change without the observed object, which need not be kept.
+func withoutObserved(change apply.Change) apply.Change {
+	change.Observed = nil
+	return change
 }
 
 // forget drops the history of a deleted child.

@@ -73,6 +73,9 @@ type Config struct {
 // Environment is what all definitions of a process share.
 type Environment struct {
 	Client dynamic.Interface
+	// Children writes children. Its answers to creations, updates and applies may be the metadata of the objects alone: their
+	// contents are awaited then. Nil means Client.
+	Children dynamic.Interface
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool
@@ -99,6 +102,9 @@ type Environment struct {
 	// PassAnswerBytes bounds the memory of all answers that one pass holds. Zero means
 	// DefaultPassAnswerBytes.
 	PassAnswerBytes int64
+	// StatusDelay is how long the status of a parent whose children are written may be left to its next
+	// pass. Zero means that it is written at once.
+	StatusDelay time.Duration
 }
 
 func (e *Environment) maxAnswerBytes() int {
@@ -136,6 +142,7 @@ type shared struct {
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
+	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
 	hookEvents       *hookEvents
@@ -160,6 +167,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	if env.HookEvents == nil {
 		env.HookEvents = env.Events
 	}
+	if env.Children == nil {
+		env.Children = env.Client
+	}
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
@@ -167,7 +177,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
+		leftStatuses: newLeftStatuses(),
 	}}
+	r.pendingWrites.completed = r.history.note
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()
@@ -200,6 +212,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.forget(key)
 		return controller.Result{}, nil
 	}
+	if delay, err := r.syncContents(ctx, parent); delay > 0 || err != nil {
+		return controller.Result{RequeueAfter: delay}, err
+	}
 	updated, err := r.syncFinalizer(ctx, parent, source)
 	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
@@ -213,6 +228,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}
+		result = p.awaitContents(result)
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
 	}
@@ -235,6 +251,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.passCache.forget(key)
 	r.statusLimiter.forget(key)
+	r.leftStatuses.forget(key)
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)

@@ -71,7 +71,7 @@ func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
 		if v := o.Export().(*object); !v.changed {
-			v.noteAllRead()
+			v.reads.All()
 			return c.i.toValue(v.source, nil).(*goja.Object)
 		}
 	case arrayType:

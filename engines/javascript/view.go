@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // A view shows a Go map or slice to the script as an object or array of its own.
@@ -44,7 +46,7 @@ func (i *isolate) toValue(v any, parent *node) goja.Value {
 
 // requestView returns the view of the call's request, which notes what is read of it.
 func (i *isolate) requestView(request map[string]any) goja.Value {
-	i.request = &object{node: node{i: i}, source: request, read: map[string]bool{}}
+	i.request = &object{node: node{i: i}, source: request, reads: &engines.Reads{}}
 	return i.rt.NewDynamicObject(i.request)
 }
 
