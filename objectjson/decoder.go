@@ -130,18 +130,20 @@ func (d *Decoder) topObject() (map[string]any, bool) {
 		return nil, d.unexpected("where an object begins")
 	}
 	value, _, ok := d.object(nil, objectLevel)
+	// Between two objects, nothing is kept of the last one.
+	clear(d.fields[:cap(d.fields)])
+	clear(d.items[:cap(d.items)])
 	object, _ := value.(map[string]any)
 	return object, ok
 }
 
-// begin prepares for the next object: it frees what was decoded before it.
+// begin prepares for the next object.
 func (d *Decoder) begin() {
 	d.depth, d.long = 0, 0
 	d.fields, d.items = d.fields[:0], d.items[:0]
-	if d.source == nil {
-		return
+	if d.source != nil {
+		d.compact()
 	}
-	d.compact()
 }
 
 // compact removes from the buffer what was decoded.
@@ -192,6 +194,15 @@ func (d *Decoder) fill() bool {
 
 // next skips white space and returns the next byte, or 0 at the end.
 func (d *Decoder) next() byte {
+	if d.pos < len(d.buf) {
+		if c := d.buf[d.pos]; c > ' ' {
+			return c
+		}
+	}
+	return d.nextAfterSpace()
+}
+
+func (d *Decoder) nextAfterSpace() byte {
 	for {
 		for ; d.pos < len(d.buf); d.pos++ {
 			switch c := d.buf[d.pos]; c {

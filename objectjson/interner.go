@@ -32,9 +32,12 @@ func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
 
 // text returns the shared instance of a string, as an interface value.
 func (in *Interner) text(raw []byte, hash uint64) any {
-	known := in.strings.find(hash, func(v any) bool { s, _ := v.(string); return s == string(raw) })
-	if known != nil {
-		return known
+	if s := in.strings.set(hash); s != nil {
+		for i := range s {
+			if known, ok := s[i].value.(string); ok && s[i].hash == hash && known == string(raw) {
+				return s.use(i)
+			}
+		}
 	}
 	var value any = string(raw)
 	in.strings.add(hash, value, 0)
@@ -53,12 +56,15 @@ func (in *Interner) name(raw []byte, hash uint64) string {
 // list returns a list of these items, whose parts are shared already. Long is how many bytes of long strings it
 // brings.
 func (in *Interner) list(items []any, before any, hash uint64, long int) any {
-	same := func(v any) bool { return sameItems(v, items) }
-	if before != nil && same(before) {
+	if sameItems(before, items) {
 		return before
 	}
-	if known := in.parts.find(hash, same); known != nil {
-		return known
+	if s := in.parts.set(hash); s != nil {
+		for i := range s {
+			if s[i].hash == hash && sameItems(s[i].value, items) {
+				return s.use(i)
+			}
+		}
 	}
 	var value any = newList(items)
 	in.keep(hash, value, 24+16*len(items)+long)
@@ -71,14 +77,15 @@ func (in *Interner) fields(fields []field, before any, hash uint64, long int, at
 	if !distinct(fields) {
 		return newMap(fields)
 	}
-	same := func(v any) bool { return sameFields(v, fields) }
-	if before != nil && same(before) {
+	if sameFields(before, fields) {
 		return before
 	}
 	inner := at == innerLevel || at == entryLevel
-	if inner {
-		if known := in.parts.find(hash, same); known != nil {
-			return known
+	if s := in.parts.set(hash); s != nil && inner {
+		for i := range s {
+			if s[i].hash == hash && sameFields(s[i].value, fields) {
+				return s.use(i)
+			}
 		}
 	}
 	var value any = newMap(fields)
@@ -203,20 +210,20 @@ type slot struct {
 	size  int
 }
 
-// find returns a value with that hash for which is returns true, or nil.
-func (t *table) find(hash uint64, is func(any) bool) any {
+// set returns the set of a hash, or nil if there is none yet.
+func (t *table) set(hash uint64) *set {
 	if len(t.sets) == 0 {
 		return nil
 	}
-	s := &t.sets[hash&uint64(len(t.sets)-1)]
-	if s[0].hash == hash && s[0].value != nil && is(s[0].value) {
-		return s[0].value
-	}
-	if s[1].hash == hash && s[1].value != nil && is(s[1].value) {
+	return &t.sets[hash&uint64(len(t.sets)-1)]
+}
+
+// use returns the value of a slot, which becomes the one that was used last.
+func (s *set) use(i int) any {
+	if i == 1 {
 		s[0], s[1] = s[1], s[0]
-		return s[0].value
 	}
-	return nil
+	return s[0].value
 }
 
 // add adds a value of so many bytes.

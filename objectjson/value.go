@@ -75,7 +75,6 @@ func (d *Decoder) list(before any) (any, uint64, bool) {
 	} else {
 		result = d.share.list(items, before, hash, d.long-long)
 	}
-	clear(items)
 	d.items = d.items[:start]
 	return result, hash, true
 }
@@ -123,7 +122,6 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 	} else {
 		result = d.share.fields(fields, before, hash, d.long-long, at)
 	}
-	clear(fields)
 	d.fields = d.fields[:start]
 	return result, hash, true
 }
@@ -195,7 +193,6 @@ func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok b
 			value = d.share.list(items, before, hash, d.long-long)
 		}
 	}
-	clear(items)
 	d.items = d.items[:start]
 	return value, hash, found, ok
 }
