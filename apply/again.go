@@ -17,7 +17,16 @@ func (o Outcome) Again() (again Change, ok bool) {
 	again = o.Change
 	again.Observed = o.Object
 	again.Object = &unstructured.Unstructured{Object: versioned(sent.Object, o.Object.Object)}
-	return again, !jsonvalue.Equal(again.Object.Object, o.Object.Object)
+	return again, !jsonvalue.Equal(again.Object.Object, unmanaged(o.Object.Object))
+}
+
+// unmanaged returns an object without its managedFields, which no update sends.
+func unmanaged(object map[string]any) map[string]any {
+	meta, had := jsonvalue.Without(jsonvalue.ObjectIn(object, "metadata"), "managedFields")
+	if !had {
+		return object
+	}
+	return jsonvalue.With(object, "metadata", meta)
 }
 
 // versioned returns an object with what the API server keeps of another: the metadata
