@@ -26,10 +26,18 @@ type ServerSide struct {
 
 // Diffs returns what the change does to the fields of the observed object. Values that the schema marks as secret are hidden too.
 func (c Change) Diffs() []fielddiff.Diff {
+	return fielddiff.Describe(c.Schema, c.Observed, c.result())
+}
+
+// Marks returns a mark for each of Diffs with a path, in the same order.
+func (c Change) Marks() []fielddiff.Mark { return fielddiff.Marks(c.Observed, c.result()) }
+
+// result returns what the object is to become.
+func (c Change) result() *unstructured.Unstructured {
 	if c.ServerSide != nil && c.ServerSide.expected != nil {
-		return fielddiff.Describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+		return &unstructured.Unstructured{Object: c.ServerSide.expected}
 	}
-	return fielddiff.Describe(c.Schema, c.Observed, c.Object)
+	return c.Object
 }
 
 // heldBy reports whether what the change applies is recorded in the object.
