@@ -86,7 +86,8 @@ func serve(ctx context.Context, w process, o *options) error {
 	}
 	defer servers.wait()
 	defer cancel() // Before servers.wait, because the servers end with the context.
-	log.Info("libretto starts", "version", version, "server", restConfig.Host)
+	log.Info("libretto starts", append([]any{"version", version, "server", restConfig.Host}, limitMemory(w.getenv, o.isolation)...)...)
+	go returnMemory(ctx)
 	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
 	})

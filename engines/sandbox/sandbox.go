@@ -49,9 +49,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Workers <= 0 {
-		c.Workers = max(2, runtime.GOMAXPROCS(0))
-	}
+	c.Workers = MaxProcesses(c.Workers) - 1
 	if c.Grace <= 0 {
 		c.Grace = 500 * time.Millisecond
 	}
@@ -65,6 +63,14 @@ func (c Config) withDefaults() Config {
 		c.Log = logr.Discard()
 	}
 	return c
+}
+
+// MaxProcesses returns how many processes a Pool with that Config.Workers has at most, with the spare one.
+func MaxProcesses(workers int) int {
+	if workers <= 0 {
+		workers = max(2, runtime.GOMAXPROCS(0))
+	}
+	return workers + 1
 }
 
 // Pool is a set of workers. It is safe for concurrent use.
