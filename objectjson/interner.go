@@ -254,7 +254,7 @@ func (t *table) drop(s *slot) {
 
 func (t *table) grow() {
 	old := t.sets
-	*t = table{sets: make([]set, max(64, 4*len(old)))}
+	*t = table{sets: make([]set, min(max(64, 4*len(old)), maxSets))}
 	for i := range old {
 		for _, s := range []slot{old[i][1], old[i][0]} {
 			if s.value != nil {

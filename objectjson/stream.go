@@ -89,11 +89,11 @@ func (d *Decoder) List() (list map[string]any, items []map[string]any, err error
 	if !ok {
 		return nil, nil, d.err
 	}
-	kind, version := itemTypeOf(list)
-	if kind == "" || !isList {
+	if kind, _ := list["kind"].(string); kind == "" || !isList {
 		d.fail("the object is no list: it needs kind and items")
 		return nil, nil, d.err
 	}
+	kind, version := itemTypeOf(list)
 	for _, item := range items {
 		complete(item, kind, version)
 	}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // requestTimeout bounds a request of a reconcile to the API server.
@@ -17,6 +19,7 @@ const requestTimeout = time.Minute
 type clients struct {
 	unbounded       dynamic.Interface // Without a timeout, because watches last.
 	bounded         dynamic.Interface // With a timeout, for reconciles.
+	reading         rest.Interface    // For the caches: also without a timeout.
 	typed           kubernetes.Interface
 	metadata        metadata.Interface // Without a timeout, because watches last.
 	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
@@ -28,13 +31,14 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded.Timeout = timeout
 	unbounded, err := dynamic.NewForConfig(config)
 	boundedClient, boundedErr := dynamic.NewForConfig(bounded)
+	reading, readingErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
-	if err := errors.Join(err, boundedErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
+	if err := errors.Join(err, boundedErr, readingErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
 	return &clients{
-		unbounded: unbounded, bounded: boundedClient, typed: typed, metadata: metadataClient, boundedMetadata: boundedMetadata,
+		unbounded: unbounded, bounded: boundedClient, reading: reading, typed: typed, metadata: metadataClient, boundedMetadata: boundedMetadata,
 	}, nil
 }
