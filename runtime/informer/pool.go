@@ -91,8 +91,8 @@ func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *P
 		if p.manager != "" {
 			options.KeepManagedFields = p.isKept
 		}
-		l := &listWatch{client: client, resource: resource, options: options, log: log.WithValues("resource", resource.String()), failed: s.failed}
-		return l.informer()
+		log := log.WithValues("resource", resource.String())
+		return (&listWatch{client: client, resource: resource, options: options, log: log, failed: s.failed}).informer()
 	}
 	return p
 }
