@@ -10,6 +10,8 @@ import (
 const (
 	// maxInterned is the longest string that is shared with other objects, in bytes.
 	maxInterned = 128
+	// maxNames bounds the names of fields, all of which are forgotten at once.
+	maxNames = 1 << 12
 	// maxSets bounds each table, of two values in a set.
 	maxSets = 1 << 13
 	// maxPartBytes and maxPartsBytes bound the maps and lists that are kept for sharing: one, and all of them.
@@ -23,12 +25,49 @@ const (
 // It knows parts that it has seen of late. They take at most 7 MiB. It must be used by one goroutine at a time.
 type Interner struct {
 	seed    maphash.Seed
+	names   map[string]*name
+	last    *name // The name that was read last.
 	strings table
 	parts   table // Maps and lists.
 }
 
+// name is the name of a field. Most objects of a kind have the same fields in the same order, often with the same
+// values: to compare with what came last time is cheaper than to look it up.
+type name struct {
+	text  string
+	hash  uint64
+	next  *name  // The name that was read after it the last time.
+	value string // The last short string that was its value, as an interface value in shared.
+	// shared is nil if the name has had no such value.
+	shared    any
+	valueHash uint64
+}
+
 // NewInterner returns an empty Interner.
-func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
+func NewInterner() *Interner {
+	return &Interner{seed: maphash.MakeSeed(), names: map[string]*name{}, last: &name{}}
+}
+
+// name returns the name of a field.
+func (in *Interner) name(raw []byte) *name {
+	if next := in.last.next; next != nil && next.text == string(raw) {
+		in.last = next
+		return next
+	}
+	found, ok := in.names[string(raw)]
+	if !ok {
+		found = &name{text: string(raw), hash: maphash.Bytes(in.seed, raw)}
+		if len(raw) > maxInterned {
+			return found
+		}
+		if len(in.names) >= maxNames {
+			in.names = map[string]*name{}
+		}
+		in.names[found.text] = found
+	}
+	in.last.next, in.last = found, found
+	return found
+}
 
 // text returns the shared instance of a string, as an interface value.
 func (in *Interner) text(raw []byte, hash uint64) any {
@@ -42,15 +81,6 @@ func (in *Interner) text(raw []byte, hash uint64) any {
 	var value any = string(raw)
 	in.strings.add(hash, value, 0)
 	return value
-}
-
-// name returns the shared instance of a string.
-func (in *Interner) name(raw []byte, hash uint64) string {
-	if len(raw) > maxInterned {
-		return string(raw)
-	}
-	s, _ := in.text(raw, hash).(string)
-	return s
 }
 
 // list returns a list of these items, whose parts are shared already. Long is how many bytes of long strings it

@@ -13,15 +13,15 @@ const (
 )
 
 // value decodes a value. It returns its hash as well, if parts are shared. Before is what the previous version
-// has in its place, or nil.
-func (d *Decoder) value(before any) (any, uint64, bool) {
+// has in its place, or nil. Of is the name of the field whose value it is, or nil.
+func (d *Decoder) value(before any, of *name) (any, uint64, bool) {
 	switch c := d.next(); c {
 	case '{':
 		return d.object(before, innerLevel)
 	case '[':
 		return d.list(before)
 	case '"':
-		return d.text(before)
+		return d.text(before, of)
 	case 't', 'f', 'n':
 		return d.word(c)
 	default:
@@ -30,13 +30,16 @@ func (d *Decoder) value(before any) (any, uint64, bool) {
 }
 
 // text decodes a string.
-func (d *Decoder) text(before any) (any, uint64, bool) {
+func (d *Decoder) text(before any, of *name) (any, uint64, bool) {
 	raw, ok := d.scanString()
 	if !ok {
 		return nil, 0, false
 	}
 	if d.share == nil {
 		return string(raw), 0, true
+	}
+	if of != nil && of.shared != nil && of.value == string(raw) {
+		return of.shared, of.valueHash, true
 	}
 	hash := maphash.Bytes(d.share.seed, raw)
 	if known, ok := before.(string); ok && known == string(raw) {
@@ -46,7 +49,12 @@ func (d *Decoder) text(before any) (any, uint64, bool) {
 		d.long += len(raw)
 		return string(raw), hash, true
 	}
-	return d.share.text(raw, hash), hash, true
+	shared := d.share.text(raw, hash)
+	if of != nil {
+		of.value, _ = shared.(string)
+		of.shared, of.valueHash = shared, hash
+	}
+	return shared, hash, true
 }
 
 // list decodes a list.
@@ -59,7 +67,7 @@ func (d *Decoder) list(before any) (any, uint64, bool) {
 		if i := len(d.items) - start; i < len(old) {
 			known = old[i]
 		}
-		item, h, ok := d.value(known)
+		item, h, ok := d.value(known, nil)
 		d.items = append(d.items, item)
 		hash = mix(hash, h)
 		return ok
@@ -91,15 +99,14 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 		if !ok {
 			return nil, 0, false
 		}
-		nameHash := maphash.Bytes(d.names.seed, raw)
-		name := d.names.name(raw, nameHash)
+		name := d.names.name(raw)
 		value, h, found, ok := d.fieldValue(name, &before, at)
 		if !ok {
 			return nil, 0, false
 		}
 		if found {
-			d.fields = append(d.fields, field{name, nameHash, value})
-			hash += mix(nameHash, h)
+			d.fields = append(d.fields, field{name.text, name.hash, value})
+			hash += mix(name.hash, h)
 		}
 		switch d.next() {
 		case ',':
@@ -128,7 +135,8 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 
 // fieldValue decodes the value of a field of a map. It reports whether the field is found: whether the map gets
 // it. It sets before of an object when it reaches metadata.
-func (d *Decoder) fieldValue(name string, before *any, at level) (value any, hash uint64, found, ok bool) {
+func (d *Decoder) fieldValue(of *name, before *any, at level) (value any, hash uint64, found, ok bool) {
+	name := of.text
 	switch {
 	case at == innerLevel:
 	case at == objectLevel && name == "metadata":
@@ -145,7 +153,7 @@ func (d *Decoder) fieldValue(name string, before *any, at level) (value any, has
 	case at == entryLevel && (name == "time" || name == "fieldsType"):
 		return nil, 0, false, d.skip()
 	}
-	value, hash, ok = d.value(fieldOf(*before, name))
+	value, hash, ok = d.value(fieldOf(*before, name), of)
 	return value, hash, true, ok
 }
 
@@ -215,7 +223,7 @@ func (d *Decoder) scanEntry(keep func(manager, operation, subresource string) bo
 		}
 		raw, ok := d.scanString()
 		if ok {
-			*target = d.names.name(raw, maphash.Bytes(d.names.seed, raw))
+			*target = d.names.name(raw).text
 		}
 		return ok
 	})
@@ -234,9 +242,9 @@ func (d *Decoder) previous() any {
 		}
 		raw, ok := d.scanString()
 		if isName {
-			name, hasName = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+			name, hasName = string(raw), true
 		} else {
-			namespace, hasNamespace = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+			namespace, hasNamespace = string(raw), true
 		}
 		return ok && !(hasName && hasNamespace)
 	})
@@ -258,12 +266,11 @@ func (d *Decoder) completeItem(start int) {
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"apiVersion", d.itemVersion}, {"kind", d.itemKind}} {
-		raw := []byte(f.name)
-		hash := maphash.Bytes(d.names.seed, raw)
+		name := d.names.name([]byte(f.name))
 		var value any = f.value
 		if d.share != nil {
 			value = d.share.text([]byte(f.value), maphash.String(d.share.seed, f.value))
 		}
-		d.fields = append(d.fields, field{d.names.name(raw, hash), hash, value})
+		d.fields = append(d.fields, field{name.text, name.hash, value})
 	}
 }
