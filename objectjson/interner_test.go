@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -208,5 +209,61 @@ func TestKeepManagedFields(t *testing.T) {
 	none := decode(t, text("a", ""), options)
 	if diff := cmp.Diff(map[string]any{"name": "a"}, none["metadata"]); diff != "" {
 		t.Errorf("metadata if none is kept (-want, +got):\n%s", diff)
+	}
+}
+
+// TestLongTexts checks that a text that an annotation contains takes no memory of its own, whatever else it contains.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for name, tc := range map[string]struct {
+		reason, annotation, text string
+		shared                   bool
+	}{
+		"Contained": {"the annotation has it between other things", "{a:" + long + "b}", long + "b", true},
+		"All":       {"the annotation is the text", long, long, true},
+		"Longer":    {"the annotation has only a part of it", long, long + "x", false},
+		"Other":     {"the beginning is the same", strings.Repeat("ab", 300) + "c", strings.Repeat("ab", 200) + "d", false},
+		"Repeated":  {"it begins at several places", "x" + strings.Repeat("y", 300) + strings.Repeat("y", 3) + "z", strings.Repeat("y", 300) + "z", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := fmt.Sprintf(`{"kind":"A","metadata":{"annotations":{"a":"%s"}},"data":{"t":"%s"}}`, tc.annotation, tc.text)
+			in := NewInterner()
+			object := decode(t, text, Options{Interner: in})
+			got := object["data"].(map[string]any)["t"].(string)
+			if got != tc.text {
+				t.Fatalf("%s became %s", tc.text, got)
+			}
+			annotation := object["metadata"].(map[string]any)["annotations"].(map[string]any)["a"].(string)
+			if annotation != tc.annotation {
+				t.Fatalf("%s became %s", tc.annotation, annotation)
+			}
+			begin, at := uintptr(unsafe.Pointer(unsafe.StringData(annotation))), uintptr(unsafe.Pointer(unsafe.StringData(got)))
+			if shared := at >= begin && at < begin+uintptr(len(annotation)); shared != tc.shared {
+				t.Errorf("shared: %t, want %t: %s", shared, tc.shared, tc.reason)
+			}
+		})
+	}
+}
+
+// TestKnownTexts checks what is not decoded again because its text came before.
+func TestKnownTexts(t *testing.T) {
+	options := Options{Interner: NewInterner()}
+	for _, text := range []string{
+		`{"kind":"A","spec":{"x":{"y":[1,2]}}}`, `{"kind":"A","spec":{"x":{"y":[1,2]}}}`, `{"kind":"A","spec":{"x":{"y":[1,2,3]}}}`,
+		`{"kind":"A","spec":{"x":{"y":[1]},"z":{}}}`, `{"kind":"A","spec":[]}`, `{"kind":"A","spec":{"x":{"y":[1,2]}}}`,
+		`{"kind":"A","metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}}],"name":"a"}}`, `{"kind":"A","metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}}],"name":"b"}}`,
+	} {
+		want := decode(t, text, Options{})
+		if diff := cmp.Diff(want, decode(t, text, options)); diff != "" {
+			t.Errorf("%s (-want, +got):\n%s", text, diff)
+		}
+	}
+	if _, err := Decode([]byte(`{"kind":"A","spec":{"x":{"y":[1,2]}}`), options); err == nil {
+		t.Error("a known text hides the end of the object")
+	}
+	deep := strings.Repeat("[", maxDepth-2) + `{"x":{"a":[[[]]]}}` + strings.Repeat("]", maxDepth-2)
+	decode(t, `{"kind":"A","x":{"a":[[[]]]}}`, options)
+	if _, err := Decode([]byte(`{"kind":"A","spec":`+deep+`}`), options); err == nil {
+		t.Error("a known text is nested deeper than is allowed")
 	}
 }
