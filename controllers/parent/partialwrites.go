@@ -49,12 +49,13 @@ func (p *pendingWrites) contentDelay(owner types.UID) (delay time.Duration, over
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key := range p.partial[owner] {
-		w := p.writes[key]
-		delay = max(delay, contentWait-p.clock.Since(w.at))
-		overdue = append(overdue, *w.partial)
+		delay = max(delay, contentWait-p.clock.Since(p.writes[key].at))
 	}
 	if delay > 0 {
 		return delay, nil
+	}
+	for key := range p.partial[owner] {
+		overdue = append(overdue, *p.writes[key].partial)
 	}
 	return 0, overdue
 }
