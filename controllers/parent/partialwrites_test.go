@@ -24,7 +24,7 @@ func partial(object *unstructured.Unstructured) apply.Outcome {
 	answer := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"],
 	}}
-	return apply.Outcome{Change: apply.Change{Action: apply.ActionCreate, Key: apply.KeyOf(object)}, Object: answer, Partial: true}
+	return apply.Outcome{Change: apply.Change{Action: apply.ActionUpdate, Key: apply.KeyOf(object)}, Object: answer, Partial: true}
 }
 
 func TestPartialWrites(t *testing.T) {
@@ -46,6 +46,12 @@ func TestPartialWrites(t *testing.T) {
 		"Shown": {"The event of the write completes it.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
 			p.observe(informer.Event{New: at("13")})
 		}, 0, 0, "13", 0},
+		"Created": {"A creation leaves no rest.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
+			created := partial(at("13"))
+			created.Change.Action = apply.ActionCreate
+			p.notePartial(owner, created)
+			p.observe(informer.Event{New: at("13")})
+		}, 0, 0, "", 0},
 		"Newer": {"So does a newer version, but what became of the write is not known.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
 			p.observe(informer.Event{New: at("14")})
 		}, 0, 0, "", 0},
