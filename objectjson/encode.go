@@ -57,6 +57,32 @@ func MarshalString(v any) (string, error) {
 	return out, err
 }
 
+// IsEncoding reports whether text is what Append writes for a value.
+func IsEncoding(text string, v any) bool {
+	buf := buffers.Get().(*[]byte)
+	written, err := Append((*buf)[:0], v)
+	same := err == nil && string(written) == text
+	releaseBuffer(buf, written)
+	return same
+}
+
+// Unquote returns the string that a text stands for, with its quotes, as json.Unmarshal would.
+func Unquote(text string) (value string, ok bool) {
+	if text == "" || text[0] != '"' {
+		return "", false
+	}
+	d := decoders.Get().(*Decoder)
+	defer decoders.Put(d)
+	d.reset(Options{})
+	d.buf, d.pos, d.dropped, d.err = []byte(text), 0, 0, nil
+	raw, ok := d.scanString()
+	if ok = ok && d.pos == len(text); ok {
+		value = string(raw)
+	}
+	d.buf, d.options, d.share, d.names = nil, Options{}, nil, nil
+	return value, ok
+}
+
 var (
 	encoders = sync.Pool{New: func() any { return new(encoder) }}
 	buffers  = sync.Pool{New: func() any { return new([]byte) }}

@@ -27,6 +27,9 @@ func sameAsMarshal(t *testing.T, v any) {
 	if err := Write(&written, v); (err != nil) != (wantErr != nil) || err == nil && written.String() != string(want) {
 		t.Errorf("it is written as %s with error %v", written.String(), err)
 	}
+	if wantErr == nil && (!IsEncoding(string(want), v) || IsEncoding(string(want)+" ", v)) {
+		t.Errorf("%s is not recognized", want)
+	}
 	if text, err := Marshal(v); (err != nil) != (wantErr != nil) || err == nil && string(text) != string(want) {
 		t.Errorf("as bytes it is %s with error %v", text, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/json"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // records reports whether text is desired, written as encode writes it. It reads
@@ -32,7 +32,11 @@ const (
 // value reads a value that should be want.
 func (s *scanner) value(want any, at level) bool {
 	if strings.HasPrefix(s.rest, `"`) {
-		text, ok := s.str()
+		quoted, escaped, ok := s.quoted()
+		if !ok || escaped && objectjson.IsEncoding(quoted, want) {
+			return ok
+		}
+		text, ok := unquote(quoted, escaped)
 		return ok && sameText(text, want)
 	}
 	switch want := want.(type) {
@@ -136,38 +140,39 @@ func (s *scanner) number(digits []byte) bool {
 
 // str reads a string.
 func (s *scanner) str() (string, bool) {
-	if !strings.HasPrefix(s.rest, `"`) {
+	quoted, escaped, ok := s.quoted()
+	if !ok {
 		return "", false
 	}
-	escaped := false
+	return unquote(quoted, escaped)
+}
+
+// quoted reads a string and leaves it as it is written.
+func (s *scanner) quoted() (quoted string, escaped, ok bool) {
+	if !strings.HasPrefix(s.rest, `"`) {
+		return "", false, false
+	}
 	for i := 1; i < len(s.rest); i++ {
 		switch c := s.rest[i]; {
 		case c == '"':
-			quoted := s.rest[:i+1]
-			s.rest = s.rest[i+1:]
-			return unquote(quoted, escaped)
+			quoted, s.rest = s.rest[:i+1], s.rest[i+1:]
+			return quoted, escaped, true
 		case c == '\\':
 			escaped = true
 			i++
 		case c < ' ':
-			return "", false
+			return "", false, false
 		}
 	}
-	return "", false
+	return "", false, false
 }
 
 // unquote returns the text of a quoted string.
 func unquote(quoted string, escaped bool) (string, bool) {
 	if escaped {
-		return unescape(quoted)
+		return objectjson.Unquote(quoted)
 	}
 	return quoted[1 : len(quoted)-1], true
-}
-
-// unescape is apart from unquote because it costs an allocation even to enter it.
-func unescape(quoted string) (text string, ok bool) {
-	err := json.Unmarshal([]byte(quoted), &text)
-	return text, err == nil
 }
 
 // skips reports whether a field is not managed.
