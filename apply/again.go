@@ -8,25 +8,20 @@ import (
 
 // Again returns the update that the next pass would make, if all that it would change is
 // what this one has sent and the API server did not keep, and whether there is such a
-// rest. As long as the object is as this update left it, sending that has no effect.
+// rest, as far as a full outcome tells. As long as the object is as this update left it, sending that has no effect.
 func (o Outcome) Again() (again Change, ok bool) {
 	sent := o.Change.Object
-	if o.Err != nil || o.Object == nil || o.Change.Action != ActionUpdate || o.Change.ServerSide != nil {
+	if o.Err != nil || o.Object == nil || o.Partial || o.Change.Action != ActionUpdate || o.Change.ServerSide != nil {
 		return Change{}, false
 	}
-	again = o.Change
-	again.Observed = o.Object
-	again.Object = &unstructured.Unstructured{Object: versioned(sent.Object, o.Object.Object)}
-	return again, !jsonvalue.Equal(again.Object.Object, unmanaged(o.Object.Object))
-}
-
-// unmanaged returns an object without its managedFields, which no update sends.
-func unmanaged(object map[string]any) map[string]any {
-	meta, had := jsonvalue.Without(jsonvalue.ObjectIn(object, "metadata"), "managedFields")
-	if !had {
-		return object
+	left := o.Object.Object
+	if meta, has := jsonvalue.Without(jsonvalue.ObjectIn(left, "metadata"), "managedFields"); has {
+		left = jsonvalue.With(left, "metadata", meta)
 	}
-	return jsonvalue.With(object, "metadata", meta)
+	again = o.Change
+	again.Observed = &unstructured.Unstructured{Object: left}
+	again.Object = &unstructured.Unstructured{Object: versioned(sent.Object, left)}
+	return again, !jsonvalue.Equal(again.Object.Object, left)
 }
 
 // versioned returns an object with what the API server keeps of another: the metadata

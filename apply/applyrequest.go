@@ -12,6 +12,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // applied sends what is asked for of one object, after taking over what others hold of it.
@@ -24,7 +25,7 @@ func (e *execution) applied(ctx context.Context, r dynamic.ResourceInterface, c 
 		}
 		object = ofVersion(object, taken.GetResourceVersion())
 	}
-	body, err := json.Marshal(object)
+	body, err := objectjson.Marshal(object.Object)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Options struct {
 }
 
 // Execute writes changes and returns an outcome for each, in the order of changes.
+// The client may answer creations, updates and applies by the metadata of the object alone
+// (Outcome.Partial), but not what is read or patched otherwise.
 //
 // Adoptions and releases go first, then deletions, then the rest; Namespaces and
 // CustomResourceDefinitions are created before what stands for permissions, and
@@ -78,6 +80,9 @@ func (e *execution) inPhase(p phase) []*Outcome {
 
 // run writes changes in parallel and waits for all of them.
 func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
+	if len(outcomes) == 0 {
+		return
+	}
 	free := make(chan struct{}, max(1, e.options.Parallel))
 	var all sync.WaitGroup
 	for _, o := range outcomes {
@@ -85,6 +90,7 @@ func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
 		all.Go(func() {
 			defer func() { <-free }()
 			o.Change, o.Object, o.Err = e.write(ctx, o.Change)
+			o.resolvePartial()
 			if o.Gone = errors.Is(o.Err, errGone); o.Gone {
 				o.Err = nil
 			}

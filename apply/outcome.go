@@ -13,6 +13,8 @@ type Outcome struct {
 	Change Change
 	// Object is the object as the API server returned it, or nil if it returned none.
 	Object *unstructured.Unstructured
+	// Partial says that the API server returned only the metadata of Object.
+	Partial bool
 	// Gone says that an object to delete or to release was not there any more, which is no error.
 	Gone bool
 	// Err wraps the API server's error and names the object. Classify tells what to do about it.
@@ -21,10 +23,11 @@ type Outcome struct {
 
 // NoEffect reports whether an update left the object as it was, because the API
 // server drops or rewrites all that was to change, or whether it keeps no record of what
-// was applied. The next pass will find the same difference again.
+// was applied. The next pass will find the same difference again. For an apply, a
+// partial outcome does not tell.
 func (o Outcome) NoEffect() bool {
 	if o.Change.ServerSide != nil {
-		return o.Err == nil && o.Object != nil && !o.Change.heldBy(o.Object)
+		return !o.Partial && o.Err == nil && o.Object != nil && !o.Change.heldBy(o.Object)
 	}
 	return o.Err == nil && o.Object != nil && o.Change.Action == ActionUpdate &&
 		o.Object.GetResourceVersion() == o.Change.Object.GetResourceVersion() &&

@@ -1,14 +1,13 @@
 package apply
 
 import (
-	"encoding/json"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // absent is the version that a creation is for. An apply has no way to say that there
@@ -36,8 +35,7 @@ func (c child) createServerSide(owner metav1.OwnerReference) *Change {
 // held. A manager that sets a field to another value takes it away, so that the values need
 // not be compared, and the API server may write them down in other words.
 func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) (*Change, error) {
-	compared := c.memory.comparisonOf(c, observed)
-	if c.memory.holds(c.key, compared) {
+	if c.memory.holds(c, observed) {
 		return nil, nil
 	}
 	manager := c.rule.Managers.Own
@@ -45,7 +43,7 @@ func (c child) applyServerSide(observed *unstructured.Unstructured, owner metav1
 	ours := serverside.EntryOf(entries, manager)
 	same := merge.Annotation(observed.Object) == "" && serverside.Applied(observed.Object, manager) == config.Mark
 	if ours != nil && same && config.HeldBy(ours.Fields(), observed.Object) {
-		c.memory.note(c.key, compared)
+		c.memory.note(c, observed)
 		return nil, nil
 	}
 	expected, err := c.expected(observed, c.lastApplied(observed, ours, config))
@@ -124,11 +122,11 @@ func remembering(observed *unstructured.Unstructured, last map[string]any) (*uns
 	if last == nil {
 		return observed, nil
 	}
-	text, err := json.Marshal(last)
+	text, err := objectjson.MarshalString(last)
 	if err != nil {
 		return nil, err
 	}
-	return withAnnotation(observed, merge.LastApplied, string(text)), nil
+	return withAnnotation(observed, merge.LastApplied, text), nil
 }
 
 // withAnnotation returns object with an annotation, or without it if value is nil.

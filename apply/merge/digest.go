@@ -3,7 +3,6 @@ package merge
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // A digest may stand for a value in the annotation, where the value itself is too
@@ -37,12 +37,12 @@ func encode(desired map[string]any, limit int) (string, error) {
 		if form.longest > 0 && minLength(desired, form.longest, limit) > limit {
 			continue // It would be made in vain, and may be very large.
 		}
-		text, err := json.Marshal(form.make(desired))
+		text, err := objectjson.MarshalString(form.make(desired))
 		if err != nil {
 			return "", fmt.Errorf("encode as JSON: %w", err)
 		}
 		if len(text) <= limit {
-			return string(text), nil
+			return text, nil
 		}
 	}
 	return "", nil
@@ -140,15 +140,13 @@ func writeJSON(w hash.Hash, v any) error {
 			return writeList(w, v)
 		}
 	}
-	text, err := json.Marshal(v)
-	w.Write(text)
-	return err
+	return objectjson.Write(w, v)
 }
 
 func writeObject(w hash.Hash, fields map[string]any) error {
 	separator := "{"
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text, err := json.Marshal(name)
+		text, err := objectjson.Marshal(name)
 		if err != nil {
 			return err
 		}
@@ -170,7 +168,7 @@ func writeList(w hash.Hash, items []any) error {
 		w.Write([]byte(separator))
 		separator = ","
 		if jsonvalue.Size(chunk, pieceBytes) <= pieceBytes {
-			text, err := json.Marshal(chunk)
+			text, err := objectjson.Marshal(chunk)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/runtime/objectclient"
 )
 
 // requestTimeout bounds a request of a reconcile to the API server.
@@ -16,7 +18,8 @@ const requestTimeout = time.Minute
 // clients are the clients for the API server.
 type clients struct {
 	unbounded       dynamic.Interface // Without a timeout, because watches last.
-	bounded         dynamic.Interface // With a timeout, for reconciles.
+	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
+	children        dynamic.Interface // bounded, but its writes are answered by metadata.
 	typed           kubernetes.Interface
 	metadata        metadata.Interface // Without a timeout, because watches last.
 	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
@@ -27,7 +30,7 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = timeout
 	unbounded, err := dynamic.NewForConfig(config)
-	boundedClient, boundedErr := dynamic.NewForConfig(bounded)
+	boundedClients, boundedErr := objectclient.New(bounded)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
@@ -35,6 +38,7 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 		return nil, err
 	}
 	return &clients{
-		unbounded: unbounded, bounded: boundedClient, typed: typed, metadata: metadataClient, boundedMetadata: boundedMetadata,
+		unbounded: unbounded, bounded: boundedClients.Full, children: boundedClients.Metadata, typed: typed,
+		metadata: metadataClient, boundedMetadata: boundedMetadata,
 	}, nil
 }

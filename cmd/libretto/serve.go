@@ -133,7 +133,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{
-			Client: clients.bounded, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
+			Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
 			Events: recorder, HookEvents: hookRecorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
 			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),

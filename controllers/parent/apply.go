@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -46,7 +47,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if err != nil {
 		return err
 	}
-	failed := p.execute(ctx, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
+	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
 	return joinErrors(append(p.unapplied, failed))
 }
 
@@ -77,16 +78,16 @@ func excluding(objects []*unstructured.Unstructured, keep map[apply.Key]bool) []
 	return others
 }
 
-// execute writes changes and returns the errors of those that failed. renew is
+// execute writes changes through client and returns the errors of those that failed. renew is
 // apply.Options.Renew.
-func (p *pass) execute(ctx context.Context, changes []apply.Change, renew renewFunc) error {
+func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []apply.Change, renew renewFunc) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	p.wrote = true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
-	for _, outcome := range apply.Execute(ctx, p.env.Client, changes, options) {
+	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
 		errs = append(errs, p.explain(ctx, outcome))
 	}
@@ -149,11 +150,6 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	var fields []any
-	if outcome.Object != nil {
-		fields = p.env.Pool.AppliedFields(outcome.Object)
-		outcome.Object.SetManagedFields(nil)
-	}
 	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
 		"action", string(change.Action), "child", change.Key.String())
 	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
@@ -162,13 +158,11 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		}
 	}
 	p.detectHotLoop(change)
-	switch owner := p.parent.GetUID(); {
-	case outcome.Object == nil:
-		p.pendingWrites.noteDeleted(owner, change.Observed)
-	default:
-		p.pendingWrites.noteWritten(owner, outcome.Object, change.Observed == nil)
-		p.pendingWrites.setFields(outcome.Object, fields)
+	if outcome.Object == nil {
+		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
+		return
 	}
+	p.noteWrite(outcome)
 }
 
 // explain returns the error of a failed write with a remedy, or ErrLater if the write met a

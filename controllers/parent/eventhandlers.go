@@ -137,8 +137,8 @@ func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured
 		return
 	}
 	source := r.referencedSource(ref)
-	if source == nil {
-		return
+	if source == nil || r.pendingWrites.awaitsContent(ref.UID) {
+		return // Other events are awaited, too: the last one enqueues it, or the time does that they are awaited at most.
 	}
 	namespace := ""
 	if source.Namespaced {

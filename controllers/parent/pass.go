@@ -38,6 +38,8 @@ type pass struct {
 	nondeterministic atomic.Bool
 	// wrote is set by the first write.
 	wrote bool
+	// wrotePartial is set by the first write that was answered by metadata alone.
+	wrotePartial bool
 	// shortestBackoff is the shortest time that a child or the status is still in backoff, or
 	// zero.
 	shortestBackoff time.Duration

@@ -29,11 +29,15 @@ type pendingWrites struct {
 	clock clock.Clock
 	// unconfirmed is called for a created object that no event has shown in time.
 	unconfirmed func(created *unstructured.Unstructured)
-	done        chan struct{}
-	close       func() // stops the expiry
-	mu          sync.Mutex
-	writes      map[apply.Key]pendingWrite
-	created     map[types.UID]map[apply.Key]bool  // by owner
+	// completed is called for a write of which only the metadata was known, when its content is.
+	completed func(apply.Outcome)
+	done      chan struct{}
+	close     func() // stops the expiry
+	mu        sync.Mutex
+	writes    map[apply.Key]pendingWrite
+	created   map[types.UID]map[apply.Key]bool // by owner
+	// partial are the writes of which only the metadata is known, by owner.
+	partial     map[types.UID]map[apply.Key]bool
 	deletedUIDs *generations[types.UID, struct{}] // whose deletion was seen lately
 	scheduled   bool                              // expire will be called
 }
@@ -45,15 +49,18 @@ type pendingWrite struct {
 	deleted bool
 	// fields are the kept entries of the object's managedFields.
 	fields []any
-	owner  types.UID
-	at     time.Time
+	// partial is what came of the write if only the metadata of object is known, or nil.
+	partial *apply.Outcome
+	owner   types.UID
+	at      time.Time
 }
 
 func newPendingWrites(clock clock.Clock) *pendingWrites {
 	done := make(chan struct{})
 	return &pendingWrites{
-		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, done: done, close: sync.OnceFunc(func() { close(done) }),
-		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{},
+		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, completed: func(apply.Outcome) {},
+		done: done, close: sync.OnceFunc(func() { close(done) }),
+		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
 		deletedUIDs: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
@@ -83,13 +90,26 @@ func (p *pendingWrites) note(w pendingWrite, created bool) {
 	p.drop(key)
 	p.writes[key] = w
 	p.expireLater()
-	if !created {
-		return
+	if created {
+		addTo(p.created, w.owner, key)
 	}
-	if p.created[w.owner] == nil {
-		p.created[w.owner] = map[apply.Key]bool{}
+	if w.partial != nil {
+		addTo(p.partial, w.owner, key)
 	}
-	p.created[w.owner][key] = true
+}
+
+func addTo(sets map[types.UID]map[apply.Key]bool, owner types.UID, key apply.Key) {
+	if sets[owner] == nil {
+		sets[owner] = map[apply.Key]bool{}
+	}
+	sets[owner][key] = true
+}
+
+func dropFrom(sets map[types.UID]map[apply.Key]bool, owner types.UID, key apply.Key) {
+	delete(sets[owner], key)
+	if len(sets[owner]) == 0 {
+		delete(sets, owner)
+	}
 }
 
 // setFields records the managedFields of an object that was just written.
@@ -124,8 +144,8 @@ func (p *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.
 		return cached
 	}
 	w, ok := p.writes[apply.KeyOf(cached)]
-	if !ok || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
-		return cached
+	if !ok || w.partial != nil || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
+		return cached // A partial one has no content; its owner waits for it.
 	}
 	return w.object
 }
@@ -138,7 +158,7 @@ func (p *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured 
 	for key := range p.created[owner] {
 		if w := p.writes[key]; p.expired(w) {
 			p.drop(key)
-		} else {
+		} else if w.partial == nil {
 			objects = append(objects, w.object)
 		}
 	}
@@ -147,6 +167,13 @@ func (p *pendingWrites) createdBy(owner types.UID) []*unstructured.Unstructured 
 
 // observe drops the writes that a watch event shows or supersedes.
 func (p *pendingWrites) observe(event informer.Event) {
+	if completed, ok := p.dropShown(event); ok {
+		p.completed(completed)
+	}
+}
+
+// dropShown is observe without the call of completed. It returns the write that the event completes, and whether it does.
+func (p *pendingWrites) dropShown(event informer.Event) (completed apply.Outcome, ok bool) {
 	object := event.Object()
 	key := apply.KeyOf(object)
 	p.mu.Lock()
@@ -156,12 +183,19 @@ func (p *pendingWrites) observe(event informer.Event) {
 		p.deletedUIDs.put(object.GetUID(), struct{}{})
 		p.expireLater()
 	}
-	w, ok := p.writes[key]
+	w, pending := p.writes[key]
 	switch {
-	case !ok || w.object.GetUID() != object.GetUID():
+	case !pending || w.object.GetUID() != object.GetUID():
+		return apply.Outcome{}, false
 	case event.New == nil, newer(object, w.object), !w.deleted && !newer(w.object, object):
 		p.drop(key)
+	default:
+		return apply.Outcome{}, false
 	}
+	if event.New == nil {
+		return apply.Outcome{}, false
+	}
+	return w.completedBy(event.New)
 }
 
 // newer reports whether a is a later version of the same object than b. If the versions cannot
@@ -223,8 +257,6 @@ func (p *pendingWrites) dropExpired() (created []*unstructured.Unstructured) {
 func (p *pendingWrites) drop(key apply.Key) {
 	owner := p.writes[key].owner
 	delete(p.writes, key)
-	delete(p.created[owner], key)
-	if len(p.created[owner]) == 0 {
-		delete(p.created, owner)
-	}
+	dropFrom(p.created, owner, key)
+	dropFrom(p.partial, owner, key)
 }

@@ -73,6 +73,9 @@ type Config struct {
 // Environment is what all definitions of a process share.
 type Environment struct {
 	Client dynamic.Interface
+	// Children writes children. Its answers to creations, updates and applies may be the metadata of the objects alone: their
+	// contents are awaited then. Nil means Client.
+	Children dynamic.Interface
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool
@@ -160,6 +163,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	if env.HookEvents == nil {
 		env.HookEvents = env.Events
 	}
+	if env.Children == nil {
+		env.Children = env.Client
+	}
 	r := &Reconciler{&shared{
 		config: config, env: env,
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
@@ -168,6 +174,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
 	}}
+	r.pendingWrites.completed = r.history.note
 	r.openCaches()
 	if err := r.indexParents(); err != nil {
 		r.Close()
@@ -200,6 +207,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.forget(key)
 		return controller.Result{}, nil
 	}
+	if delay, err := r.syncContents(ctx, parent); delay > 0 || err != nil {
+		return controller.Result{RequeueAfter: delay}, err
+	}
 	updated, err := r.syncFinalizer(ctx, parent, source)
 	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
@@ -213,6 +223,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		if result, err = p.run(ctx); err == nil {
 			result = p.awaitFinalized(result)
 		}
+		result = p.awaitContents(result)
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
 	}

@@ -52,7 +52,7 @@ func (p *pass) writeRevisions(ctx context.Context, desired variant.Desired) erro
 		return nil
 	}
 	changes := revisionChanges(p.observed.Revisions, desired.Revisions, p.owner(), p.revisions.GroupVersionResource)
-	return p.execute(ctx, changes, p.renewRevision)
+	return p.execute(ctx, p.env.Client, changes, p.renewRevision)
 }
 
 // revisionChanges compares revisions by name. A desired revision is complete. One that does not

@@ -1,0 +1,29 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
+)
+
+// resolvePartial recognizes an answer that is only the metadata of an object. If nothing was written, its content
+// is known.
+func (o *Outcome) resolvePartial() {
+	if o.Object == nil || o.Object.GetKind() != "PartialObjectMetadata" || o.Object.GetAPIVersion() != "meta.k8s.io/v1" {
+		return
+	}
+	o.Object = &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": o.Change.Key.Kind.GroupVersion().String(), "kind": o.Change.Key.Kind.Kind, "metadata": o.Object.Object["metadata"],
+	}}
+	o.Partial = true
+	if observed := o.Change.Observed; observed != nil && observed.GetResourceVersion() == o.Object.GetResourceVersion() {
+		*o = o.WithContent(observed)
+	}
+}
+
+// WithContent returns a partial outcome with the content of full, which is the same version of the object.
+func (o Outcome) WithContent(full *unstructured.Unstructured) Outcome {
+	meta := o.Object.Object["metadata"] // It has all of managedFields, which caches have not.
+	o.Object, o.Partial = &unstructured.Unstructured{Object: jsonvalue.With(full.Object, "metadata", meta)}, false
+	return o
+}
