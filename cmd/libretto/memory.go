@@ -84,16 +84,16 @@ func limitMemory(getenv func(string) string, i isolation) []any {
 
 const (
 	// quietInterval is how often it is looked whether memory can be returned.
-	quietInterval = 15 * time.Second
-	// quietBytes is what a process that has nothing to do allocates at most within that time, and busyBytes what it has allocated since
-	// memory was returned last to do it again.
-	quietBytes, busyBytes = 8 << 20, 32 << 20
+	quietInterval = 5 * time.Second
+	// quietBytes is what a process that has nothing to do allocates at most within that time. busyBytes is what it has to allocate, and
+	// twice its heap, before memory is returned once more: collections that are made for it are few beside the others.
+	quietBytes, busyBytes = 4 << 20, 32 << 20
 )
 
-// returnMemory returns memory to the system each time that the process becomes quiet, until ctx ends.
+// returnMemory returns memory to the system until ctx ends: all that is free each time that the process becomes quiet, and the pages of
+// the program that are not needed any more while it is busy.
 func returnMemory(ctx context.Context) {
 	pages := worker.FindProgramPages()
-	pages.Release()
 	ticker := time.NewTicker(quietInterval)
 	defer ticker.Stop()
 	for q := (quietness{}); ; {
@@ -102,8 +102,11 @@ func returnMemory(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if q.begins(allocatedBytes()) {
+		busy, begins := q.next(heapUse())
+		if begins {
 			debug.FreeOSMemory()
+		}
+		if busy || begins {
 			pages.Release()
 		}
 	}
@@ -112,20 +115,23 @@ func returnMemory(ctx context.Context) {
 // quietness tells when a process becomes quiet.
 type quietness struct{ last, released uint64 }
 
-// begins reports whether the process, which has allocated so many bytes since its start, was quiet since the last call, for the first time
-// after it was busy.
-func (q *quietness) begins(allocated uint64) bool {
+// next reports whether a process, which has allocated so many bytes since its start, was busy since the last call, and if not, whether
+// memory is to be returned.
+func (q *quietness) next(allocated, heap uint64) (busy, begins bool) {
 	recent := allocated - q.last
-	if q.last = allocated; recent > quietBytes || allocated-q.released < busyBytes {
-		return false
+	if q.last = allocated; recent > quietBytes {
+		return true, false
+	}
+	if allocated-q.released < max(busyBytes, 2*heap) {
+		return false, false
 	}
 	q.released = allocated
-	return true
+	return false, true
 }
 
-// allocatedBytes returns the bytes allocated since the start.
-func allocatedBytes() uint64 {
-	samples := [1]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+// heapUse returns the bytes allocated since the start, and those of the heap.
+func heapUse() (allocated, heap uint64) {
+	samples := [2]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(samples[:])
-	return samples[0].Value.Uint64()
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
 }

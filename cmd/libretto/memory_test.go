@@ -33,22 +33,23 @@ func TestMemorySettings(t *testing.T) {
 func TestQuietness(t *testing.T) {
 	var q quietness
 	steps := []struct {
-		reason    string
-		allocated uint64
-		want      bool
+		reason          string
+		allocated, heap uint64
+		busy, begins    bool
 	}{
-		{"it starts", 100 << 20, false},
-		{"the first time without much to do", 101 << 20, true},
-		{"what is quiet stays so", 102 << 20, false},
-		{"little is done for long", 109 << 20, false},
-		{"a burst", 300 << 20, false},
-		{"which goes on", 500 << 20, false},
-		{"and has ended", 500 << 20, true},
-		{"nothing at all", 500 << 20, false},
+		{"it starts", 100 << 20, 10 << 20, true, false},
+		{"the first time without much to do", 101 << 20, 10 << 20, false, true},
+		{"what is quiet stays so", 102 << 20, 10 << 20, false, false},
+		{"little is done for long", 105 << 20, 10 << 20, false, false},
+		{"a burst", 300 << 20, 100 << 20, true, false},
+		{"which is small beside the heap", 300 << 20, 150 << 20, false, false},
+		{"and goes on", 500 << 20, 150 << 20, true, false},
+		{"and has ended", 500 << 20, 150 << 20, false, true},
+		{"nothing at all", 500 << 20, 80 << 20, false, false},
 	}
 	for _, s := range steps {
-		if got := q.begins(s.allocated); got != s.want {
-			t.Errorf("%s: got %v", s.reason, got)
+		if busy, begins := q.next(s.allocated, s.heap); busy != s.busy || begins != s.begins {
+			t.Errorf("%s: got %v, %v", s.reason, busy, begins)
 		}
 	}
 }
