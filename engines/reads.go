@@ -60,18 +60,51 @@ type Reads struct {
 	path   string // of the object, or empty for the request
 	all    bool
 	fields []string
-	parts  []*Reads
-	few    [6]string // what fields has at first
+	few    [4]string // what fields has at first
+	parts  *Reads    // of fields, each followed by its next
+	next   *Reads
 }
 
-// Field notes that a program looks at the value of a field, which may be absent. It returns nil,
-// unless value is an object of which reads are noted field by field.
+// Field notes that a program looks at the value of a field, which may be absent. If value is
+// an object of which reads are noted field by field, it notes nothing yet and returns its Reads. That there is such an
+// object is nothing that may change: the parent has always metadata.
 func (r *Reads) Field(name string, value any) *Reads {
 	if r == nil {
 		return nil
 	}
+	if path := r.pathOfPart(name); path != "" {
+		if _, ok := value.(map[string]any); ok {
+			return r.part(path)
+		}
+	}
 	r.note(name)
 	return nil
+}
+
+// pathOfPart returns the path of a field that is noted field by field, or the empty string.
+func (r *Reads) pathOfPart(name string) string {
+	switch {
+	case r.path == "" && (name == "parent" || name == "object"):
+		return name
+	case name != "metadata":
+		return ""
+	case r.path == "parent":
+		return "parent.metadata"
+	case r.path == "object":
+		return "object.metadata"
+	default:
+		return ""
+	}
+}
+
+func (r *Reads) part(path string) *Reads {
+	for part := r.parts; part != nil; part = part.next {
+		if part.path == path {
+			return part
+		}
+	}
+	r.parts = &Reads{path: path, next: r.parts}
+	return r.parts
 }
 
 // All notes that a program looks at all fields, or which there are.
@@ -100,7 +133,16 @@ func (r *Reads) Set() ReadSet {
 	if r == nil || r.all && r.path == "" {
 		return nil
 	}
-	return r.appendTo(ReadSet{}).compact()
+	return r.appendTo(make(ReadSet, 0, r.count())).compact()
+}
+
+// count returns how many paths appendTo appends at most.
+func (r *Reads) count() int {
+	n := len(r.fields) + 1
+	for part := r.parts; part != nil; part = part.next {
+		n += part.count()
+	}
+	return n
 }
 
 func (r *Reads) appendTo(set ReadSet) ReadSet {
@@ -110,7 +152,7 @@ func (r *Reads) appendTo(set ReadSet) ReadSet {
 	for _, field := range r.fields {
 		set = append(set, join(r.path, field))
 	}
-	for _, part := range r.parts {
+	for part := r.parts; part != nil; part = part.next {
 		set = part.appendTo(set)
 	}
 	return set

@@ -63,11 +63,12 @@ func (c *call) ResolveName(name string) (any, bool) {
 		c.step()
 		return nil, false
 	case "request":
-		c.reads.All()
-		return c.request, true
+		return &object{fields: c.request, reads: &c.reads}, true
 	}
 	if v, ok := c.request[name]; ok {
-		c.reads.Field(name, v)
+		if part := c.reads.Field(name, v); part != nil {
+			return &object{fields: v.(map[string]any), reads: part}, true
+		}
 		return v, true
 	}
 	if variable, ok := strings.CutPrefix(name, variablesPrefix); ok {

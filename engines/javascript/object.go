@@ -20,8 +20,8 @@ type object struct {
 	added []string
 	// sorted are the keys of source. They are nil until needed.
 	sorted []string
-	// reads notes what the script sees of source. Only the view of a request has
-	// one, see isolate.requestView; elsewhere it is nil.
+	// reads notes what the script sees of source. Only views of the request, the parent and its metadata
+	// have one; elsewhere it is nil.
 	reads *engines.Reads
 }
 
@@ -30,11 +30,11 @@ func (o *object) Get(key string) goja.Value {
 		return v
 	}
 	v, ok := o.source[key]
-	o.reads.Field(key, v)
+	part := o.reads.Field(key, v)
 	if !ok {
 		return nil
 	}
-	shown := o.i.toValue(v, &o.node)
+	shown := o.i.toValue(v, &o.node, part)
 	if isContainer(v) {
 		o.put(key, shown)
 	}
@@ -70,7 +70,7 @@ func (o *object) has(key string) bool {
 }
 
 func (o *object) Delete(key string) bool {
-	if o.has(key) {
+	if o.Has(key) {
 		o.markChanged()
 		o.put(key, nil)
 	}

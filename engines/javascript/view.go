@@ -28,13 +28,14 @@ func (n *node) markChanged() {
 	}
 }
 
-// toValue returns the JavaScript value of a JSON value, as part of parent unless that is nil.
-func (i *isolate) toValue(v any, parent *node) goja.Value {
+// toValue returns the JavaScript value of a JSON value, as part of parent unless that is nil. What is seen of an
+// object is noted in reads unless that is nil.
+func (i *isolate) toValue(v any, parent *node, reads *engines.Reads) goja.Value {
 	switch v := v.(type) {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v})
+		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v, reads: reads})
 	case []any:
 		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, source: v})
 	case string, bool, int64, float64, int, int32:

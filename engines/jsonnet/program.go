@@ -146,7 +146,7 @@ func (c *call) field(args []any) (any, error) {
 		return c.program.script.Parameters, nil
 	}
 	value := c.input.Request[name]
-	c.reads.Field(name, value)
+	c.reads.Field(name, value).All()
 	return value, nil
 }
 
