@@ -80,6 +80,9 @@ func (e *execution) inPhase(p phase) []*Outcome {
 
 // run writes changes in parallel and waits for all of them.
 func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
+	if len(outcomes) == 0 {
+		return
+	}
 	free := make(chan struct{}, max(1, e.options.Parallel))
 	var all sync.WaitGroup
 	for _, o := range outcomes {

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // LastApplied is the annotation that remembers what was asked for last time, as
@@ -32,7 +33,7 @@ func recall(observed, desired map[string]any) (last map[string]any, settled bool
 	if records(text, desired) {
 		return desired, true
 	}
-	if err := json.Unmarshal([]byte(text), &last); err != nil {
+	if last = decodeAnnotation(text); last == nil {
 		return nil, false
 	}
 	last = emptied(Managed(last), desired)
@@ -40,6 +41,19 @@ func recall(observed, desired map[string]any) (last map[string]any, settled bool
 		return desired, true
 	}
 	return last, false
+}
+
+// decodeAnnotation returns what the annotation remembers, or nil if it can't be read. One of
+// another writer may be without a kind.
+func decodeAnnotation(text string) (last map[string]any) {
+	data := []byte(text)
+	if last, err := objectjson.Decode(data, objectjson.Options{}); err == nil {
+		return last
+	}
+	if err := json.Unmarshal(data, &last); err != nil {
+		return nil
+	}
+	return last
 }
 
 // emptied returns last without annotations, if there are none in it and none desired:

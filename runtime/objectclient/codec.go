@@ -12,13 +12,32 @@ import (
 	"github.com/libretto-k8s/libretto/objectjson"
 )
 
-// newSerializer returns the codec of JSON alone.
-func newSerializer() runtime.NegotiatedSerializer {
+// decode decodes an object.
+type decode func(data []byte, into *unstructured.Unstructured) error
+
+// decodeAll decodes an object with all of its managedFields.
+func decodeAll(data []byte, into *unstructured.Unstructured) error {
+	_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, into)
+	return err
+}
+
+// decodeAnswer decodes what a write is answered by.
+func decodeAnswer(data []byte, into *unstructured.Unstructured) (err error) {
+	into.Object, err = objectjson.Decode(data, objectjson.Options{KeepManagedFields: isApplied})
+	return err
+}
+
+func isApplied(_, operation, _ string) bool {
+	return operation == string(metav1.ManagedFieldsOperationApply)
+}
+
+// newSerializer returns a serializer of JSON that decodes objects by a function.
+func newSerializer(decode decode) runtime.NegotiatedSerializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	others := serializer.NewCodecFactory(scheme).WithoutConversion()
 	info, _ := runtime.SerializerInfoForMediaType(others.SupportedMediaTypes(), runtime.ContentTypeJSON) // It is there.
-	info.Serializer = codec{info.Serializer}
+	info.Serializer = codec{info.Serializer, decode}
 	return negotiated{others, info}
 }
 
@@ -58,7 +77,10 @@ func (v versioned) Encode(object runtime.Object, w io.Writer) error {
 }
 
 // codec is a serializer that knows objects better.
-type codec struct{ runtime.Serializer }
+type codec struct {
+	runtime.Serializer
+	decode decode
+}
 
 // Encode writes an object by package objectjson.
 func (c codec) Encode(object runtime.Object, w io.Writer) error {
@@ -73,8 +95,14 @@ func (c codec) Encode(object runtime.Object, w io.Writer) error {
 func (c codec) Decode(
 	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
-	switch into.(type) {
-	case *unstructured.Unstructured, *unstructured.UnstructuredList:
+	switch into := into.(type) {
+	case *unstructured.Unstructured:
+		if err := c.decode(data, into); err != nil {
+			return nil, nil, err
+		}
+		kind := into.GroupVersionKind()
+		return into, &kind, nil
+	case *unstructured.UnstructuredList:
 		return unstructured.UnstructuredJSONScheme.Decode(data, defaults, into)
 	}
 	return c.Serializer.Decode(data, defaults, into)

@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // everyPackage lists what every package may import.
-var everyPackage = []string{"jsonvalue", "lru", "objectkey", "printable"}
+var everyPackage = []string{"jsonvalue", "lru", "objectjson", "objectkey", "printable"}
 
 // everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
@@ -71,6 +71,7 @@ var rules = []rule{
 	{packages: "objectkey", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "jsonvalue/...", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "lru", excludes: clients, why: "it is for all packages, so that it can know none of them"},
+	{packages: "objectjson", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "printable", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "runtime/*/...", why: leaf},
 	{packages: "controllers/api/...", why: leaf},

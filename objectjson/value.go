@@ -1,0 +1,269 @@
+package objectjson
+
+import "hash/maphash"
+
+// level is what a map is in an object.
+type level int
+
+const (
+	objectLevel   level = iota // The object itself.
+	metadataLevel              // Its metadata.
+	entryLevel                 // An entry of metadata.managedFields.
+	innerLevel                 // Anything else.
+)
+
+// value decodes a value. It returns its hash as well, if parts are shared. Before is what the previous version
+// has in its place, or nil.
+func (d *Decoder) value(before any) (any, uint64, bool) {
+	switch c := d.next(); c {
+	case '{':
+		return d.object(before, innerLevel)
+	case '[':
+		return d.list(before)
+	case '"':
+		return d.text(before)
+	case 't', 'f', 'n':
+		return d.word(c)
+	default:
+		return d.number()
+	}
+}
+
+// text decodes a string.
+func (d *Decoder) text(before any) (any, uint64, bool) {
+	raw, ok := d.scanString()
+	if !ok {
+		return nil, 0, false
+	}
+	if d.share == nil {
+		return string(raw), 0, true
+	}
+	hash := maphash.Bytes(d.share.seed, raw)
+	if known, ok := before.(string); ok && known == string(raw) {
+		return before, hash, true
+	}
+	if len(raw) > maxInterned {
+		d.long += len(raw)
+		return string(raw), hash, true
+	}
+	return d.share.text(raw, hash), hash, true
+}
+
+// list decodes a list.
+func (d *Decoder) list(before any) (any, uint64, bool) {
+	old, _ := before.([]any)
+	start, long := len(d.items), d.long
+	var hash uint64
+	ok := d.eachItem(func() bool {
+		var known any
+		if i := len(d.items) - start; i < len(old) {
+			known = old[i]
+		}
+		item, h, ok := d.value(known)
+		d.items = append(d.items, item)
+		hash = mix(hash, h)
+		return ok
+	})
+	if !ok {
+		return nil, 0, false
+	}
+	items := d.items[start:]
+	hash = mix(hash, ^uint64(len(items)))
+	var result any
+	if d.share == nil {
+		result = newList(items)
+	} else {
+		result = d.share.list(items, before, hash, d.long-long)
+	}
+	d.items = d.items[:start]
+	return result, hash, true
+}
+
+// object decodes a map.
+func (d *Decoder) object(before any, at level) (any, uint64, bool) {
+	if !d.enter() {
+		return nil, 0, false
+	}
+	start, long := len(d.fields), d.long
+	var hash uint64
+	for more := d.next() != '}'; more; {
+		raw, ok := d.fieldName()
+		if !ok {
+			return nil, 0, false
+		}
+		nameHash := maphash.Bytes(d.names.seed, raw)
+		name := d.names.name(raw, nameHash)
+		value, h, found, ok := d.fieldValue(name, &before, at)
+		if !ok {
+			return nil, 0, false
+		}
+		if found {
+			d.fields = append(d.fields, field{name, nameHash, value})
+			hash += mix(nameHash, h)
+		}
+		switch d.next() {
+		case ',':
+			d.pos++
+		case '}':
+			more = false
+		default:
+			return nil, 0, d.unexpected("after a field of an object")
+		}
+	}
+	d.leave()
+	if at == objectLevel && d.itemKind != "" {
+		d.completeItem(start)
+	}
+	fields := d.fields[start:]
+	hash = mix(hash, uint64(len(fields)))
+	var result any
+	if d.share == nil {
+		result = newMap(fields)
+	} else {
+		result = d.share.fields(fields, before, hash, d.long-long, at)
+	}
+	d.fields = d.fields[:start]
+	return result, hash, true
+}
+
+// fieldValue decodes the value of a field of a map. It reports whether the field is found: whether the map gets
+// it. It sets before of an object when it reaches metadata.
+func (d *Decoder) fieldValue(name string, before *any, at level) (value any, hash uint64, found, ok bool) {
+	switch {
+	case at == innerLevel:
+	case at == objectLevel && name == "metadata":
+		if d.next() != '{' {
+			break
+		}
+		if d.share != nil && d.options.Previous != nil {
+			*before = d.previous()
+		}
+		value, hash, ok = d.object(fieldOf(*before, name), metadataLevel)
+		return value, hash, true, ok
+	case at == metadataLevel && name == "managedFields":
+		return d.managedFields(fieldOf(*before, name))
+	case at == entryLevel && (name == "time" || name == "fieldsType"):
+		return nil, 0, false, d.skip()
+	}
+	value, hash, ok = d.value(fieldOf(*before, name))
+	return value, hash, true, ok
+}
+
+// fieldOf returns a field of a map, or nil.
+func fieldOf(value any, name string) any {
+	if fields, ok := value.(map[string]any); ok {
+		return fields[name]
+	}
+	return nil
+}
+
+// managedFields decodes the entries of metadata.managedFields that are kept. It reports whether there are any.
+func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok bool) {
+	keep := d.options.KeepManagedFields
+	if keep == nil || d.next() != '[' {
+		return nil, 0, false, d.skip()
+	}
+	old, _ := before.([]any)
+	start, long := len(d.items), d.long
+	ok = d.eachItem(func() bool {
+		if d.next() != '{' {
+			return d.skip()
+		}
+		begin := d.pos
+		kept, ok := d.scanEntry(keep)
+		if !ok || !kept {
+			return ok
+		}
+		d.pos = begin
+		var known any
+		if i := len(d.items) - start; i < len(old) {
+			known = old[i]
+		}
+		entry, h, ok := d.object(known, entryLevel)
+		d.items = append(d.items, entry)
+		hash = mix(hash, h)
+		return ok
+	})
+	items := d.items[start:]
+	if ok && len(items) > 0 {
+		hash, found = mix(hash, ^uint64(len(items))), true
+		if d.share == nil {
+			value = newList(items)
+		} else {
+			value = d.share.list(items, before, hash, d.long-long)
+		}
+	}
+	d.items = d.items[:start]
+	return value, hash, found, ok
+}
+
+// scanEntry skips an entry of managedFields and reports whether it is kept.
+func (d *Decoder) scanEntry(keep func(manager, operation, subresource string) bool) (kept, ok bool) {
+	var manager, operation, subresource string
+	ok = d.each(func(name []byte) bool {
+		var target *string
+		switch string(name) {
+		case "manager":
+			target = &manager
+		case "operation":
+			target = &operation
+		case "subresource":
+			target = &subresource
+		}
+		if target == nil || d.next() != '"' {
+			return d.skip()
+		}
+		raw, ok := d.scanString()
+		if ok {
+			*target = d.names.name(raw, maphash.Bytes(d.names.seed, raw))
+		}
+		return ok
+	})
+	return ok && keep(manager, operation, subresource), ok
+}
+
+// previous returns the previous version of the object whose metadata are next, or nil.
+func (d *Decoder) previous() any {
+	begin, depth := d.pos, d.depth
+	var name, namespace string
+	var hasName, hasNamespace bool
+	d.each(func(field []byte) bool {
+		isName := string(field) == "name"
+		if !isName && string(field) != "namespace" || d.next() != '"' {
+			return d.skip()
+		}
+		raw, ok := d.scanString()
+		if isName {
+			name, hasName = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+		} else {
+			namespace, hasNamespace = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+		}
+		return ok && !(hasName && hasNamespace)
+	})
+	d.pos, d.depth = begin, depth
+	if name == "" || d.err != nil {
+		return nil
+	}
+	if known := d.options.Previous(namespace, name); known != nil {
+		return known
+	}
+	return nil
+}
+
+// completeItem gives an item of a list the kind and apiVersion of the list, if it has neither.
+func (d *Decoder) completeItem(start int) {
+	for _, f := range d.fields[start:] {
+		if text, _ := f.value.(string); text != "" && (f.name == "kind" || f.name == "apiVersion") {
+			return
+		}
+	}
+	for _, f := range []struct{ name, value string }{{"apiVersion", d.itemVersion}, {"kind", d.itemKind}} {
+		raw := []byte(f.name)
+		hash := maphash.Bytes(d.names.seed, raw)
+		var value any = f.value
+		if d.share != nil {
+			value = d.share.text([]byte(f.value), maphash.String(d.share.seed, f.value))
+		}
+		d.fields = append(d.fields, field{d.names.name(raw, hash), hash, value})
+	}
+}
