@@ -17,8 +17,8 @@ var countsBefore = strings.Replace(copies, "status: {", "status: {...parent.stat
 // TestCallsAndRequests counts what one parent with ten children costs.
 func TestCallsAndRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason         string
-		script         string
+		reason   string
+		script   string
 		create   float64 // calls
 		statuses int     // writes of the status in a creation
 	}{
