@@ -82,3 +82,15 @@ func costOf(e *env.Env, definition string) func(do func()) (calls float64, reque
 		return e.HookCalls(env.Composite, definition, "sync") - before, requests
 	}
 }
+
+// TestStatusBeforeAFailure has a hook fail from its second call on: the status of the first is left to that call, and must not be lost.
+func TestStatusBeforeAFailure(t *testing.T) {
+	e := newEnv(t)
+	name := define(e, "", strings.Replace(copies, "const name", `
+  if (Object.keys(children["ConfigMap.v1"]).length > 0) throw new Error("no second call");
+  const name`, 1), childRule("InPlace"))
+	e.WaitForCondition(name, "Ready", "True")
+	applyThing(e, "a", "count: 2\ntext: one")
+	e.WaitForEvent("a", "SyncError", "no second call")
+	e.WaitFor(e.Things(), "a", hasCount(0))
+}
