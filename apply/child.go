@@ -63,8 +63,7 @@ func (c child) create(owner metav1.OwnerReference) (*Change, error) {
 // should be. If nothing differs but what the annotation remembers, the annotation
 // is written even where the method is Recreate: that is no reason to lose the object.
 func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
-	compared := c.memory.comparisonOf(c, observed)
-	if c.memory.holds(c.key, compared) {
+	if c.memory.holds(c, observed) {
 		return nil, nil
 	}
 	merged, err := merge.Merge(c.rule.Schema, observed, c.desired)
@@ -72,7 +71,7 @@ func (c child) update(observed *unstructured.Unstructured) (*Change, error) {
 		return nil, err
 	}
 	if merged.Object == observed {
-		c.memory.note(c.key, compared)
+		c.memory.note(c, observed)
 		return nil, nil
 	}
 	action := ActionUpdate

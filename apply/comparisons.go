@@ -38,31 +38,32 @@ func (m *Memory) Forget(key Key) {
 	delete(m.comparisons, key)
 }
 
-// comparisonOf returns a comparison. It is empty if the object has no version.
-func (m *Memory) comparisonOf(c child, observed *unstructured.Unstructured) comparison {
-	version, _ := jsonvalue.ObjectIn(observed.Object, "metadata")["resourceVersion"].(string)
+// holds reports whether the comparison of a child with an object is known to find nothing. The
+// desired object is hashed only if all else is the same.
+func (m *Memory) holds(c child, observed *unstructured.Unstructured) bool {
+	version := versionOf(observed)
 	if m == nil || version == "" {
-		return comparison{}
-	}
-	return comparison{version: version, desired: jsonvalue.Hash(c.desired.Object), schema: c.rule.Schema}
-}
-
-// holds reports whether the comparison is known to find nothing.
-func (m *Memory) holds(key Key, s comparison) bool {
-	if s.version == "" {
 		return false
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.comparisons[key] == s
+	known, ok := m.comparisons[c.key]
+	m.mu.Unlock()
+	return ok && known.version == version && known.schema == c.rule.Schema && known.desired == jsonvalue.Hash(c.desired.Object)
 }
 
-// note remembers that the comparison found nothing.
-func (m *Memory) note(key Key, s comparison) {
-	if s.version == "" {
+// note remembers that the comparison found nothing, unless the object has no version.
+func (m *Memory) note(c child, observed *unstructured.Unstructured) {
+	version := versionOf(observed)
+	if m == nil || version == "" {
 		return
 	}
+	found := comparison{version: version, desired: jsonvalue.Hash(c.desired.Object), schema: c.rule.Schema}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.comparisons[key] = s
+	m.comparisons[c.key] = found
+}
+
+func versionOf(object *unstructured.Unstructured) string {
+	version, _ := jsonvalue.ObjectIn(object.Object, "metadata")["resourceVersion"].(string)
+	return version
 }

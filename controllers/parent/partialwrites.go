@@ -24,13 +24,22 @@ const contentWait = time.Second
 // notePartial records a write that was answered by the metadata of the object alone. The passes over the owner wait until
 // its content is known.
 func (p *pendingWrites) notePartial(owner types.UID, outcome apply.Outcome) {
-	p.note(pendingWrite{object: outcome.Object, partial: &outcome, owner: owner}, outcome.Change.Observed == nil)
+	created := outcome.Change.Observed == nil
+	if !hasRest(outcome.Change) { // What was sent need not be kept.
+		outcome.Change = apply.Change{Action: outcome.Change.Action, Key: outcome.Change.Key, Resource: outcome.Change.Resource}
+	}
+	p.note(pendingWrite{object: outcome.Object, partial: &outcome, owner: owner}, created)
 }
 
-// completedBy returns the outcome of a partial write with the object in full, and whether object is the version that was written.
-// What became of a write can't be told from a newer version.
+// hasRest reports whether the object tells more about a write than that it was done: what the API server did not keep of it.
+func hasRest(change apply.Change) bool {
+	return change.Action == apply.ActionUpdate || change.ServerSide != nil
+}
+
+// completedBy returns the outcome of a partial write with the object in full, and whether that tells more. Object must be the
+// version that was written: what became of a write can't be told from a newer one.
 func (w pendingWrite) completedBy(object *unstructured.Unstructured) (apply.Outcome, bool) {
-	if w.partial == nil || w.object.GetResourceVersion() != object.GetResourceVersion() {
+	if w.partial == nil || !hasRest(w.partial.Change) || w.object.GetResourceVersion() != object.GetResourceVersion() {
 		return apply.Outcome{}, false
 	}
 	return w.partial.WithContent(object), true
@@ -49,12 +58,13 @@ func (p *pendingWrites) contentDelay(owner types.UID) (delay time.Duration, over
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key := range p.partial[owner] {
-		w := p.writes[key]
-		delay = max(delay, contentWait-p.clock.Since(w.at))
-		overdue = append(overdue, *w.partial)
+		delay = max(delay, contentWait-p.clock.Since(p.writes[key].at))
 	}
 	if delay > 0 {
 		return delay, nil
+	}
+	for key := range p.partial[owner] {
+		overdue = append(overdue, *p.writes[key].partial)
 	}
 	return 0, overdue
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,6 +165,30 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestServerWithoutMetadata checks that a server that knows only plain JSON, and refuses what asks for nothing that it has, is
+// asked for that too, in the same request.
+func TestServerWithoutMetadata(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		if !slices.Contains(strings.Split(r.Header.Get("Accept"), ","), "application/json") {
+			w.WriteHeader(http.StatusNotAcceptable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}`)
+	}))
+	t.Cleanup(server.Close)
+	clients, err := New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := clients.Metadata.Resource(configMaps).Namespace("b").Create(t.Context(), configMap(), metav1.CreateOptions{})
+	if err != nil || got.GetKind() != "ConfigMap" || requests != 1 {
+		t.Errorf("after %d requests it returned %v, error %v", requests, got, err)
 	}
 }
 
