@@ -23,21 +23,22 @@ const (
 )
 
 // inputPaths are the paths by which a hook reads the inputs. The parent is the object of a decorator's request.
-var inputPaths = map[readInputs][]string{
-	readVersion:     {"parent.metadata.resourceVersion", "object.metadata.resourceVersion"},
-	readLabels:      {"parent.metadata.labels", "object.metadata.labels"},
-	readAnnotations: {"parent.metadata.annotations", "object.metadata.annotations"},
-	readStatus:      {"parent.status", "object.status"},
-	readRelated:     {"related"},
+var inputPaths = []struct {
+	input readInputs
+	path  string
+}{
+	{readVersion, "parent.metadata.resourceVersion"}, {readVersion, "object.metadata.resourceVersion"},
+	{readLabels, "parent.metadata.labels"}, {readLabels, "object.metadata.labels"},
+	{readAnnotations, "parent.metadata.annotations"}, {readAnnotations, "object.metadata.annotations"},
+	{readStatus, "parent.status"}, {readStatus, "object.status"},
+	{readRelated, "related"},
 }
 
 // inputsIn returns the inputs that a program has read.
 func inputsIn(read engines.ReadSet) (inputs readInputs) {
-	for input, paths := range inputPaths {
-		for _, path := range paths {
-			if read.Contains(path) {
-				inputs |= input
-			}
+	for _, known := range inputPaths {
+		if inputs&known.input == 0 && read.Contains(known.path) {
+			inputs |= known.input
 		}
 	}
 	return inputs
@@ -45,19 +46,17 @@ func inputsIn(read engines.ReadSet) (inputs readInputs) {
 
 // contentOf returns what counts of a parent: all of it but the inputs that were not read. Its values are shared.
 func contentOf(parent *unstructured.Unstructured, read readInputs) map[string]any {
-	var ignored []string
-	for field, input := range map[string]readInputs{
-		"resourceVersion": readVersion, "labels": readLabels, "annotations": readAnnotations,
-	} {
+	metadata := jsonvalue.Clone(jsonvalue.ObjectIn(parent.Object, "metadata"))
+	content := jsonvalue.With(parent.Object, "metadata", metadata)
+	dropUnread := func(fields map[string]any, field string, input readInputs) {
 		if read&input == 0 {
-			ignored = append(ignored, field)
+			delete(fields, field)
 		}
 	}
-	metadata, _ := jsonvalue.Without(jsonvalue.ObjectIn(parent.Object, "metadata"), ignored...)
-	content := jsonvalue.With(parent.Object, "metadata", metadata)
-	if read&readStatus == 0 {
-		delete(content, "status")
-	}
+	dropUnread(metadata, "resourceVersion", readVersion)
+	dropUnread(metadata, "labels", readLabels)
+	dropUnread(metadata, "annotations", readAnnotations)
+	dropUnread(content, "status", readStatus)
 	return content
 }
 

@@ -47,6 +47,8 @@ func TestParentThatCounts(t *testing.T) {
 	spec, none := engines.ReadSet{"children", "parent.spec"}, engines.ReadSet{}
 	status := variant.Desired{Status: map[string]any{"n": int64(1)}}
 	set := "1"
+	setsLabel := variant.Desired{Labels: map[string]*string{"a": &set}}
+	setsAnnotation := variant.Desired{Annotations: map[string]*string{"a": &set}}
 	cases := map[string]struct {
 		reason  string
 		read    engines.ReadSet
@@ -59,11 +61,11 @@ func TestParentThatCounts(t *testing.T) {
 		"VersionUnknown":      {"What a webhook reads is unknown.", nil, status, nil, true},
 		"Labels":              {"No hook has read the labels.", spec, status, []string{"metadata", "labels"}, false},
 		"LabelsRead":          {"A hook has.", engines.ReadSet{"parent.metadata.labels"}, status, []string{"metadata", "labels"}, true},
-		"LabelsSet":           {"They are compared with the desired ones.", spec, variant.Desired{Labels: map[string]*string{"a": &set}}, []string{"metadata", "labels"}, true},
+		"LabelsSet":           {"They are compared with the desired ones.", spec, setsLabel, []string{"metadata", "labels"}, true},
 		"Annotations":         {"No hook has read the annotations.", spec, status, []string{"metadata", "annotations"}, false},
 		"AnnotationsRead":     {"A decorator's hook has.", engines.ReadSet{"object.metadata.annotations"}, status, []string{"metadata", "annotations"}, true},
-		"AnnotationsSet":      {"They are compared with the desired ones.", spec, variant.Desired{Annotations: map[string]*string{"a": &set}}, []string{"metadata", "annotations"}, true},
-		"AnnotationsForLabel": {"Only labels are set.", spec, variant.Desired{Labels: map[string]*string{"a": &set}}, []string{"metadata", "annotations"}, false},
+		"AnnotationsSet":      {"They are compared with the desired ones.", spec, setsAnnotation, []string{"metadata", "annotations"}, true},
+		"AnnotationsForLabel": {"Only labels are set.", spec, setsLabel, []string{"metadata", "annotations"}, false},
 		"MetadataRead":        {"A hook has read all metadata.", engines.ReadSet{"parent.metadata"}, status, []string{"metadata", "annotations"}, true},
 		"ParentRead":          {"A hook has read all of the parent.", engines.ReadSet{"parent"}, status, []string{"metadata", "labels"}, true},
 		"Status":              {"It is compared with the desired one.", none, status, []string{"status"}, true},
@@ -227,4 +229,27 @@ func writtenAs(p *pass, edit func(o *unstructured.Unstructured)) {
 	written.SetResourceVersion("2")
 	edit(written)
 	p.setParent(written)
+}
+
+// TestContentForCustomize checks when a customize hook is called again for a new version of a parent.
+func TestContentForCustomize(t *testing.T) {
+	for name, tc := range map[string]struct {
+		read engines.ReadSet
+		path []string
+		want bool
+	}{
+		"Spec":           {engines.ReadSet{"parent.spec"}, []string{"spec"}, true},
+		"Labels":         {engines.ReadSet{"parent.spec"}, []string{"metadata", "labels"}, false},
+		"LabelsRead":     {engines.ReadSet{"parent.metadata.labels"}, []string{"metadata", "labels"}, true},
+		"LabelsUnknown":  {nil, []string{"metadata", "labels"}, true},
+		"StatusRead":     {engines.ReadSet{"parent.status"}, []string{"status"}, false}, // As in metacontroller.
+		"GenerationRead": {engines.ReadSet{"parent"}, []string{"metadata", "generation"}, false},
+	} {
+		after, read := fullParent(), inputsIn(tc.read)
+		after.SetResourceVersion("2")
+		_ = unstructured.SetNestedField(after.Object, "changed", tc.path...)
+		if differs := hashContent(fullParent(), read) != hashContent(after, read); differs != tc.want {
+			t.Errorf("%s: the hook is called again: %v", name, differs)
+		}
+	}
 }
