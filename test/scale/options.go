@@ -45,7 +45,8 @@ func (o *options) addTo(flags *flag.FlagSet) {
 	flags.StringVar(&o.serveFlags, "serve-flags", "", "more `flags` of libretto serve, separated by spaces")
 	flags.StringVar(&o.hostCommand, "host-command", "", "`command` line of another host of the API group, to measure beside them; "+
 		"KUBECONFIG is in its environment. Give it the limits that libretto has here: none on requests, -workers parents at once")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, compared and host (default all that there are)")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, compared and host "+
+		"(default all that there are)")
 	flags.StringVar(&o.output, "o", "", "`file` for all measurements as JSON")
 	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU and heap profiles of libretto, by subject, run and phase")
 }

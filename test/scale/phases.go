@@ -259,7 +259,10 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 		return measurement{}, err
 	}
 	made = ofHost(made)
-	m.Requests = count(made)
+	m.Requests, m.Failed = count(made), len(failed(made))
+	if m.Failed > 0 && c.subject.direct {
+		return measurement{}, fmt.Errorf("of the direct writes %d failed, the first was: %s", m.Failed, failed(made)[0])
+	}
 	m.Driven = driven.Sub(begin).Seconds()
 	m.Settled = meter.lastBusy().Sub(begin).Seconds()
 	// A host that has nothing to write is done when it is quiet.
@@ -355,7 +358,8 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
-	m.Requests = count(ofHost(made))
+	made = ofHost(made)
+	m.Requests, m.Failed = count(made), len(failed(made))
 	m.Settled = meter.lastBusy().Sub(begin).Seconds()
 	m.Wall = m.Settled
 	if m.Filled > 0 {

@@ -33,6 +33,11 @@ func count(requests cluster.Requests) map[string]int {
 	return counts
 }
 
+// failed keeps the requests that were answered with an error.
+func failed(requests cluster.Requests) cluster.Requests {
+	return requests.Filter(func(r cluster.Request) bool { return r.Code >= 400 })
+}
+
 // writtenChildren returns how many different children were written with success.
 func writtenChildren(requests cluster.Requests) int {
 	names := map[string]bool{}

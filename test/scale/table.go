@@ -85,8 +85,9 @@ func (r *results) rows(phase string) [][]string {
 	other, compared := r.median(comparedName, phase)
 	if found && compared {
 		rows = append(rows, []string{
-			librettoName + "/" + comparedName, ratio(this.Wall, other.Wall), "", ratio(this.cpu(), other.cpu()), "", ratio(this.peak(), other.peak()), "",
-			ratio(this.ServerCPU, other.ServerCPU), ratio(float64(this.HookCalls), float64(other.HookCalls)), ratio(this.made(), other.made()) + " in all",
+			librettoName + "/" + comparedName, ratio(this.Wall, other.Wall), "", ratio(this.cpu(), other.cpu()), "",
+			ratio(this.peak(), other.peak()), "", ratio(this.ServerCPU, other.ServerCPU),
+			ratio(float64(this.HookCalls), float64(other.HookCalls)), ratio(this.made(), other.made()) + " in all",
 		})
 	}
 	return rows
