@@ -10,12 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// sampleInterval is how often processor times are read. Each reading costs a fifth of a millisecond.
-	sampleInterval = 100 * time.Millisecond
-	// quiet is how long a host must do next to nothing to count as settled. Libretto leaves nothing for later than a second.
-	quiet = 2 * time.Second
-)
+// sampleInterval is how often processor times are read. Each reading costs a fifth of a millisecond.
+const sampleInterval = 100 * time.Millisecond
 
 // sample is what the host and its workers have used at a moment.
 type sample struct {
@@ -125,17 +121,11 @@ func (m *meter) look() error {
 	return nil
 }
 
-// settled reports whether the host did next to nothing for a while.
-func (m *meter) settled(now time.Time) (bool, error) {
+// lastBusy returns when the host did something the last time, and why that can't be told.
+func (m *meter) lastBusy() (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return now.Sub(lastBusy(m.samples)) > quiet, m.err
-}
-
-func (m *meter) lastBusy() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return lastBusy(m.samples)
+	return lastBusy(m.samples), m.err
 }
 
 // lastBusy returns the end of the last interval in which a host did more than what an idle one does now and then: a tick alone in half a

@@ -140,7 +140,7 @@ func (c *scene) awaitSilence(ctx context.Context) error {
 		if now := len(ofHost(requests)); now != made {
 			made, changed = now, time.Now()
 		}
-		return time.Since(changed) > quiet, err
+		return time.Since(changed) > c.options.quiet, err
 	})
 }
 
@@ -219,7 +219,7 @@ func (c *scene) passQuiet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(quiet):
+	case <-time.After(c.options.quiet):
 		return nil
 	}
 }
@@ -246,7 +246,8 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 		err = c.settle(ctx, meter, mark, children)
 	}
 	var m measurement
-	if err := errors.Join(err, meter.end(&m), profile.end(ctx)); err != nil {
+	busy, busyErr := meter.lastBusy()
+	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
 		return measurement{}, err
 	}
 	after, err := c.hookCalls(ctx)
@@ -264,9 +265,9 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 		return measurement{}, fmt.Errorf("of the direct writes %d failed, the first was: %s", m.Failed, failed(made)[0])
 	}
 	m.Driven = driven.Sub(begin).Seconds()
-	m.Settled = meter.lastBusy().Sub(begin).Seconds()
+	m.Settled = busy.Sub(begin).Seconds()
 	// A host that has nothing to write is done when it is quiet.
-	end := maxTime(driven, meter.lastBusy())
+	end := maxTime(driven, busy)
 	if children > 0 {
 		end = lastWrite(made, driven)
 	}
@@ -289,7 +290,8 @@ func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, chi
 		if c.host.Ended() {
 			return false, fmt.Errorf("%s has ended", c.subject.name)
 		}
-		if done, err := meter.settled(time.Now()); !done || err != nil || children == 0 {
+		busy, err := meter.lastBusy()
+		if done := time.Since(busy) > c.options.quiet; !done || err != nil || children == 0 {
 			return done, err
 		}
 		made, err := c.cluster.Requests(ctx, mark, "")
@@ -304,7 +306,7 @@ func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, chi
 		if time.Since(changed) > standstill {
 			return false, fmt.Errorf("%s stands still: it has written %d of %d children", c.subject.name, written, children)
 		}
-		return now >= children && time.Since(lastWrite(made, time.Time{})) > quiet, nil
+		return now >= children && time.Since(lastWrite(made, time.Time{})) > c.options.quiet, nil
 	})
 }
 
@@ -346,7 +348,8 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 		}
 		err = c.settle(ctx, meter, mark, 0)
 	}
-	if err := errors.Join(err, meter.end(&m), profile.end(ctx)); err != nil {
+	busy, busyErr := meter.lastBusy()
+	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
 		return measurement{}, err
 	}
 	after, err := c.hookCalls(ctx)
@@ -360,7 +363,7 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 	}
 	made = ofHost(made)
 	m.Requests, m.Failed = count(made), len(failed(made))
-	m.Settled = meter.lastBusy().Sub(begin).Seconds()
+	m.Settled = busy.Sub(begin).Seconds()
 	m.Wall = m.Settled
 	if m.Filled > 0 {
 		m.Wall = m.Filled
