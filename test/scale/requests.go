@@ -17,16 +17,20 @@ func ofHost(requests cluster.Requests) cluster.Requests {
 // hostUser is the user of the control plane's kubeconfig.
 const hostUser = "admin"
 
+// discovery is what count calls requests that are not for objects: the host asks which resources there are.
+const discovery = "discovery"
+
 // count counts requests by verb and resource.
 func count(requests cluster.Requests) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
+		if r.Resource == "" {
+			counts[discovery]++
+			continue
+		}
 		name := r.Resource
 		if r.Subresource != "" {
 			name += "/" + r.Subresource
-		}
-		if name == "" {
-			name = "other"
 		}
 		counts[r.Verb+" "+name]++
 	}

@@ -120,7 +120,7 @@ func TestRequests(t *testing.T) {
 	if d := cmp.Diff(own, made); d != "" {
 		t.Fatal(d)
 	}
-	want := map[string]int{"create configmaps": 2, "patch configmaps": 1, "create events": 1, "update parents/status": 1, "get other": 1}
+	want := map[string]int{"create configmaps": 2, "patch configmaps": 1, "create events": 1, "update parents/status": 1, discovery: 1}
 	if d := cmp.Diff(want, count(made)); d != "" {
 		t.Error(d)
 	}
