@@ -10,8 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sampleInterval is how often processor times are read. Each reading costs a fifth of a millisecond.
-const sampleInterval = 100 * time.Millisecond
+const (
+	// sampleInterval is how often processor times are read.
+	sampleInterval = 100 * time.Millisecond
+	// workersInterval is how often new workers are looked for.
+	workersInterval = time.Second
+)
 
 // sample is what the host and its workers have used at a moment.
 type sample struct {
@@ -24,6 +28,8 @@ type sample struct {
 // meter measures processes from outside, by what the kernel tells of them.
 type meter struct {
 	host, apiServer int
+	workers         []int // At the time of found. Only one goroutine looks at a time.
+	found           time.Time
 	stop            context.CancelFunc
 	stopped         chan struct{}
 
@@ -105,7 +111,10 @@ func (m *meter) look() error {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
 	s := sample{at: time.Now(), host: own.own, workers: own.ended, hostPeak: mem.peak, hostAnonymous: mem.anonymous}
-	for _, pid := range descendants(m.host) {
+	if s.at.Sub(m.found) >= workersInterval {
+		m.workers, m.found = descendants(m.host), s.at
+	}
+	for _, pid := range m.workers {
 		t, timesErr := readTimes(pid)
 		mem, memErr := readMemory(pid)
 		if errors.Join(timesErr, memErr) != nil {
@@ -158,6 +167,7 @@ func (s sample) used(before sample) time.Duration {
 func (m *meter) end(into *measurement) error {
 	m.stop()
 	<-m.stopped
+	m.found = time.Time{}
 	if err := errors.Join(m.err, m.look()); err != nil {
 		return err
 	}

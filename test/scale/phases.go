@@ -31,6 +31,8 @@ const (
 	startLimit = 90 * time.Second
 	// standstill is how long a host may write nothing though there is something to write.
 	standstill = 2 * time.Minute
+	// startQuiet is how long a host must make no requests after its start.
+	startQuiet = 3 * time.Second
 )
 
 // scene is a subject with a control plane of its own.
@@ -140,7 +142,7 @@ func (c *scene) awaitSilence(ctx context.Context) error {
 		if now := len(ofHost(requests)); now != made {
 			made, changed = now, time.Now()
 		}
-		return time.Since(changed) > c.options.quiet, err
+		return time.Since(changed) > startQuiet, err
 	})
 }
 
@@ -286,6 +288,7 @@ func maxTime(a, b time.Time) time.Time {
 // the host is quiet, so that it takes nothing from it.
 func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, children int) error {
 	written, changed := -1, time.Now()
+	var next time.Time // Not before it the requests are looked at again: that takes a second if there are a hundred thousand.
 	return poll(ctx, time.Second/4, func() (bool, error) {
 		if c.host.Ended() {
 			return false, fmt.Errorf("%s has ended", c.subject.name)
@@ -294,10 +297,15 @@ func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, chi
 		if done := time.Since(busy) > c.options.quiet; !done || err != nil || children == 0 {
 			return done, err
 		}
+		if time.Now().Before(next) {
+			return false, nil
+		}
+		looked := time.Now()
 		made, err := c.cluster.Requests(ctx, mark, "")
 		if err != nil {
 			return false, err
 		}
+		next = time.Now().Add(max(time.Second, 2*time.Since(looked)))
 		made = ofHost(made)
 		now := writtenChildren(made)
 		if now != written {

@@ -76,7 +76,6 @@ base                 wall    CPU            peak        API server  hook calls  
   direct             0.00 s  0.00/0.00 s    50/0 MiB    0.0 s       0           no requests
   libretto           0.00 s  0.00/0.00 s    50/0 MiB    0.0 s       0           no requests
   compared           0.00 s  0.00/0.00 s    50/0 MiB    0.0 s       0           no requests
-  libretto/compared  -       -              x1.00       -           -           - in all
 
 create               wall           CPU                           peak                       API server  hook calls  requests
   direct             2.00 s  x1.00  0.30/0.00 s  30.00 ms/parent  50/0 MiB  +0.0 KB/object   0.0 s       0           90 create
