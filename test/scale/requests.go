@@ -53,11 +53,15 @@ func writtenChildren(requests cluster.Requests) int {
 	return len(names)
 }
 
-// lastWrite returns the time of the last write, or the given one if there is none.
+// lastWrite returns the time of the last write, or the given one if there is none. Events, leases and the status of definitions do not
+// count: nobody waits for them.
 func lastWrite(requests cluster.Requests, otherwise time.Time) time.Time {
 	last := otherwise
 	for _, r := range requests.Writes() {
-		if r.Resource != "events" && r.Resource != "leases" && r.Time.After(last) {
+		if r.Resource == "events" || r.Resource == "leases" || r.Group == composites.Group {
+			continue
+		}
+		if r.Time.After(last) {
 			last = r.Time
 		}
 	}

@@ -108,6 +108,7 @@ func TestRequests(t *testing.T) {
 		of(cluster.Request{Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: "a-0", Code: 200, Time: at(3)}),
 		of(cluster.Request{Verb: "create", Resource: "events", Namespace: namespace, Name: "e", Code: 201, Time: at(9)}),
 		of(cluster.Request{Verb: "update", Resource: "parents", Subresource: "status", Namespace: namespace, Name: "a", Code: 200, Time: at(4)}),
+		of(cluster.Request{Verb: "update", Group: composites.Group, Resource: "compositecontrollers", Code: 200, Time: at(9)}),
 		of(cluster.Request{Verb: "get", URI: "/api", Code: 200, Time: at(9)}),
 	}
 	others := cluster.Requests{
@@ -119,7 +120,10 @@ func TestRequests(t *testing.T) {
 	if d := cmp.Diff(own, made); d != "" {
 		t.Fatal(d)
 	}
-	want := map[string]int{"create configmaps": 2, "patch configmaps": 1, "create events": 1, "update parents/status": 1, discovery: 1}
+	want := map[string]int{
+		"create configmaps": 2, "patch configmaps": 1, "create events": 1, "update parents/status": 1, discovery: 1,
+		"update compositecontrollers": 1,
+	}
 	if d := cmp.Diff(want, count(made)); d != "" {
 		t.Error(d)
 	}
@@ -130,7 +134,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("got %d written children, want 1: one was refused, and one was written twice", got)
 	}
 	if got := lastWrite(made, at(0)); got != at(4) {
-		t.Errorf("got %s, want the write of the status: an event is no result", got)
+		t.Errorf("got %s, want the write of the status: nobody waits for an event, or for the status of a definition", got)
 	}
 	if got := lastWrite(nil, at(7)); got != at(7) {
 		t.Errorf("got %s, want the given time", got)
