@@ -189,11 +189,10 @@ func (d *direct) writeChild(ctx context.Context, parent *unstructured.Unstructur
 	return err
 }
 
+// writeStatus writes the version that the cache has: nobody changes a parent while its children are written.
 func (d *direct) writeStatus(ctx context.Context, parent *unstructured.Unstructured, children int) error {
 	parent = parent.DeepCopy()
 	parent.Object["status"] = map[string]any{"children": int64(children), "observedGeneration": parent.GetGeneration()}
-	// Another version than that of the cache may be there if the parent was touched.
-	parent.SetResourceVersion("")
 	_, err := d.client.Resource(parents).Namespace(parent.GetNamespace()).UpdateStatus(ctx, parent, metav1.UpdateOptions{})
 	return err
 }

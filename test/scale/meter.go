@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// sampleInterval is how often processor times are read. Each reading costs a fifth of a millisecond.
+	// sampleInterval is how often processor times are read.
 	sampleInterval = 100 * time.Millisecond
-	// quiet is how long a host must do next to nothing to count as settled. Libretto leaves nothing for later than a second.
-	quiet = 2 * time.Second
+	// workersInterval is how often new workers are looked for.
+	workersInterval = time.Second
 )
 
 // sample is what the host and its workers have used at a moment.
@@ -28,6 +28,8 @@ type sample struct {
 // meter measures processes from outside, by what the kernel tells of them.
 type meter struct {
 	host, apiServer int
+	workers         []int // At the time of found. Only one goroutine looks at a time.
+	found           time.Time
 	stop            context.CancelFunc
 	stopped         chan struct{}
 
@@ -109,7 +111,10 @@ func (m *meter) look() error {
 		return fmt.Errorf("the host is gone: %w", err)
 	}
 	s := sample{at: time.Now(), host: own.own, workers: own.ended, hostPeak: mem.peak, hostAnonymous: mem.anonymous}
-	for _, pid := range descendants(m.host) {
+	if s.at.Sub(m.found) >= workersInterval {
+		m.workers, m.found = descendants(m.host), s.at
+	}
+	for _, pid := range m.workers {
 		t, timesErr := readTimes(pid)
 		mem, memErr := readMemory(pid)
 		if errors.Join(timesErr, memErr) != nil {
@@ -125,17 +130,11 @@ func (m *meter) look() error {
 	return nil
 }
 
-// settled reports whether the host did next to nothing for a while.
-func (m *meter) settled(now time.Time) (bool, error) {
+// lastBusy returns when the host did something the last time, and why that can't be told.
+func (m *meter) lastBusy() (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return now.Sub(lastBusy(m.samples)) > quiet, m.err
-}
-
-func (m *meter) lastBusy() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return lastBusy(m.samples)
+	return lastBusy(m.samples), m.err
 }
 
 // lastBusy returns the end of the last interval in which a host did more than what an idle one does now and then: a tick alone in half a
@@ -168,6 +167,7 @@ func (s sample) used(before sample) time.Duration {
 func (m *meter) end(into *measurement) error {
 	m.stop()
 	<-m.stopped
+	m.found = time.Time{}
 	if err := errors.Join(m.err, m.look()); err != nil {
 		return err
 	}

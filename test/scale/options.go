@@ -19,7 +19,7 @@ type options struct {
 	engine, apply              string
 	runs                       int
 	phases                     string
-	idle                       time.Duration
+	idle, quiet                time.Duration
 	parallel, workers, writes  int
 	bin, compare, serveFlags   string
 	hostCommand                string
@@ -37,6 +37,7 @@ func (o *options) addTo(flags *flag.FlagSet) {
 	flags.IntVar(&o.runs, "runs", 1, "`number` of runs, of which the medians are printed")
 	flags.StringVar(&o.phases, "phases", strings.Join(phaseNames, ","), "comma-separated `phases`, in this order; create is always made")
 	flags.DurationVar(&o.idle, "idle", 30*time.Second, "`time` that the phase idle takes")
+	flags.DurationVar(&o.quiet, "quiet", 2*time.Second, "`time` for which a host does next to nothing and writes nothing before a phase is over")
 	flags.IntVar(&o.parallel, "parallel", 16, "`number` of requests that this program has under way at once")
 	flags.IntVar(&o.workers, "workers", 5, "`number` of parents that a host works on at once")
 	flags.IntVar(&o.writes, "writes", 8, "`number` of writes for one parent that a host has under way at once")
@@ -45,7 +46,8 @@ func (o *options) addTo(flags *flag.FlagSet) {
 	flags.StringVar(&o.serveFlags, "serve-flags", "", "more `flags` of libretto serve, separated by spaces")
 	flags.StringVar(&o.hostCommand, "host-command", "", "`command` line of another host of the API group, to measure beside them; "+
 		"KUBECONFIG is in its environment. Give it the limits that libretto has here: none on requests, -workers parents at once")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, compared and host (default all that there are)")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated `names` of what is measured, of direct, libretto, compared and host "+
+		"(default all that there are)")
 	flags.StringVar(&o.output, "o", "", "`file` for all measurements as JSON")
 	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU and heap profiles of libretto, by subject, run and phase")
 }

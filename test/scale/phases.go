@@ -31,6 +31,8 @@ const (
 	startLimit = 90 * time.Second
 	// standstill is how long a host may write nothing though there is something to write.
 	standstill = 2 * time.Minute
+	// startQuiet is how long a host must make no requests after its start.
+	startQuiet = 3 * time.Second
 )
 
 // scene is a subject with a control plane of its own.
@@ -140,7 +142,7 @@ func (c *scene) awaitSilence(ctx context.Context) error {
 		if now := len(ofHost(requests)); now != made {
 			made, changed = now, time.Now()
 		}
-		return time.Since(changed) > quiet, err
+		return time.Since(changed) > startQuiet, err
 	})
 }
 
@@ -219,7 +221,7 @@ func (c *scene) passQuiet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(quiet):
+	case <-time.After(c.options.quiet):
 		return nil
 	}
 }
@@ -246,7 +248,8 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 		err = c.settle(ctx, meter, mark, children)
 	}
 	var m measurement
-	if err := errors.Join(err, meter.end(&m), profile.end(ctx)); err != nil {
+	busy, busyErr := meter.lastBusy()
+	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
 		return measurement{}, err
 	}
 	after, err := c.hookCalls(ctx)
@@ -259,11 +262,14 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 		return measurement{}, err
 	}
 	made = ofHost(made)
-	m.Requests = count(made)
+	m.Requests, m.Failed = count(made), len(failed(made))
+	if m.Failed > 0 && c.subject.direct {
+		return measurement{}, fmt.Errorf("of the direct writes %d failed, the first was: %s", m.Failed, failed(made)[0])
+	}
 	m.Driven = driven.Sub(begin).Seconds()
-	m.Settled = meter.lastBusy().Sub(begin).Seconds()
+	m.Settled = busy.Sub(begin).Seconds()
 	// A host that has nothing to write is done when it is quiet.
-	end := maxTime(driven, meter.lastBusy())
+	end := maxTime(driven, busy)
 	if children > 0 {
 		end = lastWrite(made, driven)
 	}
@@ -282,17 +288,24 @@ func maxTime(a, b time.Time) time.Time {
 // the host is quiet, so that it takes nothing from it.
 func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, children int) error {
 	written, changed := -1, time.Now()
+	var next time.Time // Not before it the requests are looked at again: that takes a second if there are a hundred thousand.
 	return poll(ctx, time.Second/4, func() (bool, error) {
 		if c.host.Ended() {
 			return false, fmt.Errorf("%s has ended", c.subject.name)
 		}
-		if done, err := meter.settled(time.Now()); !done || err != nil || children == 0 {
+		busy, err := meter.lastBusy()
+		if done := time.Since(busy) > c.options.quiet; !done || err != nil || children == 0 {
 			return done, err
 		}
+		if time.Now().Before(next) {
+			return false, nil
+		}
+		looked := time.Now()
 		made, err := c.cluster.Requests(ctx, mark, "")
 		if err != nil {
 			return false, err
 		}
+		next = time.Now().Add(max(time.Second, 2*time.Since(looked)))
 		made = ofHost(made)
 		now := writtenChildren(made)
 		if now != written {
@@ -301,7 +314,7 @@ func (c *scene) settle(ctx context.Context, meter *meter, mark cluster.Mark, chi
 		if time.Since(changed) > standstill {
 			return false, fmt.Errorf("%s stands still: it has written %d of %d children", c.subject.name, written, children)
 		}
-		return now >= children && time.Since(lastWrite(made, time.Time{})) > quiet, nil
+		return now >= children && time.Since(lastWrite(made, time.Time{})) > c.options.quiet, nil
 	})
 }
 
@@ -343,7 +356,8 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 		}
 		err = c.settle(ctx, meter, mark, 0)
 	}
-	if err := errors.Join(err, meter.end(&m), profile.end(ctx)); err != nil {
+	busy, busyErr := meter.lastBusy()
+	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
 		return measurement{}, err
 	}
 	after, err := c.hookCalls(ctx)
@@ -355,8 +369,9 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
-	m.Requests = count(ofHost(made))
-	m.Settled = meter.lastBusy().Sub(begin).Seconds()
+	made = ofHost(made)
+	m.Requests, m.Failed = count(made), len(failed(made))
+	m.Settled = busy.Sub(begin).Seconds()
 	m.Wall = m.Settled
 	if m.Filled > 0 {
 		m.Wall = m.Filled

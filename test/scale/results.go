@@ -34,6 +34,7 @@ type measurement struct {
 
 	HookCalls int            `json:"hookCalls"`
 	Requests  map[string]int `json:"requests"`
+	Failed    int            `json:"failed"` // Requests that were answered with an error: conflicts, for example.
 }
 
 // cpu is that of the host and its workers.
@@ -72,6 +73,9 @@ func (m measurement) requestText() string {
 	var texts []string
 	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
 		texts = append(texts, fmt.Sprintf("%d %s", verbs[verb], verb))
+	}
+	if m.Failed > 0 {
+		texts = append(texts, fmt.Sprintf("%d failed", m.Failed))
 	}
 	if texts == nil {
 		return "no requests"
@@ -173,6 +177,7 @@ func medianOf(phase string, of []measurement) measurement {
 		HostAnonymous:    whole(func(m measurement) int64 { return m.HostAnonymous }),
 		WorkersAnonymous: whole(func(m measurement) int64 { return m.WorkersAnonymous }),
 		HookCalls:        int(whole(func(m measurement) int64 { return int64(m.HookCalls) })),
+		Failed:           int(whole(func(m measurement) int64 { return int64(m.Failed) })),
 		Requests:         map[string]int{},
 	}
 	for _, one := range of {

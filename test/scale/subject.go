@@ -78,7 +78,8 @@ type host struct {
 // hostLimit is how long a host may take to be ready.
 const hostLimit = time.Minute
 
-// startHost starts a subject, and returns when it is ready, as far as it can be asked. Its log goes to a file, which costs this process nothing.
+// startHost starts a subject, and returns when it is ready, as far as it can be asked. Its log goes to a file, which
+// costs this process nothing.
 func startHost(ctx context.Context, s subject, kubeconfig, logFile string) (*host, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

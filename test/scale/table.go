@@ -83,10 +83,11 @@ func (r *results) rows(phase string) [][]string {
 	}
 	this, found := r.median(librettoName, phase)
 	other, compared := r.median(comparedName, phase)
-	if found && compared {
+	if found && compared && phase != phaseBase {
 		rows = append(rows, []string{
-			librettoName + "/" + comparedName, ratio(this.Wall, other.Wall), "", ratio(this.cpu(), other.cpu()), "", ratio(this.peak(), other.peak()), "",
-			ratio(this.ServerCPU, other.ServerCPU), ratio(float64(this.HookCalls), float64(other.HookCalls)), ratio(this.made(), other.made()) + " in all",
+			librettoName + "/" + comparedName, ratio(this.Wall, other.Wall), "", ratio(this.cpu(), other.cpu()), "",
+			ratio(this.peak(), other.peak()), "", ratio(this.ServerCPU, other.ServerCPU),
+			ratio(float64(this.HookCalls), float64(other.HookCalls)), ratio(this.made(), other.made()) + " in all",
 		})
 	}
 	return rows
