@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/libretto-k8s/libretto/runtime/objectclient"
 	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/runtime/objectclient"
 )
 
 // requestTimeout bounds a request of a reconcile to the API server.
