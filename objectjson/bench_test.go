@@ -123,7 +123,9 @@ func BenchmarkEvent(b *testing.B) {
 // BenchmarkHeap measures the heap that stays for a decoded object among 10 000.
 func BenchmarkHeap(b *testing.B) {
 	const number = 10_000
-	for name, texts := range map[string][][]byte{"ConfigMaps": configMaps(number, "\\n"), "ConfigMaps of one line": configMaps(number, " "), "Pods": pods(number)} {
+	for name, texts := range map[string][][]byte{
+		"ConfigMaps": configMaps(number, "\\n"), "ConfigMaps of one line": configMaps(number, " "), "Pods": pods(number),
+	} {
 		data := events(texts)
 		for how, decode := range map[string]func(*Decoder) (map[string]any, error){
 			"objectjson":   func(d *Decoder) (map[string]any, error) { e, err := d.Event(); return e.Object, err },
@@ -164,4 +166,26 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+// TestAllocations checks that decoding a Pod among others like it takes at most a third of the allocations that package
+// unstructured makes.
+func TestAllocations(t *testing.T) {
+	texts, i := pods(300), 0
+	theirs := testing.AllocsPerRun(100, func() {
+		if err := new(unstructured.Unstructured).UnmarshalJSON(texts[0]); err != nil {
+			t.Fatal(err)
+		}
+	})
+	options := Options{Interner: NewInterner()}
+	ours := testing.AllocsPerRun(len(texts)-1, func() {
+		if _, err := Decode(texts[i], options); err != nil {
+			t.Fatal(err)
+		}
+		i++
+	})
+	if 3*ours > theirs {
+		t.Errorf("%.0f allocations, want at most a third of %.0f", ours, theirs)
+	}
+	t.Logf("%.0f allocations, unstructured %.0f", ours, theirs)
 }

@@ -19,6 +19,8 @@ const (
 	maxValue = 16 << 20
 	// minBuffer and maxIdleBuffer bound the buffer of a stream between two objects.
 	minBuffer, maxIdleBuffer = 8 << 10, 64 << 10
+	// maxIdleStack bounds the stacks of fields and items between two objects.
+	maxIdleStack = 512
 )
 
 // Options say what is decoded. The zero value decodes an object without its managedFields and shares nothing.
@@ -132,13 +134,23 @@ func (d *Decoder) topObject() (map[string]any, bool) {
 		return nil, d.unexpected("where an object begins")
 	}
 	value, _, ok := d.object(nil, objectLevel)
-	// Between two objects, nothing is kept of the last one.
+	d.forget()
+	object, _ := value.(map[string]any)
+	return object, ok
+}
+
+// forget releases what the decoder has of the last object, between two objects.
+func (d *Decoder) forget() {
+	if cap(d.fields) > maxIdleStack || cap(d.items) > maxIdleStack {
+		d.fields, d.items = nil, nil
+	}
 	clear(d.fields[:cap(d.fields)])
 	clear(d.items[:cap(d.items)])
 	clear(d.longTexts)
 	d.longTexts = d.longTexts[:0]
-	object, _ := value.(map[string]any)
-	return object, ok
+	if cap(d.scratch) > maxIdleBuffer {
+		d.scratch = nil
+	}
 }
 
 // begin prepares for the next object.

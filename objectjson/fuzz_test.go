@@ -64,7 +64,8 @@ func FuzzDecode(f *testing.F) {
 		compare(t, "with its previous version", want, known, wantErr, err)
 		compare(t, "the previous version afterwards", want, shared, wantErr, nil)
 		if wantErr == nil || !bytes.ContainsAny(data, "{}") {
-			event, err := NewDecoder(iotest.OneByteReader(strings.NewReader(`{"type":"ADDED","object":`+string(data)+"}\n")), Options{Interner: in}).Event()
+			text := `{"type":"ADDED","object":` + string(data) + "}\n"
+			event, err := NewDecoder(iotest.OneByteReader(strings.NewReader(text)), Options{Interner: in}).Event()
 			compare(t, "in an event", want, event.Object, wantErr, err)
 		}
 		compareLists(t, data, in)

@@ -15,7 +15,7 @@ const (
 	// maxNames bounds the names of fields, all of which are forgotten at once.
 	maxNames = 1 << 12
 	// maxText is the longest text of a map or list that is remembered, and maxTexts bounds all of them, in bytes.
-	maxText, maxTexts = 1 << 10, 512 << 10
+	maxText, maxTexts = 1 << 10, 128 << 10
 	// maxSkipped is the longest text of managedFields that is remembered.
 	maxSkipped = 8 << 10
 	// maxSets bounds each table, of two values in a set.
@@ -28,7 +28,7 @@ const (
 // Most of a decoded object is maps of a few fields, of several hundred bytes each, and replicas of one template
 // have nearly all of them in common.
 //
-// It knows parts that it has seen of late. They take at most 8 MiB. It must be used by one goroutine at a time.
+// It knows parts that it has seen of late. They take at most about 10 MiB. It must be used by one goroutine at a time.
 type Interner struct {
 	seed    maphash.Seed
 	names   map[string]*name

@@ -123,7 +123,8 @@ func TestSharingKeepsValues(t *testing.T) {
 	options := Options{Interner: NewInterner(), Previous: func(string, string) map[string]any { return before }}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		text, _ := json.Marshal(map[string]any{"kind": "A", "metadata": map[string]any{"name": "a", "x": randomValue(random, 3)}, "spec": randomValue(random, 4)})
+		metadata := map[string]any{"name": "a", "x": randomValue(random, 3)}
+		text, _ := json.Marshal(map[string]any{"kind": "A", "metadata": metadata, "spec": randomValue(random, 4)})
 		former, _ := json.Marshal(before)
 		object := decode(t, string(text), options)
 		if got, _ := json.Marshal(object); string(got) != string(text) {
@@ -161,8 +162,8 @@ func TestInternerIsBounded(t *testing.T) {
 	in := NewInterner()
 	long := strings.Repeat("x", 4000)
 	for i := range 20_000 {
-		decode(t, fmt.Sprintf(`{"kind":"A","data":{"n":{"m":%d},"s":"s%d","list":["%s%d"],"huge":{"a":["%s"]}}}`, i, i, long, i, strings.Repeat("y", i)),
-			Options{Interner: in})
+		text := fmt.Sprintf(`{"kind":"A","data":{"n":{"m":%d},"s":"s%d","list":["%s%d"],"huge":{"a":["%s"]}}}`, i, i, long, i, strings.Repeat("y", i))
+		decode(t, text, Options{Interner: in})
 	}
 	for _, table := range []*table{&in.strings, &in.parts} {
 		if table.bytes > maxPartsBytes || table.values > 2*maxSets || len(table.sets) > maxSets {

@@ -36,7 +36,8 @@ func TestEvent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for reader, source := range map[string]io.Reader{
-				"whole": strings.NewReader(tc.text), "halves": iotest.HalfReader(strings.NewReader(tc.text)), "with EOF": iotest.DataErrReader(strings.NewReader(tc.text)),
+				"whole": strings.NewReader(tc.text), "halves": iotest.HalfReader(strings.NewReader(tc.text)),
+				"with EOF": iotest.DataErrReader(strings.NewReader(tc.text)),
 			} {
 				d := NewDecoder(source, Options{Interner: NewInterner()})
 				var got []string

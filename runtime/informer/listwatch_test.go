@@ -49,7 +49,8 @@ func watchEvent(typ, object string) string {
 	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", typ, object)
 }
 
-const initialEventsEnd = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}`
+const initialEventsEnd = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7",` +
+	`"annotations":{"k8s.io/initial-events-end":"true"}}}`
 
 // streaming answers watches by text, and leaves them open.
 func streaming(w http.ResponseWriter, r *http.Request, text string) {
@@ -68,8 +69,8 @@ func TestRESTPool(t *testing.T) {
 		requests = append(requests, fmt.Sprintf("%s watch=%s initial=%s accept=%s gzip=%t agent=%s", r.URL.Path, r.URL.Query().Get("watch"),
 			r.URL.Query().Get("sendInitialEvents"), r.Header.Get("Accept"), strings.Contains(r.Header.Get("Accept-Encoding"), "gzip"), r.UserAgent()))
 		mu.Unlock()
-		streaming(w, r, watchEvent("ADDED", configMap("a", "5", "x"))+watchEvent("ADDED", configMap("b", "6", "x"))+watchEvent("BOOKMARK", initialEventsEnd)+
-			watchEvent("MODIFIED", configMap("a", "8", "y"))+watchEvent("DELETED", configMap("b", "9", "x")))
+		streaming(w, r, watchEvent("ADDED", configMap("a", "5", "x"))+watchEvent("ADDED", configMap("b", "6", "x"))+
+			watchEvent("BOOKMARK", initialEventsEnd)+watchEvent("MODIFIED", configMap("a", "8", "y"))+watchEvent("DELETED", configMap("b", "9", "x")))
 	})
 	pool := NewRESTPool(t.Context(), client, logr.Discard())
 	pool.KeepFields("libretto")
@@ -101,7 +102,9 @@ func TestRESTPool(t *testing.T) {
 	if got := before.Object["data"].(map[string]any)["text"]; got != "x" {
 		t.Errorf("the version before has the text %v, want x: it has been changed", got)
 	}
-	fields := []any{map[string]any{"manager": "libretto/a", "operation": "Apply", "apiVersion": "v1", "fieldsV1": map[string]any{"f:data": map[string]any{}}}}
+	fields := []any{map[string]any{
+		"manager": "libretto/a", "operation": "Apply", "apiVersion": "v1", "fieldsV1": map[string]any{"f:data": map[string]any{}},
+	}}
 	if diff := cmp.Diff(fields, h.AppliedFields(after)); diff != "" {
 		t.Errorf("managedFields (-want, +got):\n%s", diff)
 	}
@@ -126,9 +129,11 @@ func TestRESTPoolLists(t *testing.T) {
 		case query.Get("watch") != "":
 			streaming(w, r, watchEvent("ADDED", configMap("c", "8", "x")))
 		case query.Get("continue") == "":
-			_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"more"},"items":[{"metadata":{"name":"a"}}]}`)
+			_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"more"},`+
+				`"items":[{"metadata":{"name":"a"}}]}`)
 		default:
-			_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"b"}}]}`)
+			_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},`+
+				`"items":[{"metadata":{"name":"b"}}]}`)
 		}
 	})
 	h := NewRESTPool(t.Context(), client, logr.Discard()).Open(configMaps)
@@ -158,7 +163,8 @@ func TestRESTPoolErr(t *testing.T) {
 // TestWatch checks what becomes of a watch, with the events that the reflector gets.
 func TestWatch(t *testing.T) {
 	added := watchEvent("ADDED", configMap("a", "5", "x"))
-	expired := watchEvent("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`)
+	expired := watchEvent("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,`+
+		`"message":"too old resource version"}`)
 	cases := map[string]struct {
 		reason, text string
 		want         []string
@@ -185,7 +191,10 @@ func TestWatch(t *testing.T) {
 				_, _ = io.WriteString(w, tc.text)
 			})
 			failed := ""
-			l := &listWatch{client: client, resource: configMaps, failed: func(err error) { failed = err.Error() }, options: objectjson.Options{Interner: objectjson.NewInterner()}}
+			l := &listWatch{
+				client: client, resource: configMaps, failed: func(err error) { failed = err.Error() },
+				options: objectjson.Options{Interner: objectjson.NewInterner()},
+			}
 			w, err := l.watch(t.Context(), metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
