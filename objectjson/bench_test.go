@@ -56,11 +56,12 @@ func pods(number int) [][]byte {
 	return all
 }
 
-// configMaps returns the texts of distinct ConfigMaps of 1.5 KB, as a controller with dynamic apply makes them.
-func configMaps(number int) [][]byte {
+// configMaps returns the texts of distinct ConfigMaps of 1.5 KB, as a controller with dynamic apply makes them. End is
+// the end of each line.
+func configMaps(number int, end string) [][]byte {
 	var all [][]byte
 	for i := range number {
-		payload := strings.Repeat(fmt.Sprintf("line %05d of a file\\n", i), 75)
+		payload := strings.Repeat(fmt.Sprintf("line %05d of a file", i)+end, 75)
 		all = append(all, []byte(strings.NewReplacer("a-0", fmt.Sprintf("parent%d-%d", i/10, i), `"18"`, fmt.Sprintf(`"%d"`, i),
 			"8c7a-6a1f", fmt.Sprintf("8c7a-%d", i), "444455556666", fmt.Sprintf("%012d", i/10),
 			`a\\nb`, strings.ReplaceAll(payload, `\`, `\\`), `a\nb`, payload).Replace(configMapText)))
@@ -122,7 +123,7 @@ func BenchmarkEvent(b *testing.B) {
 // BenchmarkHeap measures the heap that stays for a decoded object among 10 000.
 func BenchmarkHeap(b *testing.B) {
 	const number = 10_000
-	for name, texts := range map[string][][]byte{"ConfigMaps": configMaps(number), "Pods": pods(number)} {
+	for name, texts := range map[string][][]byte{"ConfigMaps": configMaps(number, "\\n"), "ConfigMaps of one line": configMaps(number, " "), "Pods": pods(number)} {
 		data := events(texts)
 		for how, decode := range map[string]func(*Decoder) (map[string]any, error){
 			"objectjson":   func(d *Decoder) (map[string]any, error) { e, err := d.Event(); return e.Object, err },

@@ -59,9 +59,11 @@ type Decoder struct {
 	err     error // The first error: nothing can be decoded after it.
 
 	depth                 int
-	fields                []field // Of the maps that are being decoded.
-	items                 []any   // Of the lists that are being decoded.
-	long                  int     // Bytes of strings decoded so far that are too long to be interned.
+	fields                []field  // Of the maps that are being decoded.
+	items                 []any    // Of the lists that are being decoded.
+	long                  int      // Bytes of strings decoded so far that are too long to be interned.
+	longTexts             []string // The first long strings of the object.
+	escaped               bool     // Whether the last string had bytes that do not stand for themselves.
 	scratch               []byte
 	itemKind, itemVersion string // Of a list, for items that have none.
 }
@@ -133,6 +135,8 @@ func (d *Decoder) topObject() (map[string]any, bool) {
 	// Between two objects, nothing is kept of the last one.
 	clear(d.fields[:cap(d.fields)])
 	clear(d.items[:cap(d.items)])
+	clear(d.longTexts)
+	d.longTexts = d.longTexts[:0]
 	object, _ := value.(map[string]any)
 	return object, ok
 }

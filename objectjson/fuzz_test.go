@@ -96,8 +96,7 @@ func compareLists(t *testing.T, data []byte, in *Interner) {
 	}
 	list, items, err := NewDecoder(iotest.HalfReader(bytes.NewReader(data)), Options{Interner: in}).List()
 	if err != nil {
-		t.Logf("no list: %v", err)
-		return
+		return // It has no items, or items that are no objects: unstructured takes that for an empty list and for empty objects.
 	}
 	if diff := cmp.Diff(want.Object["metadata"], list["metadata"]); diff != "" {
 		t.Fatalf("metadata of the list (-unstructured, +got):\n%s", diff)

@@ -10,6 +10,14 @@ import (
 const (
 	// maxInterned is the longest string that is shared with other objects, in bytes.
 	maxInterned = 128
+	// maxLongTexts is how many long strings of an object later ones are looked for in.
+	maxLongTexts = 4
+	// maxNames bounds the names of fields, all of which are forgotten at once.
+	maxNames = 1 << 12
+	// maxText is the longest text of a map or list that is remembered, and maxTexts bounds all of them, in bytes.
+	maxText, maxTexts = 1 << 10, 512 << 10
+	// maxSkipped is the longest text of managedFields that is remembered.
+	maxSkipped = 8 << 10
 	// maxSets bounds each table, of two values in a set.
 	maxSets = 1 << 13
 	// maxPartBytes and maxPartsBytes bound the maps and lists that are kept for sharing: one, and all of them.
@@ -20,15 +28,61 @@ const (
 // Most of a decoded object is maps of a few fields, of several hundred bytes each, and replicas of one template
 // have nearly all of them in common.
 //
-// It knows parts that it has seen of late. They take at most 7 MiB. It must be used by one goroutine at a time.
+// It knows parts that it has seen of late. They take at most 8 MiB. It must be used by one goroutine at a time.
 type Interner struct {
 	seed    maphash.Seed
+	names   map[string]*name
+	last    *name // The name that was read last.
+	texts   int   // Bytes of the texts of all names.
 	strings table
 	parts   table // Maps and lists.
+	// skipped are texts of managedFields: of the first entries of an object, and of some later one.
+	skipped [4][]byte
+}
+
+// name is the name of a field. Most objects of a kind have the same fields in the same order, often with the same
+// values: to compare with what came last time is cheaper than to look it up.
+type name struct {
+	text  string
+	hash  uint64
+	next  *name  // The name that was read after it the last time.
+	value string // The last short string that was its value, as an interface value in shared.
+	// shared is nil if the name has had no such value.
+	shared    any
+	valueHash uint64
+
+	// The text of the last map or list that was its value, and what it was decoded to. Where the same text comes
+	// again, it is not decoded again.
+	raw      []byte
+	part     any
+	partHash uint64
 }
 
 // NewInterner returns an empty Interner.
-func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
+func NewInterner() *Interner {
+	return &Interner{seed: maphash.MakeSeed(), names: map[string]*name{}, last: &name{}}
+}
+
+// name returns the name of a field.
+func (in *Interner) name(raw []byte) *name {
+	if next := in.last.next; next != nil && next.text == string(raw) {
+		in.last = next
+		return next
+	}
+	found, ok := in.names[string(raw)]
+	if !ok {
+		found = &name{text: string(raw), hash: maphash.Bytes(in.seed, raw)}
+		if len(raw) > maxInterned {
+			return found
+		}
+		if len(in.names) >= maxNames {
+			in.names, in.last, in.texts = map[string]*name{}, &name{}, 0
+		}
+		in.names[found.text] = found
+	}
+	in.last.next, in.last = found, found
+	return found
+}
 
 // text returns the shared instance of a string, as an interface value.
 func (in *Interner) text(raw []byte, hash uint64) any {
@@ -44,13 +98,15 @@ func (in *Interner) text(raw []byte, hash uint64) any {
 	return value
 }
 
-// name returns the shared instance of a string.
-func (in *Interner) name(raw []byte, hash uint64) string {
-	if len(raw) > maxInterned {
-		return string(raw)
+// remember keeps the text of a map or list that is the value of a field.
+func (in *Interner) remember(of *name, raw []byte, part any, hash uint64) {
+	if len(raw) > maxText || in.texts+len(raw) > maxTexts+cap(of.raw) {
+		return
 	}
-	s, _ := in.text(raw, hash).(string)
-	return s
+	in.texts -= cap(of.raw)
+	of.raw = append(of.raw[:0], raw...)
+	in.texts += cap(of.raw)
+	of.part, of.partHash = part, hash
 }
 
 // list returns a list of these items, whose parts are shared already. Long is how many bytes of long strings it
@@ -254,7 +310,7 @@ func (t *table) drop(s *slot) {
 
 func (t *table) grow() {
 	old := t.sets
-	*t = table{sets: make([]set, max(64, 4*len(old)))}
+	*t = table{sets: make([]set, min(max(64, 4*len(old)), maxSets))}
 	for i := range old {
 		for _, s := range []slot{old[i][1], old[i][0]} {
 			if s.value != nil {

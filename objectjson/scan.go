@@ -41,7 +41,7 @@ func (d *Decoder) scanString() ([]byte, bool) {
 		i = plainEnd(d.buf, i)
 		if i < len(d.buf) {
 			if d.buf[i] == '"' {
-				d.pos = i + 1
+				d.pos, d.escaped = i+1, false
 				return d.buf[start:i], true
 			}
 			return d.scanEscaped(start, i)
@@ -58,7 +58,7 @@ func (d *Decoder) scanEscaped(start, i int) ([]byte, bool) {
 	for {
 		switch c := d.at(i); {
 		case c == '"':
-			d.pos, d.scratch = i+1, out
+			d.pos, d.scratch, d.escaped = i+1, out, true
 			return out, true
 		case c == '\\':
 			var ok bool

@@ -31,7 +31,7 @@ func (d *Decoder) Event() (Event, error) {
 			if d.next() != '"' {
 				return d.unexpected("where the type of an event begins")
 			}
-			value, _, ok := d.text(nil)
+			value, _, ok := d.text(nil, nil)
 			e.Type, _ = value.(string)
 			return ok
 		case "object":
@@ -79,7 +79,7 @@ func (d *Decoder) List() (list map[string]any, items []map[string]any, err error
 			})
 		}
 		name := string(raw)
-		value, _, ok := d.value(nil)
+		value, _, ok := d.value(nil, nil)
 		if name != "items" {
 			list[name] = value
 		}
@@ -89,11 +89,11 @@ func (d *Decoder) List() (list map[string]any, items []map[string]any, err error
 	if !ok {
 		return nil, nil, d.err
 	}
-	kind, version := itemTypeOf(list)
-	if kind == "" || !isList {
+	if kind, _ := list["kind"].(string); kind == "" || !isList {
 		d.fail("the object is no list: it needs kind and items")
 		return nil, nil, d.err
 	}
+	kind, version := itemTypeOf(list)
 	for _, item := range items {
 		complete(item, kind, version)
 	}

@@ -1,6 +1,10 @@
 package objectjson
 
-import "hash/maphash"
+import (
+	"bytes"
+	"hash/maphash"
+	"strings"
+)
 
 // level is what a map is in an object.
 type level int
@@ -13,15 +17,13 @@ const (
 )
 
 // value decodes a value. It returns its hash as well, if parts are shared. Before is what the previous version
-// has in its place, or nil.
-func (d *Decoder) value(before any) (any, uint64, bool) {
+// has in its place, or nil. Of is the name of the field whose value it is, or nil.
+func (d *Decoder) value(before any, of *name) (any, uint64, bool) {
 	switch c := d.next(); c {
-	case '{':
-		return d.object(before, innerLevel)
-	case '[':
-		return d.list(before)
+	case '{', '[':
+		return d.part(c, before, of)
 	case '"':
-		return d.text(before)
+		return d.text(before, of)
 	case 't', 'f', 'n':
 		return d.word(c)
 	default:
@@ -29,8 +31,27 @@ func (d *Decoder) value(before any) (any, uint64, bool) {
 	}
 }
 
+// part decodes a map or a list, which begins with c.
+func (d *Decoder) part(c byte, before any, of *name) (value any, hash uint64, ok bool) {
+	known := of != nil && d.share != nil && d.depth < maxDepth-maxText
+	if known && len(of.raw) > 0 && bytes.HasPrefix(d.buf[d.pos:], of.raw) {
+		d.pos += len(of.raw)
+		return of.part, of.partHash, true
+	}
+	start := d.pos
+	if c == '{' {
+		value, hash, ok = d.object(before, innerLevel)
+	} else {
+		value, hash, ok = d.list(before)
+	}
+	if known && ok {
+		d.share.remember(of, d.buf[start:d.pos], value, hash)
+	}
+	return value, hash, ok
+}
+
 // text decodes a string.
-func (d *Decoder) text(before any) (any, uint64, bool) {
+func (d *Decoder) text(before any, of *name) (any, uint64, bool) {
 	raw, ok := d.scanString()
 	if !ok {
 		return nil, 0, false
@@ -38,15 +59,58 @@ func (d *Decoder) text(before any) (any, uint64, bool) {
 	if d.share == nil {
 		return string(raw), 0, true
 	}
+	if of != nil && of.shared != nil && of.value == string(raw) {
+		return of.shared, of.valueHash, true
+	}
 	hash := maphash.Bytes(d.share.seed, raw)
 	if known, ok := before.(string); ok && known == string(raw) {
 		return before, hash, true
 	}
 	if len(raw) > maxInterned {
-		d.long += len(raw)
-		return string(raw), hash, true
+		return d.longText(raw), hash, true
 	}
-	return d.share.text(raw, hash), hash, true
+	shared := d.share.text(raw, hash)
+	if of != nil {
+		of.value, _ = shared.(string)
+		of.shared, of.valueHash = shared, hash
+	}
+	return shared, hash, true
+}
+
+// longText returns a long string. If an earlier one of the object contains it, it takes no memory of its own: an
+// annotation with what was last applied has all of the object, and texts without escapes as they are.
+func (d *Decoder) longText(raw []byte) string {
+	if !d.escaped {
+		for _, known := range d.longTexts {
+			if text, ok := within(known, raw); ok {
+				return text
+			}
+		}
+	}
+	d.long += len(raw)
+	text := string(raw)
+	if len(d.longTexts) < maxLongTexts {
+		d.longTexts = append(d.longTexts, text)
+	}
+	return text
+}
+
+// within returns the part of known that is equal to raw. It does not look everywhere: it tries the first places where
+// raw might begin.
+func within(known string, raw []byte) (string, bool) {
+	const start, tries = 32, 8
+	for range tries {
+		i := strings.Index(known, string(raw[:start]))
+		if i < 0 || len(known)-i < len(raw) {
+			return "", false
+		}
+		known = known[i:]
+		if known[:len(raw)] == string(raw) {
+			return known[:len(raw)], true
+		}
+		known = known[1:]
+	}
+	return "", false
 }
 
 // list decodes a list.
@@ -59,7 +123,7 @@ func (d *Decoder) list(before any) (any, uint64, bool) {
 		if i := len(d.items) - start; i < len(old) {
 			known = old[i]
 		}
-		item, h, ok := d.value(known)
+		item, h, ok := d.value(known, nil)
 		d.items = append(d.items, item)
 		hash = mix(hash, h)
 		return ok
@@ -91,15 +155,14 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 		if !ok {
 			return nil, 0, false
 		}
-		nameHash := maphash.Bytes(d.names.seed, raw)
-		name := d.names.name(raw, nameHash)
+		name := d.names.name(raw)
 		value, h, found, ok := d.fieldValue(name, &before, at)
 		if !ok {
 			return nil, 0, false
 		}
 		if found {
-			d.fields = append(d.fields, field{name, nameHash, value})
-			hash += mix(nameHash, h)
+			d.fields = append(d.fields, field{name.text, name.hash, value})
+			hash += mix(name.hash, h)
 		}
 		switch d.next() {
 		case ',':
@@ -128,7 +191,8 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 
 // fieldValue decodes the value of a field of a map. It reports whether the field is found: whether the map gets
 // it. It sets before of an object when it reaches metadata.
-func (d *Decoder) fieldValue(name string, before *any, at level) (value any, hash uint64, found, ok bool) {
+func (d *Decoder) fieldValue(of *name, before *any, at level) (value any, hash uint64, found, ok bool) {
+	name := of.text
 	switch {
 	case at == innerLevel:
 	case at == objectLevel && name == "metadata":
@@ -145,7 +209,7 @@ func (d *Decoder) fieldValue(name string, before *any, at level) (value any, has
 	case at == entryLevel && (name == "time" || name == "fieldsType"):
 		return nil, 0, false, d.skip()
 	}
-	value, hash, ok = d.value(fieldOf(*before, name))
+	value, hash, ok = d.value(fieldOf(*before, name), of)
 	return value, hash, true, ok
 }
 
@@ -159,18 +223,18 @@ func fieldOf(value any, name string) any {
 
 // managedFields decodes the entries of metadata.managedFields that are kept. It reports whether there are any.
 func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok bool) {
-	keep := d.options.KeepManagedFields
-	if keep == nil || d.next() != '[' {
+	if d.next() != '[' {
 		return nil, 0, false, d.skip()
 	}
 	old, _ := before.([]any)
-	start, long := len(d.items), d.long
+	start, long, number := len(d.items), d.long, 0
 	ok = d.eachItem(func() bool {
 		if d.next() != '{' {
 			return d.skip()
 		}
 		begin := d.pos
-		kept, ok := d.scanEntry(keep)
+		kept, ok := d.scanEntry(number)
+		number++
 		if !ok || !kept {
 			return ok
 		}
@@ -197,8 +261,8 @@ func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok b
 	return value, hash, found, ok
 }
 
-// scanEntry skips an entry of managedFields and reports whether it is kept.
-func (d *Decoder) scanEntry(keep func(manager, operation, subresource string) bool) (kept, ok bool) {
+// scanEntry skips an entry of managedFields, the one with that number, and reports whether it is kept.
+func (d *Decoder) scanEntry(number int) (kept, ok bool) {
 	var manager, operation, subresource string
 	ok = d.each(func(name []byte) bool {
 		var target *string
@@ -209,17 +273,39 @@ func (d *Decoder) scanEntry(keep func(manager, operation, subresource string) bo
 			target = &operation
 		case "subresource":
 			target = &subresource
+		case "fieldsV1":
+			return d.skipKnown(&d.names.skipped[min(number, len(d.names.skipped)-1)])
 		}
 		if target == nil || d.next() != '"' {
 			return d.skip()
 		}
 		raw, ok := d.scanString()
 		if ok {
-			*target = d.names.name(raw, maphash.Bytes(d.names.seed, raw))
+			*target = d.names.name(raw).text
 		}
 		return ok
 	})
-	return ok && keep(manager, operation, subresource), ok
+	keep := d.options.KeepManagedFields
+	return ok && keep != nil && keep(manager, operation, subresource), ok
+}
+
+// skipKnown skips a value. If its text is what is known, nothing of it is looked at; otherwise it becomes known.
+func (d *Decoder) skipKnown(known *[]byte) bool {
+	if d.next() != '{' || d.depth >= maxDepth-maxSkipped {
+		return d.skip()
+	}
+	if bytes.HasPrefix(d.buf[d.pos:], *known) && len(*known) > 0 {
+		d.pos += len(*known)
+		return true
+	}
+	start := d.pos
+	if !d.skip() {
+		return false
+	}
+	if raw := d.buf[start:d.pos]; len(raw) <= maxSkipped {
+		*known = append((*known)[:0], raw...)
+	}
+	return true
 }
 
 // previous returns the previous version of the object whose metadata are next, or nil.
@@ -234,9 +320,9 @@ func (d *Decoder) previous() any {
 		}
 		raw, ok := d.scanString()
 		if isName {
-			name, hasName = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+			name, hasName = string(raw), true
 		} else {
-			namespace, hasNamespace = d.names.name(raw, maphash.Bytes(d.names.seed, raw)), true
+			namespace, hasNamespace = string(raw), true
 		}
 		return ok && !(hasName && hasNamespace)
 	})
@@ -258,12 +344,11 @@ func (d *Decoder) completeItem(start int) {
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"apiVersion", d.itemVersion}, {"kind", d.itemKind}} {
-		raw := []byte(f.name)
-		hash := maphash.Bytes(d.names.seed, raw)
+		name := d.names.name([]byte(f.name))
 		var value any = f.value
 		if d.share != nil {
 			value = d.share.text([]byte(f.value), maphash.String(d.share.seed, f.value))
 		}
-		d.fields = append(d.fields, field{d.names.name(raw, hash), hash, value})
+		d.fields = append(d.fields, field{name.text, name.hash, value})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/objectclient"
 )
 
@@ -20,6 +21,7 @@ type clients struct {
 	unbounded       dynamic.Interface // Without a timeout, because watches last.
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
+	reading         rest.Interface    // For the caches: also without a timeout.
 	typed           kubernetes.Interface
 	metadata        metadata.Interface // Without a timeout, because watches last.
 	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
@@ -31,14 +33,15 @@ func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded.Timeout = timeout
 	unbounded, err := dynamic.NewForConfig(config)
 	boundedClients, boundedErr := objectclient.New(bounded)
+	reading, readingErr := informer.RESTClientFor(config)
 	typed, typedErr := kubernetes.NewForConfig(config)
 	metadataClient, metadataErr := metadata.NewForConfig(config)
 	boundedMetadata, boundedMetadataErr := metadata.NewForConfig(bounded)
-	if err := errors.Join(err, boundedErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
+	if err := errors.Join(err, boundedErr, readingErr, typedErr, metadataErr, boundedMetadataErr); err != nil {
 		return nil, err
 	}
 	return &clients{
-		unbounded: unbounded, bounded: boundedClients.Full, children: boundedClients.Metadata, typed: typed,
+		unbounded: unbounded, bounded: boundedClients.Full, children: boundedClients.Metadata, reading: reading, typed: typed,
 		metadata: metadataClient, boundedMetadata: boundedMetadata,
 	}, nil
 }

@@ -128,7 +128,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	if err != nil {
 		return err
 	}
-	pool := informer.NewPool(ctx, clients.unbounded, log.WithName("informer"))
+	pool := informer.NewRESTPool(ctx, clients.reading, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
 	definitions := definition.New(definition.Config{
 		Environment: parent.Environment{

@@ -32,28 +32,55 @@ func (p *Pool) AppliedFields(object *unstructured.Unstructured) []any {
 	entries, _ := metadata["managedFields"].([]any)
 	var kept []any
 	for _, e := range entries {
-		if e, ok := e.(map[string]any); ok && p.isKept(e) {
-			// Entries that differ only in time are equal.
-			kept = append(kept, map[string]any{
-				"manager": e["manager"], "operation": e["operation"], "apiVersion": e["apiVersion"], "fieldsV1": e["fieldsV1"],
-			})
+		if e, ok := e.(map[string]any); ok && p.isKept(text(e, "manager"), text(e, "operation"), text(e, "subresource")) {
+			kept = append(kept, withoutTime(e))
 		}
 	}
 	return kept
 }
 
-// isKept reports whether an entry of managedFields is kept.
-func (p *Pool) isKept(entry map[string]any) bool {
-	manager, _ := entry["manager"].(string)
-	rest, ours := strings.CutPrefix(manager, p.manager)
-	return ours && (rest == "" || rest[0] == '/') && entry["operation"] == "Apply" && entry["subresource"] == nil
+func text(entry map[string]any, name string) string {
+	value, _ := entry[name].(string)
+	return value
 }
 
-// dropManagedFields removes an object's managedFields.
-func dropManagedFields(object *unstructured.Unstructured) {
-	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
-		delete(metadata, "managedFields")
+// appliedNames are the fields of an entry of managedFields that are kept.
+var appliedNames = []string{"manager", "operation", "apiVersion", "fieldsV1"}
+
+// withoutTime returns an entry of managedFields without its time: entries that differ only in time are equal. It
+// returns the same map if nothing is to be left out, which is so for what objectjson has decoded.
+func withoutTime(entry map[string]any) map[string]any {
+	_, timed := entry["time"]
+	_, typed := entry["fieldsType"]
+	if !timed && !typed && len(entry) == len(appliedNames) {
+		return entry
 	}
+	kept := make(map[string]any, len(appliedNames))
+	for _, name := range appliedNames {
+		kept[name] = entry[name]
+	}
+	return kept
+}
+
+// isKept reports whether an entry of managedFields is kept.
+func (p *Pool) isKept(manager, operation, subresource string) bool {
+	rest, ours := strings.CutPrefix(manager, p.manager)
+	return ours && (rest == "" || rest[0] == '/') && operation == "Apply" && subresource == ""
+}
+
+// dropManagedFields removes an object's managedFields. It changes the object, but not its metadata.
+func dropManagedFields(object *unstructured.Unstructured) {
+	metadata, ok := object.Object["metadata"].(map[string]any)
+	if _, managed := metadata["managedFields"]; !ok || !managed {
+		return
+	}
+	rest := make(map[string]any, len(metadata)-1)
+	for name, value := range metadata {
+		if name != "managedFields" {
+			rest[name] = value
+		}
+	}
+	object.Object["metadata"] = rest
 }
 
 // AppliedFields returns the entries of an object's managedFields that the cache keeps (see

@@ -17,14 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // Pool shares informers. It is safe for concurrent use.
 type Pool struct {
-	ctx    context.Context
-	client dynamic.Interface
-	log    logr.Logger
+	ctx context.Context
+	log logr.Logger
+	// newInformer returns an informer of a resource, which has not been started. The sharedInformer is what will have it.
+	newInformer func(*sharedInformer, schema.GroupVersionResource) cache.SharedIndexInformer
 
 	manager string // Whose managedFields are kept; empty for none.
 
@@ -60,14 +64,51 @@ func (s *sharedInformer) err() error {
 // onWatchError records a failure. The normal end of a watch is not a failure.
 func (s *sharedInformer) onWatchError(ctx context.Context, r *cache.Reflector, err error) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, io.EOF) {
-		s.failure.Store(&failure{err: err, version: s.informer.LastSyncResourceVersion()})
+		s.failed(err)
 	}
 	cache.DefaultWatchErrorHandler(ctx, r, err)
 }
 
-// NewPool returns a Pool whose informers stop with ctx.
+func (s *sharedInformer) failed(err error) {
+	s.failure.Store(&failure{err: err, version: s.informer.LastSyncResourceVersion()})
+}
+
+// known returns the cached version of an object, or nil.
+func (s *sharedInformer) known(namespace, name string) map[string]any {
+	obj, exists, err := s.informer.GetIndexer().GetByKey(cache.NewObjectName(namespace, name).String())
+	if err != nil || !exists {
+		return nil
+	}
+	return object(obj).Object
+}
+
+// NewRESTPool returns a Pool that reads an API server, with a client of RESTClientFor. Its informers stop with ctx.
+// Cached objects share their equal parts.
+func NewRESTPool(ctx context.Context, client rest.Interface, log logr.Logger) *Pool {
+	p := newPool(ctx, log)
+	p.newInformer = func(s *sharedInformer, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+		options := objectjson.Options{Interner: objectjson.NewInterner(), Previous: s.known}
+		if p.manager != "" {
+			options.KeepManagedFields = p.isKept
+		}
+		log := log.WithValues("resource", resource.String())
+		return (&listWatch{client: client, resource: resource, options: options, log: log, failed: s.failed}).informer()
+	}
+	return p
+}
+
+// NewPool returns a Pool that reads through a dynamic client, which may be a fake or a cluster in memory. Its informers
+// stop with ctx.
 func NewPool(ctx context.Context, client dynamic.Interface, log logr.Logger) *Pool {
-	return &Pool{ctx: ctx, client: client, log: log, shared: map[schema.GroupVersionResource]*sharedInformer{}}
+	p := newPool(ctx, log)
+	p.newInformer = func(_ *sharedInformer, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+		return dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, indexers(), nil).Informer()
+	}
+	return p
+}
+
+func newPool(ctx context.Context, log logr.Logger) *Pool {
+	return &Pool{ctx: ctx, log: log, shared: map[schema.GroupVersionResource]*sharedInformer{}}
 }
 
 // KeepFields makes the caches keep those entries of managedFields that were applied by manager, or by a
@@ -99,14 +140,10 @@ func (p *Pool) Len() int {
 
 func (p *Pool) start(resource schema.GroupVersionResource) *sharedInformer {
 	ctx, cancel := context.WithCancel(p.ctx)
-	s := &sharedInformer{
-		informer: dynamicinformer.NewFilteredDynamicInformer(p.client, resource, "", 0, indexers(), nil).Informer(),
-		cancel:   cancel,
-		done:     make(chan struct{}),
-		handles:  map[*Handle]bool{},
-	}
+	s := &sharedInformer{cancel: cancel, done: make(chan struct{}), handles: map[*Handle]bool{}}
+	s.informer = p.newInformer(s, resource)
 	// Both fail only for an informer that is running.
-	_ = s.informer.SetTransform(s.transform(p))
+	_ = s.informer.SetTransform(p.transform)
 	_ = s.informer.SetWatchErrorHandlerWithContext(s.onWatchError)
 	p.log.V(1).Info("watching", "resource", resource.String())
 	go func() {
@@ -133,30 +170,18 @@ func (p *Pool) release(h *Handle) {
 	}
 }
 
-// transform returns the function that processes objects before they enter the cache. It removes
-// managedFields, which are half of a typical object and which no hook needs, keeps the entries of
-// KeepFields aside, and shares parts with other objects and with the previous version. An informer calls
-// it from one goroutine.
-func (s *sharedInformer) transform(p *Pool) cache.TransformFunc {
-	sharer := newInterner()
-	return func(obj any) (any, error) {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return obj, nil
-		}
-		fields := p.AppliedFields(u)
-		dropManagedFields(u)
-		var before map[string]any
-		var fieldsBefore []any
-		key := cache.NewObjectName(u.GetNamespace(), u.GetName()).String()
-		if known, exists, err := s.informer.GetIndexer().GetByKey(key); err == nil && exists {
-			before, fieldsBefore = object(known).Object, managedFieldsOf(known)
-		}
-		sharer.object(u.Object, before)
-		if len(fields) == 0 {
-			return u, nil
-		}
-		sharer.items(fields, fieldsBefore)
-		return &cachedObject{u, fields}, nil
+// transform processes an object before it enters the cache. It removes managedFields, which are half of a typical
+// object and which no hook needs, and keeps the entries of KeepFields aside. Of objects that objectjson has decoded, no
+// others are left.
+func (p *Pool) transform(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
 	}
+	fields := p.AppliedFields(u)
+	dropManagedFields(u)
+	if len(fields) == 0 {
+		return u, nil
+	}
+	return &cachedObject{u, fields}, nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/libretto-k8s/libretto/runtime/informer"
@@ -80,14 +79,14 @@ func heapPerObject(tb testing.TB, number, size, perTemplate int) float64 {
 	tb.Helper()
 	server := httptest.NewServer(podList(tb, number, size, perTemplate))
 	defer server.Close()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	client, err := informer.RESTClientFor(&rest.Config{Host: server.URL})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	before := heap()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	cache := informer.NewPool(ctx, client, logr.Discard()).Open(pods.GroupVersionResource)
+	cache := informer.NewRESTPool(ctx, client, logr.Discard()).Open(pods.GroupVersionResource)
 	defer cache.Close()
 	changed := make(chan struct{}, number)
 	err = cache.Watch(func(e informer.Event) {
