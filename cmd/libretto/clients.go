@@ -21,7 +21,7 @@ type clients struct {
 	unbounded       dynamic.Interface // Without a timeout, because watches last.
 	bounded         dynamic.Interface // With a timeout, for reconciles. It can't watch.
 	children        dynamic.Interface // bounded, but its writes are answered by metadata.
-	reading         rest.Interface    // For the caches: without a timeout.
+	reading         rest.Interface    // For the caches: also without a timeout.
 	typed           kubernetes.Interface
 	metadata        metadata.Interface // Without a timeout, because watches last.
 	boundedMetadata metadata.Interface // With a timeout, for objects that are released.
