@@ -122,7 +122,7 @@ func (q *quietness) next(allocated, heap uint64) (busy, begins bool) {
 	if q.last = allocated; recent > quietBytes {
 		return true, false
 	}
-	if allocated-q.released < max(busyBytes, 2*heap) {
+	if q.released > 0 && allocated-q.released < max(busyBytes, 2*heap) { // The first time is after the start.
 		return false, false
 	}
 	q.released = allocated

@@ -47,6 +47,9 @@ func TestQuietness(t *testing.T) {
 		{"and has ended", 500 << 20, 150 << 20, false, true},
 		{"nothing at all", 500 << 20, 80 << 20, false, false},
 	}
+	if _, begins := (&quietness{}).next(1<<20, 1<<20); !begins {
+		t.Error("a start that took little is over, too")
+	}
 	for _, s := range steps {
 		if busy, begins := q.next(s.allocated, s.heap); busy != s.busy || begins != s.begins {
 			t.Errorf("%s: got %v, %v", s.reason, busy, begins)
