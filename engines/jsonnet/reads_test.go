@@ -186,3 +186,16 @@ func TestReadForms(t *testing.T) {
 		},
 	})
 }
+
+// TestReadsOfManyCalls has functions that call each other 2^40 times, if each call is followed. They read the whole parent.
+func TestReadsOfManyCalls(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("local f0(p) = p.spec.size;\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "local f%d(p) = if false then f%d(p) else if true then 1 else f%d(p);\n", i+1, i, i)
+	}
+	b.WriteString("function(request) { x: f40(request.parent), y: request.parent.spec.size }")
+	caller.CheckReads(t, caller.Script(b.String()), readsRequest, engines.ReadSet{"parent"})
+}
+
+var readsRequest = map[string]any{"parent": map[string]any{"spec": map[string]any{"size": int64(1)}, "metadata": map[string]any{"name": "p"}}}
