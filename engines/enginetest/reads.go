@@ -175,8 +175,7 @@ type removed struct{}
 // replacements returns values to put in the place of that at path, by what they are.
 func replacements(path string) map[string]any {
 	values := map[string]any{
-		"is a text": "changed", "is a number": int64(7), "is a list": []any{}, "is null": nil,
-		"is an object": map[string]any{"size": int64(9), "app": "other"},
+		"is a text": "changed", "is null": nil, "is an object": map[string]any{"size": int64(9), "app": "other"},
 	}
 	if strings.Contains(path, ".") {
 		values["is gone"] = removed{}
@@ -204,6 +203,8 @@ type ReadForms struct {
 	Objects [3]string
 	Forms   []string
 	Script  func(object, expression string) string
+	// Files are beside the script.
+	Files map[string]string
 }
 
 // formFields are the fields that forms are tried with, which are there or not, for each of ReadForms.Objects.
@@ -218,7 +219,9 @@ func (c Caller) CheckForms(t *testing.T, forms ReadForms) {
 			for i, object := range forms.Objects {
 				for _, field := range formFields[i] {
 					script := forms.Script(object, strings.NewReplacer("%O", object, "%F", field).Replace(form))
-					program, err := c.Compile(t, c.Script(script))
+					files := map[string]string{c.Path: script}
+					maps.Copy(files, forms.Files)
+					program, err := c.Compile(t, Source(c.Path, files))
 					if err != nil {
 						t.Fatalf("%s: %v", script, err)
 					}

@@ -63,6 +63,6 @@ func (e engine) Compile(ctx context.Context, src engines.Source) (engines.Progra
 	if err != nil {
 		return nil, err
 	}
-	p.root = linked.rootExpression(hook.call())
+	p.root, p.ofParent = linked.rootExpression(hook.call()), linked.readsOf(hook)
 	return p, nil
 }

@@ -19,6 +19,8 @@ type program struct {
 	linked    *linked
 	external  map[string]ast.Node
 	root      ast.Node
+	// ofParent is what the hook may read of the parent, by its source. Nil means all.
+	ofParent engines.ReadSet
 }
 
 // Run answers one call in a VM of its own. With an error, too, the response holds
@@ -29,7 +31,7 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 	body, err := c.evaluate(ctx, p.root)
 	response := engines.Response{Body: body, Logs: c.trace.Lines, Coverage: c.interrupter.counts.reached()}
 	if err == nil {
-		response.Read = c.reads.Set()
+		response.Read = p.refine(c.reads.Set())
 	}
 	return response, err
 }
