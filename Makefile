@@ -62,6 +62,10 @@ demo: build controlplane ## Run the demo on a control plane of its own
 vitess: build controlplane ## Bring examples/vitess up on a control plane of its own, roll an image and delete it (VITESSFLAGS='-clusters 10': measure many)
 	$(GO) run ./test/vitess $(VITESSFLAGS)
 
+.PHONY: scale
+scale: build controlplane ## Measure the whole host beside direct writes: 1000 parents x 10 children (SCALEFLAGS='-parents 10000 -runs 3 -o scale.json')
+	$(GO) run ./test/scale $(SCALEFLAGS)
+
 .PHONY: up
 up: controlplane ## Run a control plane until interrupted, and print its KUBECONFIG
 	@exec ./$(BIN)/controlplane

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/apply/serverside"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -25,10 +26,18 @@ type ServerSide struct {
 
 // Diffs returns what the change does to the fields of the observed object. Values that the schema marks as secret are hidden too.
 func (c Change) Diffs() []fielddiff.Diff {
+	return fielddiff.Describe(c.Schema, c.Observed, c.result())
+}
+
+// Marks returns a mark for each of Diffs with a path, in the same order.
+func (c Change) Marks() []fielddiff.Mark { return fielddiff.Marks(c.Observed, c.result()) }
+
+// result returns what the object is to become.
+func (c Change) result() *unstructured.Unstructured {
 	if c.ServerSide != nil && c.ServerSide.expected != nil {
-		return fielddiff.Describe(c.Schema, c.Observed, &unstructured.Unstructured{Object: c.ServerSide.expected})
+		return &unstructured.Unstructured{Object: c.ServerSide.expected}
 	}
-	return fielddiff.Describe(c.Schema, c.Observed, c.Object)
+	return c.Object
 }
 
 // heldBy reports whether what the change applies is recorded in the object.
@@ -39,14 +48,20 @@ func (c Change) heldBy(object *unstructured.Unstructured) bool {
 	return serverside.Applied(object.Object, manager) == config.Mark && config.HeldBy(ours.Fields(), object.Object)
 }
 
-// Repeats reports whether the change would only send again what an earlier one has sent,
-// to an object of which as much is held as then.
-func (c Change) Repeats(earlier Change) bool {
-	if c.ServerSide == nil || earlier.ServerSide == nil {
-		return c.ServerSide == nil && earlier.ServerSide == nil && jsonvalue.Equal(earlier.Object.Object, c.Object.Object)
+// Digest stands for what an update sends, to which object, and what of it was held before. Of changes with equal ones the later would
+// only send again what the earlier has sent. It takes little memory, whatever the object takes.
+type Digest struct {
+	schema       *openapi.Kind
+	object, held uint64
+	serverSide   bool
+}
+
+// Digest returns the digest of the change.
+func (c Change) Digest() Digest {
+	if c.ServerSide == nil {
+		return Digest{schema: c.Schema, object: jsonvalue.Hash(c.Object.Object)}
 	}
-	return c.ServerSide.held == earlier.ServerSide.held &&
-		jsonvalue.Equal(unversioned(c.Object), unversioned(earlier.Object))
+	return Digest{schema: c.Schema, object: jsonvalue.Hash(unversioned(c.Object)), held: c.ServerSide.held, serverSide: true}
 }
 
 // unversioned returns an object without its version.

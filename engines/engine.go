@@ -227,10 +227,9 @@ type Response struct {
 	// Remote is true if the answer came from a server, which may run another
 	// program by now, unnoticed by this process.
 	Remote bool
-	// Unread are the top-level fields of the request that the program did not look
-	// at, so that their values do not matter for the answer. Nil means unknown:
-	// every field may matter.
-	Unread []string
+	// Read is what the program looked at in the request: the answer to a request that differs in nothing but the
+	// rest is the same. Nil means unknown: everything may matter. See ReadSet.
+	Read ReadSet
 	// Logs are the lines that the program wrote, in order, cut at 64 KiB.
 	Logs []string
 	// Coverage is the set of the program's CoveragePoints that the call reached, even if it failed. It is nil

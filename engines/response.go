@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -79,15 +78,4 @@ func (s *Script) WithParameters(request map[string]any) map[string]any {
 	maps.Copy(all, request)
 	all["parameters"] = s.Parameters
 	return all
-}
-
-// Unread returns the fields of request that are not in read, sorted, for Response.Unread.
-func Unread(request map[string]any, read map[string]bool) []string {
-	var unread []string
-	for _, field := range slices.Sorted(maps.Keys(request)) {
-		if !read[field] {
-			unread = append(unread, field)
-		}
-	}
-	return unread
 }

@@ -1,7 +1,7 @@
 package jsonvalue
 
 import (
-	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,17 +56,43 @@ func (d Differ) values(path Path, a, b any) {
 }
 
 func (d Differ) fields(path Path, a, b map[string]any) {
-	names := Clone(a)
-	maps.Copy(names, b)
+	if reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() {
+		return
+	}
+	names := make([]string, 0, len(a))
+	for name, value := range a {
+		if other, ok := b[name]; !ok || !areSameScalars(value, other) {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
 	in := func(object map[string]any, name string) any {
 		if value, ok := object[name]; ok {
 			return value
 		}
 		return d.Absent
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	slices.Sort(names)
+	for _, name := range names {
 		d.step(path, Step{Pair: Pair{Name: name, A: in(a, name), B: in(b, name)}})
 	}
+}
+
+// areSameScalars reports whether two values are the same and hold no others. It reports false for some that are Equal.
+func areSameScalars(a, b any) bool {
+	switch a.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
 }
 
 func (d Differ) items(path Path, a, b []any) {

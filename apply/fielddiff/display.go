@@ -1,9 +1,7 @@
 package fielddiff
 
 import (
-	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,9 +11,6 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// valueSeed makes the numbers that stand for values useless outside this process.
-var valueSeed = maphash.MakeSeed()
-
 // confidential reports whether a path leads into the contents of a Secret, or to
 // the annotations, where kubectl keeps a copy of them.
 func confidential(path string) bool {
@@ -24,24 +19,20 @@ func confidential(path string) bool {
 }
 
 // display returns a value as text: without what is secret, in no more than maxValueBytes,
-// and with a mark if it was cut. If that is not all of it, a number stands for the whole.
-func (d *description) display(path jsonvalue.Path, v any) (text string, whole uint64) {
+// and with a mark if it was cut.
+func (d *description) display(path jsonvalue.Path, v any) string {
 	if v == nil {
-		return "", 0
+		return ""
 	}
 	visible, partly := jsonvalue.Redact(path, v, d.isSecret)
-	text, cut, err := jsonvalue.Text(visible, maxValueBytes)
-	given, alsoErr := json.Marshal(v)
-	switch {
-	case err != nil || alsoErr != nil:
-		return fmt.Sprintf("(%T)", v), 0
-	case visible == any(jsonvalue.Hidden) && partly:
-		return jsonvalue.Hidden, maphash.Bytes(valueSeed, given)
-	case cut || partly:
-		return text, maphash.Bytes(valueSeed, given)
-	default:
-		return text, 0
+	if partly && visible == any(jsonvalue.Hidden) {
+		return jsonvalue.Hidden
 	}
+	text, _, err := jsonvalue.Text(visible, maxValueBytes)
+	if err != nil {
+		return fmt.Sprintf("(%T)", v)
+	}
+	return text
 }
 
 // isSecret reports whether a place is part of what a Secret holds, or secret by the schema.

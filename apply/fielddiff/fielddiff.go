@@ -8,28 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Diff is a field that differs. From and To are for people: JSON, cut short if
 // they are long, hidden if they are secret, and empty where there is no such field.
-type Diff struct {
-	Path, From, To string
-	found, left    uint64 // stand for values that From or To do not show in full
-}
+type Diff struct{ Path, From, To string }
 
 // String returns one line: the path, the value found and the value to be.
 func (d Diff) String() string {
 	text := func(value string) string { return cmp.Or(value, "nothing") }
 	return strings.TrimPrefix(d.Path+": "+text(d.From)+" becomes "+text(d.To), ": nothing becomes ")
-}
-
-// Undoes reports whether the field was found with another value than an earlier
-// difference left it with, so that another writer has changed it in between.
-func (d Diff) Undoes(earlier Diff) bool {
-	return d.From != earlier.To || d.found != earlier.left
 }
 
 // Describe holds no more than this, whatever differs.
@@ -42,11 +32,8 @@ const (
 // the schema, which may be nil, marks as secret are hidden, and bookkeeping is left out. If there
 // are too many differences, the last entry is their number, and has no path.
 func Describe(kind *openapi.Kind, observed, merged *unstructured.Unstructured) []Diff {
-	if observed == nil || merged == nil || observed == merged {
-		return nil
-	}
-	d := description{kind: kind, secret: jsonvalue.IsSecret(merged.Object)}
-	jsonvalue.Differ{Match: merge.Pairs, Found: d.add}.Compare(merge.Managed(observed.Object), merge.Managed(merged.Object))
+	d := description{kind: kind, secret: merged != nil && jsonvalue.IsSecret(merged.Object)}
+	eachDifference(observed, merged, d.add)
 	if d.omitted > 0 {
 		d.diffs = append(d.diffs, Diff{To: fmt.Sprintf("and %d more", d.omitted)})
 	}
@@ -67,8 +54,5 @@ func (d *description) add(path jsonvalue.Path, from, to any) {
 		d.omitted++
 		return
 	}
-	diff := Diff{Path: path.String()}
-	diff.From, diff.found = d.display(path, from)
-	diff.To, diff.left = d.display(path, to)
-	d.diffs = append(d.diffs, diff)
+	d.diffs = append(d.diffs, Diff{Path: path.String(), From: d.display(path, from), To: d.display(path, to)})
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -77,7 +76,7 @@ func TestDescribe(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := Describe(nil, applytest.Parse(t, []byte(tc.from)), applytest.Parse(t, []byte(tc.to)))
-			if diff := cmp.Diff(tc.want, got, visible); diff != "" {
+			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -117,7 +116,7 @@ func TestDiffIsALine(t *testing.T) {
 	}
 }
 
-// TestUndoes checks that a value which is cut or hidden is known again all the same.
+// TestUndoes checks that values count which people are not shown in full.
 func TestUndoes(t *testing.T) {
 	long := strings.Repeat("x", maxValueBytes)
 	cases := map[string]struct{ reason, kind, left, found, next string }{
@@ -130,15 +129,65 @@ func TestUndoes(t *testing.T) {
 			holding := func(value string) *unstructured.Unstructured {
 				return applytest.Parse(t, []byte("apiVersion: v1\nkind: "+tc.kind+"\ndata: {k: "+value+"}"))
 			}
-			earlier := Describe(nil, holding("before"), holding(tc.left))[0]
-			if again := Describe(nil, holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) {
+			earlier := Marks(holding("before"), holding(tc.left))[0]
+			if again := Marks(holding(tc.found), holding(tc.next))[0]; !again.Undoes(earlier) || again.Path != earlier.Path {
 				t.Errorf("%s: %v does not undo %v", tc.reason, again, earlier)
 			}
-			if further := Describe(nil, holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
+			if further := Marks(holding(tc.left), holding("further"))[0]; further.Undoes(earlier) {
 				t.Errorf("%s: %v finds what was left, and undoes nothing", tc.reason, further)
 			}
 		})
 	}
+}
+
+// TestMarks checks that there is one for each line that people are shown, also where there are too many.
+func TestMarks(t *testing.T) {
+	fields := func(n int, value string) *unstructured.Unstructured {
+		data := map[string]any{}
+		for i := range n {
+			data[fmt.Sprintf("f%03d", i)] = value
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"data": data}}
+	}
+	for _, n := range []int{0, 1, maxDiffs, maxDiffs + 5} {
+		from, to := fields(n, "a"), fields(n, "b")
+		marks, diffs := Marks(from, to), Describe(nil, from, to)
+		for i, mark := range marks {
+			if want := jsonvalue.Hash(diffs[i].Path); mark.Path != want {
+				t.Errorf("%d fields: mark %d is of another field than %q", n, i, diffs[i].Path)
+			}
+		}
+		if len(marks) != min(n, maxDiffs) {
+			t.Errorf("%d marks of %d fields", len(marks), n)
+		}
+	}
+	if Marks(nil, fields(1, "a")) != nil {
+		t.Error("nothing to compare is no difference")
+	}
+}
+
+// BenchmarkMarks compares what the host does for each update with what it does for people.
+func BenchmarkMarks(b *testing.B) {
+	object := func(value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "a", "labels": map[string]any{"app": "a", "revision": value}},
+			"data":     map[string]any{"config": strings.Repeat(value, 1500)},
+		}}
+	}
+	from, to := object("x"), object("y")
+	b.Run("Marks", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Marks(from, to)
+		}
+	})
+	b.Run("Describe", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Describe(nil, from, to)
+		}
+	})
 }
 
 // databaseKind returns a kind with fields that its schema calls passwords.
@@ -189,15 +238,12 @@ func TestDescribeHidesSecrets(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := Describe(kind, applytest.Parse(t, []byte(tc.from)), applytest.Parse(t, []byte(tc.to)))
-			if diff := cmp.Diff(tc.want, got, visible); diff != "" {
+			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
-
-// visible compares what people see of differences.
-var visible = cmpopts.IgnoreUnexported(Diff{})
 
 // TestMask checks that a message of the API server's about an object has nothing that its schema calls secret.
 func TestMask(t *testing.T) {

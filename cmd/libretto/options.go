@@ -84,7 +84,7 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.fieldManager, "apply-strategy-ssa-field-manager", o.fieldManager, "what the field managers of server-side apply begin with; a slash, the kind and the name of the definition follow")
 	o.isolation.addTo(f)
 	f.StringVar(&o.loggingFormat, "logging-format", o.loggingFormat, "json or console")
-	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and writes, 1 decisions and what scripts print, more for client-go's own")
+	f.IntVarP(&o.verbosity, "v", "v", o.verbosity, "how much is logged: 0 starts, stops and how many children are written, 1 each child, decisions and what scripts print, more for client-go's own")
 }
 
 // check returns an error for the first flag with an invalid value.

@@ -86,7 +86,8 @@ func serve(ctx context.Context, w process, o *options) error {
 	}
 	defer servers.wait()
 	defer cancel() // Before servers.wait, because the servers end with the context.
-	log.Info("libretto starts", "version", version, "server", restConfig.Host)
+	log.Info("libretto starts", append([]any{"version", version, "server", restConfig.Host}, limitMemory(w.getenv, o.isolation)...)...)
+	go returnMemory(ctx)
 	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
 	})
@@ -135,7 +136,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 			Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
 			Events: recorder, HookEvents: hookRecorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
 			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
-			Answers: answers, PassAnswerBytes: o.syncResponses.Value(),
+			Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 		},
 		Discovery: resources, Library: library,
 		ScriptMetrics: scriptMetrics,

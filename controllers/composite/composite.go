@@ -5,6 +5,7 @@ package composite
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,8 @@ type Variant struct {
 	// rolling are the strategies of the kinds that have a rolling update.
 	rolling map[schema.GroupKind]*v1alpha1.ChildUpdateStrategy
 	paths   [][]string
+	// pathReads are the paths at which the history reads the parent.
+	pathReads []string
 }
 
 // New returns the variant of one definition.
@@ -59,6 +62,9 @@ func New(config Config) *Variant {
 		label:    namedDefinition(config.Definition).RevisionLabelValue(),
 		rolling:  rollingStrategies(config),
 		paths:    splitPaths(config.Spec.RevisionFields()),
+	}
+	for _, path := range v.paths {
+		v.pathReads = append(v.pathReads, "parent."+strings.Join(path, "."))
 	}
 	if v.finalize = newHook(v1alpha1.FinalizeHook, hooks.Finalize); v.finalize != nil {
 		v.finalizer = namedDefinition(config.Definition).Finalizer()

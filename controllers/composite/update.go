@@ -19,6 +19,7 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 	if err != nil {
 		return variant.Desired{}, err
 	}
+	desired.ParentReads = v.pathReads
 	if desired.Waiting != nil {
 		v.wait(&desired, h, observed)
 		return desired, nil

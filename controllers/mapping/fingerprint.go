@@ -13,7 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
-// fingerprints stand for the content of the fields of a request.
+// fingerprints stand for the content of the fields of a request, by paths as in engines.ReadSet.
 type fingerprints map[string]string
 
 // commonFingerprints returns the fingerprints of the fields that all requests of a reconcile
@@ -23,6 +23,9 @@ func (v *Variant) commonFingerprints(observed variant.Observed) fingerprints {
 		"controller": fingerprint(v.definition.GetUID(), strconv.FormatInt(v.definition.GetGeneration(), 10)),
 		"parent":     parentFingerprint(observed.Parent),
 		"related":    objectsFingerprint(observed.Related, observed.RelatedKinds),
+
+		"parent.metadata.labels":      fingerprint(observed.Parent.GetLabels()),
+		"parent.metadata.annotations": fingerprint(observed.Parent.GetAnnotations()),
 	}
 }
 
@@ -37,6 +40,8 @@ func (s fingerprints) with(g *group) map[string]string {
 	return all
 }
 
+// parentFingerprint returns the fingerprint of a parent but for its labels and annotations. It is empty if
+// changes would go unnoticed.
 func parentFingerprint(p *unstructured.Unstructured) string {
 	version := strconv.FormatInt(p.GetGeneration(), 10)
 	if p.GetGeneration() == 0 {
@@ -45,7 +50,7 @@ func parentFingerprint(p *unstructured.Unstructured) string {
 	if version == "" {
 		return ""
 	}
-	return fingerprint(p.GetUID(), version, p.GetLabels(), p.GetAnnotations())
+	return fingerprint(p.GetUID(), version)
 }
 
 // objectsFingerprint returns the fingerprint of objects and of further values. It is empty if

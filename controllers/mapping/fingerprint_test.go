@@ -127,6 +127,33 @@ func TestNoFingerprint(t *testing.T) {
 	}
 }
 
+// TestFingerprintsOfMetadata checks that labels and annotations count apart from the rest of the parent.
+func TestFingerprintsOfMetadata(t *testing.T) {
+	v := newVariant(t, allHooks, pods)
+	observed := observation{Parent: namespacedParent, Inputs: []string{"ConfigMap prod/a"}}.observed(t, v)
+	before := stampsOf(t, v, observed)
+	observed.Parent.SetLabels(map[string]string{"a": "b"})
+	observed.Parent.SetResourceVersion("10")
+	var changed []string
+	for path, stamp := range stampsOf(t, v, observed) {
+		if stamp != before[path] {
+			changed = append(changed, path)
+		}
+	}
+	if !slices.Equal(changed, []string{"parent.metadata.labels"}) {
+		t.Errorf("a new label changes the stamps of %v", changed)
+	}
+}
+
+func stampsOf(t *testing.T, v *Variant, observed variant.Observed) map[string]string {
+	t.Helper()
+	calls, err := v.Calls(observed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls[0].Stamps
+}
+
 // TestFingerprintsOfMany checks that of 500 inputs one that changes costs one call.
 func TestFingerprintsOfMany(t *testing.T) {
 	v := newVariant(t, allHooks, pods)

@@ -29,6 +29,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	if desired.Waiting != nil {
 		return nil
 	}
+	defer p.logWrites()
 	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err
@@ -84,11 +85,12 @@ func (p *pass) execute(ctx context.Context, client dynamic.Interface, changes []
 	if len(changes) == 0 {
 		return nil
 	}
-	p.wrote = true
+	p.wrote, p.wroteChildren = true, true
 	changes, errs := p.filterByNamespace(changes)
 	options := apply.Options{Parallel: p.env.Writes, FieldManager: ownManager, Renew: renew}
 	for _, outcome := range apply.Execute(ctx, client, changes, options) {
 		p.noteOutcome(outcome)
+		p.awaitsEvents = p.awaitsEvents || outcome.Err == nil && !outcome.NoEffect()
 		errs = append(errs, p.explain(ctx, outcome))
 	}
 	p.failed = append(p.failed, errs...)
@@ -135,9 +137,6 @@ func (r *shared) get(
 	return r.env.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// diffLevel is the log verbosity at which changed values are logged. Secret values are masked.
-const diffLevel = 4
-
 // noteOutcome records a write until the caches show it, and logs it.
 func (p *pass) noteOutcome(outcome apply.Outcome) {
 	p.env.Metrics.countWrite(p.config.Definition, outcome)
@@ -150,13 +149,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
 		return
 	}
-	p.env.Log.Info("child written", "definition", p.config.Definition, "parent", p.key.String(),
-		"action", string(change.Action), "child", change.Key.String())
-	if log := p.env.Log.V(diffLevel); log.Enabled() && isRewrite(change) {
-		for _, diff := range change.Diffs() {
-			log.Info("field of the child", "child", change.Key.String(), "change", diff.String())
-		}
-	}
+	p.logChild(change)
 	p.detectHotLoop(change)
 	if outcome.Object == nil {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)

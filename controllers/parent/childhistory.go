@@ -31,7 +31,7 @@ type childHistory struct {
 	// noops are the updates that left a child unchanged, because the API server drops or
 	// rewrites all that was to change, and the dropped part of other updates. They are not
 	// sent again while the child, its desired state and the schema stay the same.
-	noops map[apply.Key]apply.Change
+	noops map[apply.Key]apply.Digest
 	// conflicts are the changes that other field managers keep from being applied. No event
 	// reports that a manager has given up its fields, so the write is retried with backoff,
 	// and at once if the desired state changes.
@@ -39,7 +39,7 @@ type childHistory struct {
 }
 
 type fieldConflict struct {
-	change  apply.Change
+	digest  apply.Digest
 	err     error
 	backoff time.Duration
 	until   time.Time
@@ -48,7 +48,7 @@ type fieldConflict struct {
 func newChildHistory(clock clock.PassiveClock) *childHistory {
 	return &childHistory{
 		comparisons: apply.NewMemory(), clock: clock,
-		noops: map[apply.Key]apply.Change{}, conflicts: map[apply.Key]fieldConflict{},
+		noops: map[apply.Key]apply.Digest{}, conflicts: map[apply.Key]fieldConflict{},
 	}
 }
 
@@ -57,8 +57,7 @@ func (h *childHistory) isNoop(change apply.Change) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, ok := h.noops[change.Key]
-	return ok && change.Action == apply.ActionUpdate && last.Schema == change.Schema &&
-		last.Object.GetUID() == change.Object.GetUID() && change.Repeats(last)
+	return ok && change.Action == apply.ActionUpdate && change.Digest() == last
 }
 
 // conflict returns the error of the last conflict if the change repeats it and is still in
@@ -67,7 +66,7 @@ func (h *childHistory) conflict(change apply.Change) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	last, ok := h.conflicts[change.Key]
-	if !ok || !h.clock.Now().Before(last.until) || change.Action != apply.ActionUpdate || !change.Repeats(last.change) {
+	if !ok || !h.clock.Now().Before(last.until) || change.Action != apply.ActionUpdate || change.Digest() != last.digest {
 		return nil
 	}
 	return last.err
@@ -81,9 +80,9 @@ func (h *childHistory) note(outcome apply.Outcome) {
 	again, ok := outcome.Again()
 	switch {
 	case outcome.NoEffect():
-		h.noops[key] = withoutObserved(outcome.Change)
+		h.noops[key] = outcome.Change.Digest()
 	case ok:
-		h.noops[key] = withoutObserved(again)
+		h.noops[key] = again.Digest()
 	default:
 		delete(h.noops, key)
 	}
@@ -93,14 +92,8 @@ func (h *childHistory) note(outcome apply.Outcome) {
 	}
 	backoff := min(max(minConflictBackoff, 2*h.conflicts[key].backoff), maxConflictBackoff)
 	h.conflicts[key] = fieldConflict{
-		change: outcome.Change, err: fieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
+		digest: outcome.Change.Digest(), err: fieldConflictError(outcome), backoff: backoff, until: h.clock.Now().Add(backoff),
 	}
-}
-
-// withoutObserved returns a change without the observed object, which need not be kept.
-func withoutObserved(change apply.Change) apply.Change {
-	change.Observed = nil
-	return change
 }
 
 // forget drops the history of a deleted child.

@@ -23,7 +23,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 		want   bool
 	}{
 		"Unchanged": {"A pass that wrote nothing need not be repeated.", &pass{}, true},
-		"Wrote":     {"A pass that wrote may observe something new.", &pass{wrote: true}, false},
+		"Wrote":     {"A pass that wrote children may observe something new.", &pass{wrote: true, wroteChildren: true}, false},
 		"Backoff":   {"A pass with a child in backoff must be repeated after that.", &pass{shortestBackoff: time.Second}, false},
 		"Expiry":    {"A pass that used an answer that expires must be repeated then.", &pass{answersUntil: now.Add(time.Second)}, false},
 	}
@@ -36,7 +36,7 @@ func TestConcludeRemembersUnchangedPasses(t *testing.T) {
 			if _, err := p.conclude(variant.Desired{}, nil); err != nil {
 				t.Fatal(err)
 			}
-			if _, unchanged := p.passCache.lookupResult(key, p.fingerprint); unchanged != tc.want {
+			if _, unchanged := p.passCache.lookupResult(key, p.fingerprint, p.parent); unchanged != tc.want {
 				t.Errorf("remembered: %v, want %v: %s", unchanged, tc.want, tc.reason)
 			}
 		})
@@ -72,7 +72,7 @@ func TestConcludeWithUnconfirmedCreation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remembered, unchanged := p.passCache.lookupResult(key, p.fingerprint)
+	remembered, unchanged := p.passCache.lookupResult(key, p.fingerprint, p.parent)
 	if !unchanged || remembered.RequeueAfter != 0 || result.RequeueAfter != 0 {
 		t.Errorf("remembered: %v, requeued after %s and then every %s, want a remembered pass without requeue",
 			unchanged, result.RequeueAfter, remembered.RequeueAfter)

@@ -8,11 +8,12 @@ import (
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
-// hashContent returns a hash of a parent without status, resourceVersion and generation.
-func hashContent(parent *unstructured.Unstructured) uint64 {
-	metadata, _ := jsonvalue.Without(jsonvalue.ObjectIn(parent.Object, "metadata"), "resourceVersion", "generation")
-	content, _ := jsonvalue.Without(parent.Object, "status")
-	return jsonvalue.Hash(jsonvalue.With(content, "metadata", metadata))
+// hashContent returns a hash of a parent without status, resourceVersion and generation, and without labels and annotations that were
+// not read.
+func hashContent(parent *unstructured.Unstructured, read readInputs) uint64 {
+	content := contentOf(parent, read&(readLabels|readAnnotations))
+	content["metadata"], _ = jsonvalue.Without(jsonvalue.ObjectIn(content, "metadata"), "generation")
+	return jsonvalue.Hash(content)
 }
 
 func writeValue(h *maphash.Hash, value any) { maphash.WriteComparable(h, jsonvalue.Hash(value)) }

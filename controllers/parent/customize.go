@@ -44,6 +44,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 	call := variant.Call{Hook: customizeHook, Request: map[string]any{"controller": c.Definition, "parent": p.parent.Object}}
 	now := p.env.Clock.Now()
 	answered, err := p.call(ctx, call, now)
+	asked.read = inputsIn(answered.Read)
 	if lifetime := p.lifetime(answered); lifetime > 0 {
 		asked.expires = now.Add(lifetime)
 	}

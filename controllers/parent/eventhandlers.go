@@ -217,11 +217,3 @@ func jitter(uid types.UID, period time.Duration) time.Duration {
 	_, _ = h.Write([]byte(uid))
 	return period - period/10*time.Duration(h.Sum32()%1024)/1024
 }
-
-// namespaceEvent enqueues all parents when a namespace comes or goes, or its labels change, as their
-// inputs may change.
-func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
-	if !e.Replay && (e.Old == nil || e.New == nil || !maps.Equal(labelsOf(e.Old), labelsOf(e.New))) {
-		r.Resync(queue, 0)
-	}
-}

@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -29,9 +30,11 @@ const (
 // a field is no fight: each write finds the last one in place. The cost of a write does not
 // depend on the number of children.
 type fightDetector struct {
-	clock     clock.PassiveClock
-	mu        sync.Mutex
-	histories *generations[fightSubject, *rewriteHistory]
+	clock clock.PassiveClock
+	seed  maphash.Seed
+	mu    sync.Mutex
+	// histories has a small entry for each subject that was written lately, by its hash: there may be many.
+	histories *generations[uint64, *rewriteHistory]
 	fights    map[fightSubject]*fight
 }
 
@@ -50,13 +53,15 @@ const (
 
 // rewriteHistory is the last write of a subject, and when earlier ones were found undone.
 type rewriteHistory struct {
-	written fielddiff.Diff
-	known   bool // written is set
-	undos   []undo
+	written uint64 // stands for what the last write left, if known
+	// madeBy stands for the inputs that an edit changes, when the child was created.
+	madeBy uint64
+	undos  []undo
+	names  *[2]string // of the last children that were created and deleted again. Only a kind has them.
 	// pass counts the passes over a parent. For a child that exists it is the pass that created
-	// it, with the inputs of then. For a kind it is the last pass with an undo.
-	pass   int
-	inputs fightInputs
+	// it. For a kind it is the last pass with an undo.
+	pass  uint32
+	known bool // written is set
 	// recreate is set while a deleted child is to be created again.
 	recreate bool
 }
@@ -77,22 +82,24 @@ type fight struct {
 }
 
 // hotLoop is a fight to report: its subject, the last write and the backoff. For a kind the
-// difference consists of two names.
+// difference consists of two names. Of a field the detector knows neither path nor values: its caller does.
 type hotLoop struct {
 	fightSubject
 	fielddiff.Diff
+	created bool // The last write created the child.
 	backoff time.Duration
 }
 
 // The existence of a child is tracked like a field.
 var (
-	creation = fielddiff.Diff{To: "there"}
-	deletion = fielddiff.Diff{From: "there"}
+	creation = fielddiff.Mark{To: 1}
+	deletion = fielddiff.Mark{From: 1}
 )
 
 func newFightDetector(clock clock.PassiveClock) *fightDetector {
 	return &fightDetector{
-		clock: clock, histories: newGenerations[fightSubject, *rewriteHistory](fightWindow, clock.Now()), fights: map[fightSubject]*fight{},
+		clock: clock, seed: maphash.MakeSeed(), histories: newGenerations[uint64, *rewriteHistory](fightWindow, clock.Now()),
+		fights: map[fightSubject]*fight{},
 	}
 }
 
@@ -126,7 +133,7 @@ func (d *fightDetector) isNear(s fightSubject) bool {
 func (d *fightDetector) isRecreating(s fightSubject) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, ok := d.histories.get(s)
+	h, ok := d.histories.get(d.hash(s))
 	return ok && h.recreate
 }
 
@@ -134,16 +141,16 @@ func (d *fightDetector) isRecreating(s fightSubject) bool {
 func (d *fightDetector) beginPass(parent types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h, ok := d.histories.get(fightSubject{parent: parent}); ok {
+	if h, ok := d.histories.get(d.hash(fightSubject{parent: parent})); ok {
 		h.pass++
 	}
 }
 
-// noteUpdate records an update of a field. It returns a fight to report, or nil.
-func (d *fightDetector) noteUpdate(s fightSubject, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
+// noteUpdate records an update of a field of a child, whose subject is all of its fields. It returns a fight to report, or nil.
+func (d *fightDetector) noteUpdate(s fightSubject, mark fielddiff.Mark, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.noteWrite(s, d.history(s), diff, by)
+	return d.noteWrite(s, d.history(d.hash(s)^mark.Path), mark, by)
 }
 
 // noteCreate records the creation of a child. It returns a fight to report if another writer
@@ -151,9 +158,9 @@ func (d *fightDetector) noteUpdate(s fightSubject, diff fielddiff.Diff, by func(
 func (d *fightDetector) noteCreate(s fightSubject, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, passes := d.history(s), d.history(fightSubject{parent: s.parent})
+	h, passes := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent}))
 	passes.pass = max(passes.pass, 1)
-	h.pass, h.inputs, h.recreate = passes.pass, by(s), false
+	h.pass, h.madeBy, h.recreate = passes.pass, by(s.kind()).edit(), false
 	return d.noteWrite(s, h, creation, by)
 }
 
@@ -163,38 +170,45 @@ func (d *fightDetector) noteCreate(s fightSubject, by func(fightSubject) fightIn
 func (d *fightDetector) noteDelete(s fightSubject, recreate bool, by func(fightSubject) fightInputs) *hotLoop {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	h, pass := d.history(s), d.history(fightSubject{parent: s.parent}).pass
-	made, madeBy := h.pass, h.inputs
+	h, pass := d.history(d.hash(s)), d.history(d.hash(fightSubject{parent: s.parent})).pass
+	made, madeBy := h.pass, h.madeBy
 	h.pass, h.recreate = 0, recreate
 	if recreate {
-		h.written, h.known = deletion, true
+		h.written, h.known = deletion.To, true
 		return nil
 	}
 	loop := d.noteWrite(s, h, deletion, by)
-	now := by(s)
-	edited := madeBy[specInput] != now[specInput] || madeBy[relatedInput] != now[relatedInput]
-	if loop != nil || made == 0 || made+1 != pass || edited {
+	if loop != nil || made == 0 || made+1 != pass || madeBy != by(s.kind()).edit() {
 		return loop
 	}
 	name := s.child.String()
 	s = s.kind()
-	h = d.history(s)
-	h.written.From, h.written.To = h.written.To, name
+	h = d.history(d.hash(s))
+	if h.names == nil {
+		h.names = &[2]string{}
+	}
+	*h.names = [2]string{h.names[1], name}
 	if h.pass == pass {
 		return nil
 	}
 	h.pass = pass
-	return d.countUndo(s, h, by)
+	if loop = d.countUndo(s, h, by); loop != nil {
+		loop.Diff = fielddiff.Diff{From: h.names[0], To: h.names[1]}
+	}
+	return loop
 }
 
 // noteWrite counts an undo if the subject is not as it was last written.
-func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, diff fielddiff.Diff, by func(fightSubject) fightInputs) *hotLoop {
-	before, known := h.written, h.known
-	h.written, h.known = diff, true
-	if !known || !diff.Undoes(before) {
+func (d *fightDetector) noteWrite(s fightSubject, h *rewriteHistory, mark fielddiff.Mark, by func(fightSubject) fightInputs) *hotLoop {
+	undone := h.known && mark.Undoes(fielddiff.Mark{To: h.written})
+	if h.written, h.known = mark.To, true; !undone {
 		return nil
 	}
-	return d.countUndo(s, h, by)
+	loop := d.countUndo(s, h, by)
+	if loop != nil {
+		loop.created = mark == creation
+	}
+	return loop
 }
 
 // countUndo records an undo, and starts a backoff at fightThreshold.
@@ -203,19 +217,15 @@ func (d *fightDetector) countUndo(s fightSubject, h *rewriteHistory, by func(fig
 	for len(h.undos) > 0 && (now.Sub(h.undos[0].at) >= fightWindow || len(h.undos) >= fightThreshold) {
 		h.undos = h.undos[1:]
 	}
-	whole := s
-	if s.field != existence {
-		whole.field = anyField
-	}
-	h.undos = append(h.undos, undo{now, by(whole)})
+	h.undos = append(h.undos, undo{now, by(s)})
 	if len(h.undos) < fightThreshold-1 {
 		return nil
 	}
-	f := d.fight(whole, now)
+	f := d.fight(s, now)
 	if len(h.undos) < fightThreshold || now.Before(f.until) {
 		return nil
 	}
-	loop := &hotLoop{fightSubject: s, Diff: h.written, backoff: f.nextBackoff}
+	loop := &hotLoop{fightSubject: s, backoff: f.nextBackoff}
 	f.startBackoff(now, h.undos)
 	if s.field == existence && !d.firstOfKind(s, now) {
 		return nil
@@ -264,17 +274,20 @@ func (s fightSubject) kind() fightSubject {
 	return fightSubject{parent: s.parent, child: apply.Key{Kind: s.child.Kind}}
 }
 
-// history returns the history of a subject and prolongs its life.
-func (d *fightDetector) history(s fightSubject) *rewriteHistory {
+// hash returns the key of a subject's history. Two have the same by chance in one of 2^64.
+func (d *fightDetector) hash(s fightSubject) uint64 { return maphash.Comparable(d.seed, s) }
+
+// history returns the history of a subject with that hash and prolongs its life.
+func (d *fightDetector) history(hash uint64) *rewriteHistory {
 	now := d.clock.Now()
 	if d.histories.rotate(now) {
 		d.forgetFights(now)
 	}
-	h, ok := d.histories.get(s)
+	h, ok := d.histories.get(hash)
 	if !ok {
 		h = &rewriteHistory{}
 	}
-	d.histories.put(s, h)
+	d.histories.put(hash, h)
 	return h
 }
 

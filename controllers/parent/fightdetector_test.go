@@ -2,6 +2,7 @@ package parent
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // fightEnv is a detector with a fake clock and the inputs of the hooks.
@@ -50,9 +52,12 @@ func (r *fightEnv) set(name string, diff fielddiff.Diff) bool {
 	if s.field = anyField; r.held(s) {
 		return false
 	}
-	s.field = diff.Path
-	r.report(r.noteUpdate(s, diff, r.by))
+	r.report(r.noteUpdate(s, fightMark(diff), r.by))
 	return true
+}
+
+func fightMark(d fielddiff.Diff) fielddiff.Mark {
+	return fielddiff.Mark{Path: jsonvalue.Hash(d.Path), From: jsonvalue.Hash(d.From), To: jsonvalue.Hash(d.To)}
 }
 
 // pass deletes and creates children of the parent in one pass.
@@ -344,6 +349,32 @@ func TestDetectorExpires(t *testing.T) {
 	}
 }
 
+// TestDetectorIsSmall checks that a write of a large cluster's children leaves little behind for its minute or two.
+func TestDetectorIsSmall(t *testing.T) {
+	const children, most = 50_000, 250
+	d := newFightDetector(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	by := func(fightSubject) fightInputs { return fightInputs{} }
+	before := liveHeap()
+	for i := range children {
+		s := child(fmt.Sprint("a-name-that-takes-memory-of-its-own-", i))
+		d.noteCreate(s, by)
+		s.field = anyField
+		d.noteUpdate(s, fightMark(undoing), by)
+	}
+	each := (liveHeap() - before) / children
+	runtime.KeepAlive(d)
+	if each > most {
+		t.Errorf("a child that was created and updated takes %d bytes, more than %d", each, most)
+	}
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
 // BenchmarkFightDetector shows that the cost of a write does not depend on the number of children.
 func BenchmarkFightDetector(b *testing.B) {
 	for _, children := range []int{10, 100_000} {
@@ -355,14 +386,14 @@ func BenchmarkFightDetector(b *testing.B) {
 			for i := range subjects {
 				subjects[i] = child(fmt.Sprint(i))
 				subjects[i].field = "data.text"
-				d.noteUpdate(subjects[i], undoing, by)
+				d.noteUpdate(subjects[i], fightMark(undoing), by)
 			}
 			b.ResetTimer()
 			for i := range b.N {
 				if i%1000 == 0 {
 					clock.SetTime(clock.Now().Add(time.Second))
 				}
-				d.noteUpdate(subjects[i%children], fielddiff.Diff{Path: "a", From: "ours", To: "ours"}, by)
+				d.noteUpdate(subjects[i%children], fightMark(fielddiff.Diff{Path: "a", From: "ours", To: "ours"}), by)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package parent
 import (
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +23,9 @@ const (
 	relatedInput         // related objects and inputs
 	desiredInput         // what is desired of the subject
 )
+
+// edit returns a hash of the inputs that only an edit changes.
+func (i fightInputs) edit() uint64 { return i[specInput] ^ bits.RotateLeft64(i[relatedInput], 1) }
 
 // fightInputs returns the inputs of a subject in this pass.
 func (p *pass) fightInputs(s fightSubject) fightInputs {

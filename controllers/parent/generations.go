@@ -40,5 +40,11 @@ func (g *generations[K, V]) get(key K) (V, bool) {
 // put sets the value of a key.
 func (g *generations[K, V]) put(key K, value V) { g.young[key] = value }
 
+// remove forgets a key.
+func (g *generations[K, V]) remove(key K) {
+	delete(g.young, key)
+	delete(g.old, key)
+}
+
 // len returns the number of entries. An entry in both generations counts twice.
 func (g *generations[K, V]) len() int { return len(g.young) + len(g.old) }

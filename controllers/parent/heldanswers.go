@@ -38,7 +38,7 @@ type heldAnswer struct {
 	variant.Answer
 	size    int // of the body, in bytes of memory
 	isNew   bool
-	unread  []string
+	read    engines.ReadSet
 	expires time.Time
 }
 

@@ -44,6 +44,7 @@ func (p *pass) callHooks(ctx context.Context) (variant.Desired, error) {
 	_ = group.Wait() // Each error is in its answer.
 	p.passCache.retainAnswers(p.key, calls)
 	desired, err := p.config.Variant.Desired(p.observed, held.all())
+	p.read |= inputsIn(append(engines.ReadSet{}, desired.ParentReads...))
 	p.passCache.dropAnswers(p.key, desired.InvalidAnswers)
 	if err == nil {
 		p.rememberAnswers(held, desired.InvalidAnswers)
@@ -57,9 +58,11 @@ func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(varian
 	now := p.env.Clock.Now()
 	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.expires)
+		p.noteRead(cached.read)
 		return heldAnswer{Answer: variant.Answer{Call: call, Body: cached.body}, size: cached.size}
 	}
 	response, err := p.call(ctx, call, now)
+	p.noteRead(inputsIn(response.Read))
 	if err != nil {
 		return heldAnswer{Answer: variant.Answer{Call: call, Body: response.Body, Err: variant.HookError(call.Hook, err)}}
 	}
@@ -69,7 +72,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(varian
 	}
 	return heldAnswer{
 		Answer: variant.Answer{Call: call, Body: response.Body}, size: sizeOf(call, response.Body),
-		isNew: true, unread: response.Unread, expires: expires,
+		isNew: true, read: response.Read, expires: expires,
 	}
 }
 
@@ -78,8 +81,8 @@ func (p *pass) rememberAnswers(held *heldAnswers, invalid []variant.Call) {
 	isInvalid := callKeys(invalid)
 	for _, a := range held.answers {
 		if a.isNew && !isInvalid[callKey{a.Call.Hook, a.Call.Subject}] {
-			p.passCache.rememberAnswer(p.key, a.Call, a.unread, cachedAnswer{
-				revision: p.programs.Revision, body: a.Body, size: a.size, expires: a.expires,
+			p.passCache.rememberAnswer(p.key, a.Call, a.read, cachedAnswer{
+				revision: p.programs.Revision, body: a.Body, size: a.size, expires: a.expires, read: inputsIn(a.read),
 			})
 		}
 	}

@@ -82,13 +82,12 @@ func (p *pass) detectFight(change apply.Change) (loop *hotLoop) {
 	s := p.subjectOf(change)
 	switch {
 	case isRewrite(change):
-		for _, diff := range change.Diffs() {
-			s.field = diff.Path
-			if s.field == "" {
-				continue // It holds the number of unlisted differences.
-			}
-			if found := p.detector.noteUpdate(s, diff, p.fightInputs); loop == nil {
+		for i, mark := range change.Marks() {
+			found := p.detector.noteUpdate(s, mark, p.fightInputs)
+			if found != nil && loop == nil {
 				loop = found
+				loop.Diff = change.Diffs()[i]
+				loop.field = loop.Path
 			}
 		}
 		if s.field = existence; change.Action == apply.ActionRecreate {
@@ -123,7 +122,7 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 		return fmt.Sprintf("no %s is created or deleted for %s: %s one sync deleted what the one before had created, "+
 			"though nothing but children had changed, such as %s: let names depend on what the hook is given, not on the time or on chance",
 			loop.child.Kind.Kind, loop.backoff, times, names)
-	case loop.Diff == creation:
+	case loop.created:
 		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantsOf(change.Object), separateKinds)
 	default:
 		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, separateKinds)

@@ -1,6 +1,8 @@
 package parent
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -58,22 +60,47 @@ func (r *Reconciler) inputEvent(queue Queue, source *inputSource, e informer.Eve
 		return
 	}
 	for _, input := range []*unstructured.Unstructured{e.Old, e.New} {
-		if input == nil {
-			continue
+		if input != nil {
+			r.enqueueSelecting(queue, input, func(parent *unstructured.Unstructured) bool {
+				return source.Selects(parent, input, r.namespaceLabels)
+			})
 		}
-		for i := range r.parents {
-			for _, pair := range informer.PairsOf(input.GetLabels()) {
-				for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
-					if r.isParent(&r.parents[i], parent) && r.isInput(source, parent, input) {
-						queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), debounce)
-					}
+	}
+}
+
+// enqueueSelecting enqueues the parents whose selector matches an input, and for which also holds. It finds them with the index of
+// indexParents.
+func (r *Reconciler) enqueueSelecting(queue Queue, input *unstructured.Unstructured, also func(parent *unstructured.Unstructured) bool) {
+	set := labels.Set(input.GetLabels())
+	for i := range r.parents {
+		for _, pair := range informer.PairsOf(set) {
+			for _, parent := range r.parents[i].cache.ByIndex(r.config.SelectorIndex, pair) {
+				selector, err := r.config.Selector(parent)
+				if r.isParent(&r.parents[i], parent) && err == nil && selector.Matches(set) && also(parent) {
+					queue.EnqueueSoon(keyOf(r.parents[i].Kind, parent), debounce)
 				}
 			}
 		}
 	}
 }
 
-func (r *Reconciler) isInput(source *inputSource, parent, input *unstructured.Unstructured) bool {
-	selector, err := r.config.Selector(parent)
-	return err == nil && selector.Matches(labels.Set(input.GetLabels())) && source.Selects(parent, input, r.namespaceLabels)
+// namespaceEvent enqueues the parents that may select objects in a namespace, when that comes or goes, or its labels change.
+func (r *Reconciler) namespaceEvent(queue Queue, e informer.Event) {
+	if e.Replay || e.Old != nil && e.New != nil && maps.Equal(labelsOf(e.Old), labelsOf(e.New)) {
+		return
+	}
+	for i := range r.inputSources {
+		source := &r.inputSources[i]
+		if !source.ByNamespace {
+			continue
+		}
+		inputs, err := source.cache.Select(e.Object().GetName(), labels.Everything())
+		if err != nil {
+			r.Resync(queue, 0)
+			return
+		}
+		for _, input := range inputs {
+			r.enqueueSelecting(queue, input, func(*unstructured.Unstructured) bool { return true })
+		}
+	}
 }

@@ -28,16 +28,20 @@ type pass struct {
 	claim       variant.Claim
 	rules       []apply.Rule
 	observed    variant.Observed
-	fingerprint uint64
+	fingerprint fingerprint
 	mu          sync.Mutex
+	// read is what the hooks and the variant have read.
+	read readInputs
 	// answersUntil is when the first of the used answers expires, or zero.
 	answersUntil time.Time
 	// relatedUntil is when the customize hook's answer expires, or zero.
 	relatedUntil time.Time
 	// nondeterministic is set if another pass over the same objects may have another result.
 	nondeterministic atomic.Bool
-	// wrote is set by the first write.
-	wrote bool
+	// wrote is set by the first write, and wroteChildren by the first of a child. awaitsEvents is set if events of those are to come.
+	wrote, wroteChildren, awaitsEvents bool
+	// statusDue is when a status that was left to the next pass must be written, or zero.
+	statusDue time.Time
 	// wrotePartial is set by the first write that was answered by metadata alone.
 	wrotePartial bool
 	// shortestBackoff is the shortest time that a child or the status is still in backoff, or
@@ -53,6 +57,8 @@ type pass struct {
 	// console is what the hooks wrote, and consoleBytes its size.
 	console      []consoleOutput
 	consoleBytes int
+	// written counts the written children by action, for the log.
+	written map[apply.Action]int
 	// missingNamespaces are those in which children could not be created.
 	missingNamespaces map[string]bool
 	// otherManagers are the last other writers of children that are rewritten again and again.
@@ -69,9 +75,10 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	// 1. Observe the parent, its children and the other input of the hooks.
 	if err := p.observe(ctx); err != nil {
 		p.noteNoAnswer(ctx, err)
-		return p.retry(err, false)
+		return p.retry(p.writeLeftStatus(ctx, err), false)
 	}
-	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint); idle {
+	if result, idle := p.passCache.lookupResult(p.key, p.fingerprint, p.parent); idle {
+		p.leftStatuses.forget(p.key)
 		return p.requeueAtExpiry(result), nil
 	}
 	p.rules = p.rulesBySchema(ctx)
@@ -79,11 +86,11 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	desired, err := p.callHooks(ctx)
 	if err != nil {
 		p.noteNoAnswer(ctx, err)
-		return p.retry(err, !p.nondeterministic.Load())
+		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())
 	}
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
-	// 4. Write the status, even if some children could not be applied.
+	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.
 	written := p.writeParent(ctx, desired, applied == nil)
 	// 5. Report what waits, and what the hooks want to be known.
 	p.noteWaits(desired.Waits())
@@ -95,18 +102,21 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 // resyncAfterSeconds of its own, do not cost a pass each.
 const gatherExpired = 100 * time.Millisecond
 
-// conclude returns when the parent is synced again. It remembers a pass that changed nothing and
-// would not the next time.
+// conclude returns when the parent is synced again. It remembers a pass that would change nothing
+// the next time.
 func (p *pass) conclude(desired variant.Desired, err error) (controller.Result, error) {
 	result := controller.Result{RequeueAfter: variant.Earlier(p.resyncAfter(desired), p.shortestBackoff)}
 	if !p.answersUntil.IsZero() {
 		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.answersUntil.Sub(p.env.Clock.Now()), gatherExpired))
 	}
+	if !p.statusDue.IsZero() {
+		result.RequeueAfter = variant.Earlier(result.RequeueAfter, max(p.statusDue.Sub(p.env.Clock.Now()), time.Millisecond))
+	}
 	if err != nil {
 		return p.concludeFailed(p.requeueAtExpiry(result), desired, err), err
 	}
-	if !p.wrote && p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent {
-		p.passCache.rememberResult(p.key, p.fingerprint, result)
+	if p.shortestBackoff == 0 && p.answersUntil.IsZero() && !p.nondeterministic.Load() && !desired.TimeDependent && p.isSettled(desired) {
+		p.passCache.rememberResult(p.key, p.fingerprint, p.parent, p.inputsOf(desired), result)
 	}
 	return p.requeueAtExpiry(result), nil
 }
@@ -145,7 +155,7 @@ func (p *pass) resyncAfter(desired variant.Desired) time.Duration {
 // writeParent writes the parent's status, then its labels and annotations. If all succeeded it
 // removes the finalizer with the latter.
 func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied bool) error {
-	status := p.writeStatus(ctx, desired)
+	status := p.writeStatus(ctx, desired, applied)
 	if errors.Is(status, controller.ErrLater) {
 		return status // The version is out of date: another write would conflict too.
 	}
@@ -153,14 +163,22 @@ func (p *pass) writeParent(ctx context.Context, desired variant.Desired, applied
 	return errors.Join(status, p.writeMetadata(ctx, desired))
 }
 
-// writeStatus writes the status if it differs from the desired one.
-func (p *pass) writeStatus(ctx context.Context, desired variant.Desired) error {
-	if desired.Status == nil || !p.source.HasStatus && !p.config.StatusWithObject {
+// hasStatus reports whether there is a status to write.
+func (p *pass) hasStatus(desired variant.Desired) bool {
+	return desired.Status != nil && (p.source.HasStatus || p.config.StatusWithObject)
+}
+
+// writeStatus writes the status if it differs from the desired one, unless it is left to the next pass.
+func (p *pass) writeStatus(ctx context.Context, desired variant.Desired, applied bool) error {
+	if !p.hasStatus(desired) || p.status.Stored(p.source.Resource, p.parent, desired.Status) {
+		p.leftStatuses.forget(p.key)
 		return nil
 	}
-	if p.status.Stored(p.source.Resource, p.parent, desired.Status) {
+	if p.leaveStatus(desired, applied) {
 		return nil
 	}
+	p.leftStatuses.forget(p.key)
+	p.statusDue = time.Time{}
 	specHash := p.hashSpec()
 	if p.limitStatus(specHash) {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -30,10 +31,21 @@ type answerGroup struct {
 	parent controller.Key
 }
 
-// passResult is the result of a pass that changed nothing.
+// fingerprint stands for all input of a pass (docs/design/idle.md).
+type fingerprint struct {
+	// version is a hash of the parent's UID and resourceVersion, and related of the related objects and their kinds.
+	version, related uint64
+	// others is a hash of the rest.
+	others uint64
+}
+
+// passResult is the result of a pass that would change nothing if it were repeated.
 type passResult struct {
-	fingerprint uint64
-	result      controller.Result
+	fingerprint
+	// read is what counts besides the input that always does, and parent the hash of what counts of the parent.
+	read   readInputs
+	parent uint64
+	result controller.Result
 }
 
 // callKey identifies a call of one parent.
@@ -44,6 +56,7 @@ type callKey struct{ hook, subject string }
 type cachedAnswer struct {
 	revision string
 	stamps   map[string]string // of the request's fields that the program read
+	read     readInputs
 	body     any
 	size     int       // of body, in bytes of memory
 	expires  time.Time // zero means never
@@ -74,56 +87,105 @@ func (c *passCache) answerKey(key controller.Key, call variant.Call) lru.Key {
 	return lru.Key{Owner: c.definition, Group: answerGroup{c, key}, ID: callKey{call.Hook, call.Subject}}
 }
 
-// fingerprint returns a hash of all input of a pass: the UIDs and versions of the objects, the
-// revision of the scripts, and the number of schema changes (docs/design/idle.md).
-func (c *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) uint64 {
+// fingerprint returns hashes of all input of a pass: the UIDs and versions of the objects, the
+// revision of the scripts, and the number of schema changes.
+func (c *passCache) fingerprint(o variant.Observed, revision string, schemas uint64) fingerprint {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
 	h.WriteString(revision)
-	list := func(objects []*unstructured.Unstructured) {
-		h.WriteByte(0)
-		for _, object := range objects {
-			h.WriteString(string(object.GetUID()))
-			h.WriteByte('@')
-			h.WriteString(object.GetResourceVersion())
-			h.WriteByte(0)
-		}
-	}
-	list([]*unstructured.Unstructured{o.Parent})
-	list(o.Children)
-	list(o.Release)
-	list(o.Revisions)
-	list(o.Inputs)
-	list(o.Related)
-	for _, kind := range o.RelatedKinds { // Hooks see them even without objects.
-		h.WriteString(kind.Group)
-		h.WriteByte('/')
-		h.WriteString(kind.Version)
-		h.WriteByte('/')
-		h.WriteString(kind.Kind)
-		h.WriteByte(0)
-	}
+	writeVersions(&h, o.Children)
+	writeVersions(&h, o.Release)
+	writeVersions(&h, o.Revisions)
+	writeVersions(&h, o.Inputs)
 	maphash.WriteComparable(&h, schemas)
 	if o.Finalizing {
 		h.WriteByte(1)
 	}
+	return fingerprint{version: c.versionOf(o.Parent), related: c.hashRelated(o), others: h.Sum64()}
+}
+
+// hashRelated returns a hash of the related objects and their kinds, which hooks see even without objects.
+func (c *passCache) hashRelated(o variant.Observed) uint64 {
+	if len(o.Related) == 0 && len(o.RelatedKinds) == 0 {
+		return 0
+	}
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	writeVersions(&h, o.Related)
+	for _, kind := range o.RelatedKinds {
+		maphash.WriteComparable(&h, kind)
+	}
 	return h.Sum64()
 }
 
-// lookupResult returns the result of the last pass over key, and whether that had the same
-// fingerprint and changed nothing.
-func (c *passCache) lookupResult(key controller.Key, stamp uint64) (controller.Result, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last, ok := c.results[key]
-	return last.result, ok && last.fingerprint == stamp
+// versionOf returns a hash of the UID and resourceVersion of an object.
+func (c *passCache) versionOf(object *unstructured.Unstructured) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	writeVersions(&h, []*unstructured.Unstructured{object})
+	return h.Sum64()
 }
 
-// rememberResult stores the result of a pass that changed nothing and would not the next time.
-func (c *passCache) rememberResult(key controller.Key, stamp uint64, result controller.Result) {
+func writeVersions(h *maphash.Hash, objects []*unstructured.Unstructured) {
+	h.WriteByte(0)
+	for _, object := range objects {
+		h.WriteString(string(object.GetUID()))
+		h.WriteByte('@')
+		h.WriteString(object.GetResourceVersion())
+		h.WriteByte(0)
+	}
+}
+
+// lookupResult returns the result of the last pass over key, and whether a pass with that fingerprint
+// and parent has the same. Otherwise it forgets the result: what a parent waits for and which events its hooks have asked for is
+// known of the last pass alone.
+func (c *passCache) lookupResult(key controller.Key, now fingerprint, parent *unstructured.Unstructured) (controller.Result, bool) {
+	c.mu.Lock()
+	last, ok := c.results[key]
+	c.mu.Unlock()
+	if !ok {
+		return controller.Result{}, false
+	}
+	same := last.isOf(now, parent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.results[key] = passResult{fingerprint: stamp, result: result}
+	if !same {
+		delete(c.results, key)
+		return controller.Result{}, false
+	}
+	if last.version != now.version {
+		last.version = now.version
+		c.results[key] = last
+	}
+	return last.result, true
+}
+
+// isOf reports whether a pass with that fingerprint and parent has the same result. The content of a parent is looked at only if its
+// version is new.
+func (r passResult) isOf(now fingerprint, parent *unstructured.Unstructured) bool {
+	switch {
+	case r.others != now.others, r.read&readRelated != 0 && r.related != now.related:
+		return false
+	case r.version == now.version:
+		return true
+	default:
+		return r.read&readVersion == 0 && r.parent == hashParent(parent, r.read)
+	}
+}
+
+// rememberResult stores the result of a pass that would change nothing the next time, with the parent as it is after the pass. read is
+// what counts of the input that does not always.
+func (c *passCache) rememberResult(
+	key controller.Key, at fingerprint, parent *unstructured.Unstructured, read readInputs, result controller.Result,
+) {
+	at.version = c.versionOf(parent)
+	known := passResult{fingerprint: at, read: read, result: result}
+	if read&readVersion == 0 {
+		known.parent = hashParent(parent, read)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.results[key] = known
 }
 
 // lookupAnswer returns a reusable answer to call.
@@ -139,16 +201,14 @@ func (c *passCache) lookupAnswer(key controller.Key, call variant.Call, revision
 	return s, s.isAnswerTo(call, revision, now)
 }
 
-// rememberAnswer stores an answer until it expires or is evicted. unread are the fields of the request
-// that the program did not read.
-func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, unread []string, answer cachedAnswer) {
+// rememberAnswer stores an answer until it expires or is evicted. read is what the program
+// read of the request.
+func (c *passCache) rememberAnswer(key controller.Key, call variant.Call, read engines.ReadSet, answer cachedAnswer) {
 	if len(call.Stamps) == 0 {
 		return
 	}
 	answer.stamps = maps.Clone(call.Stamps)
-	for _, field := range unread {
-		delete(answer.stamps, field)
-	}
+	maps.DeleteFunc(answer.stamps, func(field, _ string) bool { return !read.Contains(field) })
 	c.answers.Put(c.answerKey(key, call), answer, int64(answer.size+answerOverhead))
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -83,37 +84,41 @@ func TestLookupAnswer(t *testing.T) {
 		reason   string
 		call     variant.Call
 		revision string
-		unread   []string
+		read     engines.ReadSet
 		at       time.Time
 		known    bool
 	}{
-		"Same":    {"The same request has the same answer.", call, "r", []string{"related"}, now, true},
+		"Same":    {"The same request has the same answer.", call, "r", engines.ReadSet{"input", "outputs"}, now, true},
 		"Unknown": {"A field without a stamp may have changed.", call, "r", nil, now, false},
 		"Read": {
 			"A field that was read has changed.", stamped("input", map[string]string{"input": "2", "outputs": "1"}), "r",
-			[]string{"related"}, now, false,
+			engines.ReadSet{"input", "outputs"}, now, false,
 		},
 		"ReadGone": {
-			"A field that was read is absent.", stamped("input", map[string]string{"outputs": "1"}), "r", []string{"related"}, now,
+			"A field that was read is absent.", stamped("input", map[string]string{"outputs": "1"}), "r", engines.ReadSet{"input", "outputs"}, now,
 			false,
 		},
 		"Unread": {
 			"A field that was not read does not count.", stamped("input", map[string]string{"input": "1", "outputs": "2"}), "r",
-			[]string{"outputs", "related"}, now, true,
+			engines.ReadSet{"input"}, now, true,
+		},
+		"Part": {
+			"A part of a field that was read counts as the field.", stamped("input", map[string]string{"input": "2"}), "r",
+			engines.ReadSet{"input.spec"}, now, false,
 		},
 		"UnreadGone": {
-			"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", []string{"outputs", "related"}, now, true,
+			"Nor does its absence.", stamped("input", map[string]string{"input": "1"}), "r", engines.ReadSet{"input"}, now, true,
 		},
-		"Subject": {"Another subject has another answer.", stamped("other", call.Stamps), "r", []string{"related"}, now, false},
+		"Subject": {"Another subject has another answer.", stamped("other", call.Stamps), "r", engines.ReadSet{"input", "outputs"}, now, false},
 		"NoStamps": {
-			"A call without stamps is always made.", stamped("input", nil), "r", []string{"input", "outputs", "related"}, now, false,
+			"A call without stamps is always made.", stamped("input", nil), "r", engines.ReadSet{}, now, false,
 		},
-		"Revision": {"Another revision may answer differently.", call, "r2", []string{"related"}, now, false},
-		"Expired":  {"An expired answer is not reused.", call, "r", []string{"related"}, now.Add(time.Minute), false},
+		"Revision": {"Another revision may answer differently.", call, "r2", engines.ReadSet{"input", "outputs"}, now, false},
+		"Expired":  {"An expired answer is not reused.", call, "r", engines.ReadSet{"input", "outputs"}, now.Add(time.Minute), false},
 	}
 	for name, tc := range cases {
 		m := newPassCache(lru.New(1<<20), "m")
-		m.rememberAnswer(key, call, tc.unread, cachedAnswer{revision: "r", body: "answer", expires: now.Add(time.Minute)})
+		m.rememberAnswer(key, call, tc.read, cachedAnswer{revision: "r", body: "answer", expires: now.Add(time.Minute)})
 		if _, known := m.lookupAnswer(key, tc.call, tc.revision, tc.at); known != tc.known {
 			t.Errorf("%s: known %v: %s", name, known, tc.reason)
 		}

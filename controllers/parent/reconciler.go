@@ -102,6 +102,9 @@ type Environment struct {
 	// PassAnswerBytes bounds the memory of all answers that one pass holds. Zero means
 	// DefaultPassAnswerBytes.
 	PassAnswerBytes int64
+	// StatusDelay is how long the status of a parent whose children are written may be left to its next
+	// pass. Zero means that it is written at once.
+	StatusDelay time.Duration
 }
 
 func (e *Environment) maxAnswerBytes() int {
@@ -139,6 +142,7 @@ type shared struct {
 	creationWaiters  *creationWaiters
 	namespaceWaiters *namespaceWaiters
 	statusLimiter    *statusLimiter
+	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
 	hookEvents       *hookEvents
@@ -173,6 +177,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
+		leftStatuses: newLeftStatuses(),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -246,6 +251,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.status.Forget(key)
 	r.passCache.forget(key)
 	r.statusLimiter.forget(key)
+	r.leftStatuses.forget(key)
 	r.related.forget(key)
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)

@@ -61,6 +61,7 @@ func (c *relatedCache) close() {
 type relatedRequest struct {
 	version  string // resourceVersion
 	content  uint64
+	read     readInputs // by the customize hook
 	revision string
 	rules    []*relatedRule
 	expires  time.Time // zero means never
@@ -79,7 +80,7 @@ func newRelatedIndex(pool *informer.Pool) *relatedIndex {
 	}
 }
 
-// lookup returns the last answer for a parent with the same content, or false if the hook must
+// lookup returns the last answer for a parent with the same content, as far as the hook has read it, or false if the hook must
 // be called. The status is not part of the content: an answer must depend on the parent's other
 // fields only.
 func (r *relatedIndex) lookup(
@@ -97,7 +98,7 @@ func (r *relatedIndex) lookup(
 	if asked.version == parent.GetResourceVersion() {
 		return asked, true
 	}
-	if asked.content != hashContent(parent) {
+	if asked.content != hashContent(parent, asked.read) {
 		return relatedRequest{}, false
 	}
 	r.mu.Lock()
@@ -108,7 +109,7 @@ func (r *relatedIndex) lookup(
 
 // set replaces a parent's rules, and opens and closes caches as needed.
 func (r *relatedIndex) set(key controller.Key, parent *unstructured.Unstructured, asked relatedRequest) error {
-	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent)
+	asked.version, asked.content = parent.GetResourceVersion(), hashContent(parent, asked.read)
 	ids := make([]ruleID, len(asked.rules))
 	for i, rule := range asked.rules {
 		ids[i] = rule.id()

@@ -282,12 +282,12 @@ func TestRejectedStatusIsNoLoop(t *testing.T) {
 		env:           Environment{Client: client, Events: events},
 		pendingWrites: newPendingWrites(testclock.NewFakeClock(time.Unix(0, 0))),
 		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock),
+		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: thingResource(true, true)}}
 	for range 2 * maxStatusWrites {
 		p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
-		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); !errors.Is(err, controller.ErrLater) {
+		if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); !errors.Is(err, controller.ErrLater) {
 			t.Fatalf("error %v, want ErrLater", err)
 		}
 	}
@@ -320,12 +320,12 @@ func TestStatusOfABusyParent(t *testing.T) {
 	r := &shared{
 		env: Environment{Client: client, Events: record.NewFakeRecorder(10)}, pendingWrites: newPendingWrites(clock),
 		statusLimiter: newStatusLimiter(clock), passCache: newPassCache(lru.New(1<<20), ""),
-		status: NewStatusWriter(client, nil, clock),
+		status: NewStatusWriter(client, nil, clock), leftStatuses: newLeftStatuses(),
 	}
 	defer r.pendingWrites.close()
 	source := &parentSource{ParentRule: variant.ParentRule{Resource: discovery.Resource{GroupVersionResource: things, HasStatus: true, Custom: true}}}
 	p := &pass{shared: r, source: source, parent: parent, observed: variant.Observed{Parent: parent}}
-	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}); err != nil {
+	if err := p.writeStatus(t.Context(), variant.Desired{Status: map[string]any{"count": int64(1)}}, true); err != nil {
 		t.Fatal(err)
 	}
 	if got, _, _ := unstructured.NestedInt64(p.parent.Object, "status", "count"); got != 1 || p.parent.GetAnnotations()["heartbeat"] != "2" {

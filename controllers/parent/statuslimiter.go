@@ -20,11 +20,11 @@ const (
 	statusWindow    = time.Minute
 )
 
-// statusLimiter limits how often the status of a parent is written.
+// statusLimiter limits how often the status of a parent is written. It forgets windows that are over.
 type statusLimiter struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
-	windows map[controller.Key]*statusWrites
+	windows *generations[controller.Key, *statusWrites]
 }
 
 // statusWrites counts the writes by one revision of the scripts in a window, since the last edit of
@@ -38,7 +38,7 @@ type statusWrites struct {
 }
 
 func newStatusLimiter(clock clock.PassiveClock) *statusLimiter {
-	return &statusLimiter{clock: clock, windows: map[controller.Key]*statusWrites{}}
+	return &statusLimiter{clock: clock, windows: newGenerations[controller.Key, *statusWrites](statusWindow, clock.Now())}
 }
 
 // delay returns how long the next write has to wait, or zero. first reports whether the delay
@@ -64,11 +64,13 @@ func (l *statusLimiter) countWrite(key controller.Key, revision string, given ui
 }
 
 func (l *statusLimiter) window(key controller.Key, revision string, given uint64) *statusWrites {
-	w, now := l.windows[key], l.clock.Now()
+	now := l.clock.Now()
+	l.windows.rotate(now)
+	w, _ := l.windows.get(key)
 	switch {
 	case w == nil || w.revision != revision || now.Sub(w.since) >= statusWindow:
 		w = &statusWrites{since: now, revision: revision, specHash: given}
-		l.windows[key] = w
+		l.windows.put(key, w)
 	case w.specHash != given && w.edits < volatileAfter:
 		w.specHash, w.writes, w.edits, w.reported = given, 0, w.edits+1, false
 	}
@@ -78,7 +80,7 @@ func (l *statusLimiter) window(key controller.Key, revision string, given uint64
 func (l *statusLimiter) forget(key controller.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.windows, key)
+	l.windows.remove(key)
 }
 
 // limitStatus reports whether the status has to wait, and emits an event the first time.

@@ -35,9 +35,13 @@ func TestStatusLimiter(t *testing.T) {
 		t.Errorf("still has to wait %s", wait)
 	}
 	p.forget(looping)
-	p.forget(calm)
-	if len(p.windows) != 0 {
-		t.Error("deleted parents are kept")
+	if n := p.windows.len(); n > 1 {
+		t.Errorf("there are %d windows, want that of the other parent at most", n)
+	}
+	clock.Step(2 * statusWindow)
+	_, _ = p.delay(looping, "r1", 1)
+	if n := p.windows.len(); n != 1 {
+		t.Errorf("there are %d windows after minutes, want that of the parent that writes", n)
 	}
 }
 

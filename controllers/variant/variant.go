@@ -83,7 +83,7 @@ type Call struct {
 	// Origin is the object that the call is about. If it has no ID, that is the parent.
 	Origin  engines.Origin
 	Request map[string]any
-	// Stamps are hashes of the fields of Request, or nil. An empty stamp matches nothing.
+	// Stamps are hashes of the fields of Request, by paths as in engines.ReadSet, or nil. An empty stamp matches nothing.
 	// Requests with stamps for the same hook and subject have the same fields. The last answer
 	// is reused if all fields that the program read have the same stamps.
 	Stamps map[string]string
@@ -133,6 +133,9 @@ type Desired struct {
 	MoreEvents int
 	// Warnings are events about what was not used. They do not make the pass fail.
 	Warnings []Warning
+	// ParentReads are the paths of a request, such as "parent.metadata.labels", at which the variant itself has read the parent. Those
+	// that always count may be left out: see docs/design/idle.md.
+	ParentReads []string
 	// InvalidAnswers are the calls whose answers are invalid and must not be reused.
 	InvalidAnswers []Call
 }

@@ -19,10 +19,10 @@ type call struct {
 	ctx     context.Context
 	program *program
 	request map[string]any
-	read    map[string]bool // the fields of request that were asked for
-	values  []ref.Val       // of the variables, nil until asked for
-	steps   uint64          // of all comprehensions
-	spent   uint64          // see cost.go
+	reads   engines.Reads // of request
+	values  []ref.Val     // of the variables, nil until asked for
+	steps   uint64        // of all comprehensions
+	spent   uint64        // see cost.go
 	// reached are the points that the call has reached, or nil if they are not counted.
 	reached engines.Coverage
 	// stopped is why the call can't go on, once a variable's expression found so.
@@ -63,13 +63,12 @@ func (c *call) ResolveName(name string) (any, bool) {
 		c.step()
 		return nil, false
 	case "request":
-		for field := range c.request {
-			c.read[field] = true
-		}
-		return c.request, true
+		return &object{fields: c.request, reads: &c.reads}, true
 	}
 	if v, ok := c.request[name]; ok {
-		c.read[name] = true
+		if part := c.reads.Field(name, v); part != nil {
+			return &object{fields: v.(map[string]any), reads: part}, true
+		}
 		return v, true
 	}
 	if variable, ok := strings.CutPrefix(name, variablesPrefix); ok {

@@ -10,7 +10,7 @@ import (
 func (a *answer) container(v ref.Val) (any, bool, error) {
 	switch v := v.(type) {
 	case *object:
-		return v.fields, true, a.charge(v.fields)
+		return v.fields, true, a.charge(v.all())
 	case *array:
 		return v.elements, true, a.charge(v.elements)
 	case traits.Mapper:

@@ -53,7 +53,7 @@ const maxHashed = 1 << 20
 func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 	args := make([]any, parameters)
 	for i, value := range given {
-		arg, err := argument(value, name == "hash" || name == "hashedName")
+		arg, err := argument(name, value)
 		if err != nil {
 			return types.NewErr("%s: %v", name, err)
 		}
@@ -66,13 +66,18 @@ func callAuthoring(name string, parameters int, given []ref.Val) ref.Val {
 	return adapter{}.NativeToValue(result)
 }
 
-// argument returns the JSON of an argument. Parts of the request are not copied.
-func argument(value ref.Val, hashed bool) (any, error) {
+// argument returns the JSON of an argument to a function. Parts of the request are not copied.
+func argument(function string, value ref.Val) (any, error) {
 	budget := engines.Budget(engines.MaxResponseBytes)
-	if hashed {
+	part, ok := value.(*object)
+	switch {
+	case function == "hash" || function == "hashedName":
 		budget = maxHashed
-	} else if part, ok := value.(*object); ok {
+	case ok && part.reads != nil && (function == "findCondition" || function == "isConditionTrue"):
+		part.reads.Field("status", part.fields["status"]) // They look at no other field.
 		return part.fields, nil
+	case ok:
+		return part.all(), nil
 	}
 	a := answer{Budget: budget}
 	arg, _, err := a.value(value)

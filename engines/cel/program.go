@@ -31,7 +31,7 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 	r := &rendering{
 		call: &call{
 			ctx: ctx, program: p, request: p.script.WithParameters(question.Request),
-			read: map[string]bool{}, values: make([]ref.Val, len(p.variables)),
+			values: make([]ref.Val, len(p.variables)),
 		},
 		answer: answer{Budget: engines.MaxResponseBytes},
 	}
@@ -46,5 +46,5 @@ func (p *program) Run(ctx context.Context, question engines.Call) (engines.Respo
 		return engines.Response{Coverage: r.call.reached}, &engines.Error{Kind: engines.BadResponse, Location: engines.Location{File: p.script.Path},
 			Message: "the response is optional.none(), which is no value: write .orValue({...})"}
 	}
-	return engines.Response{Body: body, Unread: engines.Unread(r.call.request, r.call.read), Coverage: r.call.reached}, nil
+	return engines.Response{Body: body, Read: r.call.reads.Set(), Coverage: r.call.reached}, nil
 }

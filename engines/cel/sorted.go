@@ -21,31 +21,18 @@ func (a adapter) NativeToValue(v any) ref.Val {
 	case string:
 		return types.String(v)
 	case map[string]any:
-		return &object{Mapper: types.NewStringInterfaceMap(a, v), fields: v}
+		return &object{fields: v}
 	case []any:
 		return &array{Lister: types.NewDynamicList(a, v), elements: v}
 	case []ref.Val:
 		return types.NewRefValList(a, v)
 	case map[ref.Val]ref.Val:
 		return newDictionary(v)
+	case ref.Val:
+		return v
 	default:
 		return types.DefaultTypeAdapter.NativeToValue(v)
 	}
-}
-
-// object is a map of the request.
-type object struct {
-	traits.Mapper
-	fields map[string]any
-}
-
-func (o *object) Iterator() traits.Iterator {
-	keys := make([]ref.Val, 0, len(o.fields))
-	for key := range o.fields {
-		keys = append(keys, types.String(key))
-	}
-	slices.SortFunc(keys, compareKeys)
-	return types.NewRefValList(adapter{}, keys).Iterator()
 }
 
 // array is a list of the request.

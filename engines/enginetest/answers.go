@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 func checkValues(t *testing.T, e *engineUnderTest) {
@@ -86,12 +88,12 @@ func checkNotTimeDependent(t *testing.T, e *engineUnderTest) {
 	}
 }
 
-func checkUnread(t *testing.T, e *engineUnderTest) {
-	unread := e.answer(t, Echo, map[string]any{"value": "x", "other": "y", "another": nil}).Unread
-	if unread == nil {
+func checkRead(t *testing.T, e *engineUnderTest) {
+	read := e.answer(t, Echo, map[string]any{"value": "x", "other": "y", "another": nil}).Read
+	if read == nil {
 		return // The engine can't tell.
 	}
-	if diff := cmp.Diff([]string{"another", "other"}, unread); diff != "" {
-		t.Errorf("fields that the hook did not read (-want +got):\n%s", diff)
+	if diff := cmp.Diff(engines.ReadSet{"value"}, read); diff != "" {
+		t.Errorf("fields that the hook read (-want +got):\n%s", diff)
 	}
 }

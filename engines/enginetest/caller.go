@@ -94,11 +94,11 @@ func (c Caller) mustRun(t testing.TB, src engines.Source, request map[string]any
 	return response
 }
 
-// MustLeave checks which fields of the request a call did not read.
-func (c Caller) MustLeave(t testing.TB, src engines.Source, request map[string]any, unread []string) {
+// MustRead checks what a call read of the request. Nil is all of it.
+func (c Caller) MustRead(t testing.TB, src engines.Source, request map[string]any, read engines.ReadSet) {
 	t.Helper()
-	if diff := cmp.Diff(unread, c.mustRun(t, src, request).Unread); diff != "" {
-		t.Errorf("fields that were not read (-want +got):\n%s", diff)
+	if diff := cmp.Diff(read, c.mustRun(t, src, request).Read); diff != "" {
+		t.Errorf("what was read (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,6 +20,6 @@ var cases = map[string]testCase{
 	"place of an error":      {"the author is told which line does not load", checkInvalidPlace},
 	"wrong source":           {"a source of the other kind is Invalid, not a crash", checkWrongSource},
 	"time dependent":         {"an answer that read the clock says so, and is the same for the same time", checkTimeDependent},
-	"unread fields":          {"what a hook did not look at may change without asking it again", checkUnread},
+	"read fields":            {"what a hook did not look at may change without asking it again", checkRead},
 	"not time dependent":     {"an answer that depends on its request alone may be remembered", checkNotTimeDependent},
 }

@@ -40,7 +40,7 @@ func (s says) Run(ctx context.Context, _ engines.Call) (engines.Response, error)
 			return engines.Response{Logs: []string{"stopped"}}, engines.Ended(ctx)
 		}
 	}
-	return engines.Response{Body: s.body, Logs: []string{fmt.Sprint("says ", s.body)}}, s.err
+	return engines.Response{Body: s.body, Read: engines.ReadSet{"parent.spec"}, Logs: []string{fmt.Sprint("says ", s.body)}}, s.err
 }
 
 func timed(program engines.Program) TimedProgram {
@@ -118,6 +118,9 @@ func TestFallbackTellsWhoAnswered(t *testing.T) {
 		if err != nil || response.Remote != c.want {
 			t.Errorf("%s: remote is %v (error %v), want %v", reason, response.Remote, err, c.want)
 		}
+		if isUnknown := response.Read == nil; isUnknown != c.want {
+			t.Errorf("%s: what it read is %v, which for a server nobody knows", reason, response.Read)
+		}
 	}
 }
 
@@ -126,7 +129,7 @@ type remote struct{ says }
 
 func (r remote) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	response, err := r.says.Run(ctx, call)
-	response.Remote = true
+	response.Remote, response.Read = true, nil
 	return response, err
 }
 

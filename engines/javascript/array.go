@@ -26,7 +26,7 @@ func (a *array) Get(index int) goja.Value {
 	if a.values != nil && a.values[index] != nil {
 		return a.values[index]
 	}
-	v := a.i.toValue(a.source[index], &a.node)
+	v := a.i.toValue(a.source[index], &a.node, nil)
 	if isContainer(a.source[index]) {
 		if a.values == nil {
 			a.values = make([]goja.Value, len(a.source))

@@ -30,7 +30,7 @@ func (i *isolate) callAuthoring(call goja.FunctionCall) goja.Value {
 	if err != nil {
 		panic(i.rt.NewTypeError("%v", err))
 	}
-	return i.toValue(result, nil)
+	return i.toValue(result, nil, nil)
 }
 
 // argumentError returns what a function throws for an error of the exporter: an exception if the

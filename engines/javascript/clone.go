@@ -71,12 +71,11 @@ func (c *cloner) view(o *goja.Object) *goja.Object {
 	switch o.ExportType() {
 	case objectType:
 		if v := o.Export().(*object); !v.changed {
-			v.noteAllRead()
-			return c.i.toValue(v.source, nil).(*goja.Object)
+			return c.i.toValue(v.source, nil, v.reads).(*goja.Object)
 		}
 	case arrayType:
 		if v := o.Export().(*array); !v.changed {
-			return c.i.toValue(v.source, nil).(*goja.Object)
+			return c.i.toValue(v.source, nil, nil).(*goja.Object)
 		}
 	}
 	return nil

@@ -5,7 +5,7 @@ package javascript
 
 func (x *exporter) objectView(o *object) (any, error) {
 	if !o.changed {
-		o.noteAllRead()
+		o.reads.All()
 		return o.source, x.unchanged(&o.node, o.source)
 	}
 	keys := o.Keys()
@@ -22,7 +22,6 @@ func (x *exporter) viewProperty(out map[string]any, key string, o *object) error
 	if v, ok := o.overrides[key]; ok {
 		return x.property(out, key, v)
 	}
-	o.noteRead(key)
 	out[key] = o.source[key]
 	if err := x.Spend(len(key) + 4); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // object is the view of a map. It implements goja.DynamicObject.
@@ -18,21 +20,21 @@ type object struct {
 	added []string
 	// sorted are the keys of source. They are nil until needed.
 	sorted []string
-	// read are the keys whose values the script has seen. Only the view of a
-	// request keeps them, see isolate.requestView; elsewhere it is nil.
-	read map[string]bool
+	// reads notes what the script sees of source. Only views of the request, the parent and its metadata
+	// have one; elsewhere it is nil.
+	reads *engines.Reads
 }
 
 func (o *object) Get(key string) goja.Value {
-	o.noteRead(key)
 	if v, ok := o.overrides[key]; ok {
 		return v
 	}
 	v, ok := o.source[key]
+	part := o.reads.Field(key, v)
 	if !ok {
 		return nil
 	}
-	shown := o.i.toValue(v, &o.node)
+	shown := o.i.toValue(v, &o.node, part)
 	if isContainer(v) {
 		o.put(key, shown)
 	}
@@ -41,7 +43,7 @@ func (o *object) Get(key string) goja.Value {
 
 func (o *object) Set(key string, v goja.Value) bool {
 	o.markChanged()
-	if !o.Has(key) && !o.hadKey(key) {
+	if !o.has(key) && !o.hadKey(key) {
 		o.added = append(o.added, key)
 	}
 	if v == nil {
@@ -52,6 +54,14 @@ func (o *object) Set(key string, v goja.Value) bool {
 }
 
 func (o *object) Has(key string) bool {
+	if _, ok := o.overrides[key]; !ok {
+		o.reads.Field(key, o.source[key])
+	}
+	return o.has(key)
+}
+
+// has is Has for the host, which may ask without the script seeing the answer.
+func (o *object) has(key string) bool {
 	if v, ok := o.overrides[key]; ok {
 		return v != nil
 	}
@@ -70,6 +80,7 @@ func (o *object) Delete(key string) bool {
 // Keys returns the map's keys in sorted order, then those that the script added.
 // The random order of a Go map would make equal calls differ.
 func (o *object) Keys() []string {
+	o.reads.All()
 	if o.sorted == nil {
 		o.sorted = slices.Sorted(maps.Keys(o.source))
 	}
@@ -78,33 +89,16 @@ func (o *object) Keys() []string {
 	}
 	keys := make([]string, 0, len(o.sorted)+len(o.added))
 	for _, key := range o.sorted {
-		if o.Has(key) {
+		if o.has(key) {
 			keys = append(keys, key)
 		}
 	}
 	for _, key := range o.added {
-		if o.Has(key) {
+		if o.has(key) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
-}
-
-// noteRead notes that the script sees the value of key.
-func (o *object) noteRead(key string) {
-	if o.read != nil {
-		o.read[key] = true
-	}
-}
-
-// noteAllRead notes that the script sees all values.
-func (o *object) noteAllRead() {
-	if o.read == nil {
-		return
-	}
-	for key := range o.source {
-		o.noteRead(key)
-	}
 }
 
 func (o *object) put(key string, v goja.Value) {

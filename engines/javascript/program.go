@@ -41,7 +41,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	p.hint(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
 	if err == nil {
-		response.Unread = engines.Unread(i.request.source, i.request.read)
+		response.Read = i.request.reads.Set()
 	}
 	return response, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/dop251/goja"
+
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // A view shows a Go map or slice to the script as an object or array of its own.
@@ -26,13 +28,14 @@ func (n *node) markChanged() {
 	}
 }
 
-// toValue returns the JavaScript value of a JSON value, as part of parent unless that is nil.
-func (i *isolate) toValue(v any, parent *node) goja.Value {
+// toValue returns the JavaScript value of a JSON value, as part of parent unless that is nil. What is seen of an
+// object is noted in reads unless that is nil.
+func (i *isolate) toValue(v any, parent *node, reads *engines.Reads) goja.Value {
 	switch v := v.(type) {
 	case nil:
 		return goja.Null()
 	case map[string]any:
-		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v})
+		return i.rt.NewDynamicObject(&object{node: node{i: i, parent: parent}, source: v, reads: reads})
 	case []any:
 		return i.rt.NewDynamicArray(&array{node: node{i: i, parent: parent}, source: v})
 	case string, bool, int64, float64, int, int32:
@@ -44,7 +47,7 @@ func (i *isolate) toValue(v any, parent *node) goja.Value {
 
 // requestView returns the view of the call's request, which notes what is read of it.
 func (i *isolate) requestView(request map[string]any) goja.Value {
-	i.request = &object{node: node{i: i}, source: request, read: map[string]bool{}}
+	i.request = &object{node: node{i: i}, source: request, reads: &engines.Reads{}}
 	return i.rt.NewDynamicObject(i.request)
 }
 

@@ -11,28 +11,28 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-func TestUnread(t *testing.T) {
+func TestRead(t *testing.T) {
 	cases := map[string]struct {
 		reason, script string
-		unread         []string
+		read           engines.ReadSet
 	}{
-		"nothing":      {"a constant goes by no field", `function(request) {}`, []string{"a", "b", "c"}},
-		"field":        {"what is got is read", `function(request) { x: request.a }`, []string{"b", "c"}},
-		"part":         {"a part is of its field", `function(request) { x: request.b.deep }`, []string{"a", "c"}},
-		"whole":        {"so is the request as it came", `function(request) request`, nil},
-		"written":      {"and as text", `function(request) { x: '%s' % [request] }`, nil},
-		"extended":     {"objects made of it are as lazy as it is", `function(request) (request { d: 1 }).a`, []string{"b", "c"}},
-		"names":        {"the names of the fields say nothing of what they hold", `function(request) { x: std.objectFields(request), y: 'a' in request }`, []string{"a", "b", "c"}},
-		"values":       {"a list of values is as lazy as they are", `function(request) { x: std.length(std.objectValues(request)) }`, []string{"a", "b", "c"}},
-		"compared":     {"a comparison reads", `function(request) if request.c == null then {} else { x: 1 }`, []string{"a", "b"}},
-		"by key":       {"what a format takes is read", `function(request) { x: '%(a)s' % request }`, []string{"b", "c"}},
-		"no parameter": {"nothing is given", `function() {}`, []string{"a", "b", "c"}},
+		"nothing":      {"a constant goes by no field", `function(request) {}`, engines.ReadSet{}},
+		"field":        {"what is got is read", `function(request) { x: request.a }`, engines.ReadSet{"a"}},
+		"part":         {"a part is of its field", `function(request) { x: request.b.deep }`, engines.ReadSet{"b"}},
+		"whole":        {"so is the request as it came", `function(request) request`, engines.ReadSet{"a", "b", "c"}},
+		"written":      {"and as text", `function(request) { x: '%s' % [request] }`, engines.ReadSet{"a", "b", "c"}},
+		"extended":     {"objects made of it are as lazy as it is", `function(request) (request { d: 1 }).a`, engines.ReadSet{"a"}},
+		"names":        {"the names of the fields say nothing of what they hold", `function(request) { x: std.objectFields(request), y: 'a' in request }`, engines.ReadSet{}},
+		"values":       {"a list of values is as lazy as they are", `function(request) { x: std.length(std.objectValues(request)) }`, engines.ReadSet{}},
+		"compared":     {"a comparison reads", `function(request) if request.c == null then {} else { x: 1 }`, engines.ReadSet{"c"}},
+		"by key":       {"what a format takes is read", `function(request) { x: '%(a)s' % request }`, engines.ReadSet{"a"}},
+		"no parameter": {"nothing is given", `function() {}`, engines.ReadSet{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			request := map[string]any{"a": int64(1), "b": map[string]any{"deep": "b"}, "c": nil}
-			caller.MustLeave(t, script(c.script), request, c.unread)
+			caller.MustRead(t, script(c.script), request, c.read)
 		})
 	}
 }

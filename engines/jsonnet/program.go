@@ -29,7 +29,7 @@ func (p *program) Run(ctx context.Context, given engines.Call) (engines.Response
 	body, err := c.evaluate(ctx, p.root)
 	response := engines.Response{Body: body, Logs: c.trace.Lines, Coverage: c.interrupter.counts.reached()}
 	if err == nil {
-		response.Unread = engines.Unread(given.Request, c.read)
+		response.Read = c.reads.Set()
 	}
 	return response, err
 }
@@ -59,7 +59,7 @@ func (p *program) CoveragePoints() []engines.CoveragePoint {
 type call struct {
 	program     *program
 	input       engines.Call
-	read        map[string]bool
+	reads       engines.Reads
 	trace       trace
 	interrupter interrupter
 	answer      any
@@ -68,7 +68,7 @@ type call struct {
 }
 
 func (p *program) newCall(given engines.Call) *call {
-	return &call{program: p, input: given, read: map[string]bool{}}
+	return &call{program: p, input: given}
 }
 
 // evaluate returns the answer that the expression hands on. Every error that it
@@ -145,8 +145,9 @@ func (c *call) field(args []any) (any, error) {
 	if name == parametersField && c.program.script.Parameters != nil {
 		return c.program.script.Parameters, nil
 	}
-	c.read[name] = true
-	return c.input.Request[name], nil
+	value := c.input.Request[name]
+	c.reads.Field(name, value).All()
+	return value, nil
 }
 
 // receiveAnswer receives the answer, which is the VM's own copy.

@@ -73,6 +73,7 @@ func (p *Pool) release(w *process, f flow) {
 	if _, known := p.processes[w]; known && w.pendingKill() == "" {
 		p.processes[w] = true
 		w.idleSince = time.Now()
+		p.endIdleLater()
 	}
 	p.dispatch()
 }

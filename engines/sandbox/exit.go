@@ -22,6 +22,7 @@ const (
 	reasonAge      = "age"
 	reasonResident = "resident"
 	reasonDomain   = "domain"
+	reasonIdle     = "idle"
 	reasonStart    = "start"
 )
 

@@ -22,11 +22,14 @@ const (
 type objectCache struct {
 	byAddress map[uintptr]*list.Element
 	byID      map[uint64]*cachedObject
-	lru       *list.List // Of *cachedObject. The one used last is in front.
+	byUID     map[string]*list.Element // The one added last.
+	lru       *list.List               // Of *cachedObject. The one used last is in front.
 	bytes     int
 	lastID    uint64
 	pending   []*list.Element // Added by the message that is being encoded.
-	evicted   []uint64        // To be dropped by the next message.
+	// superseded are earlier versions of objects that were sent, which nothing else may need: they are evicted first.
+	superseded []*list.Element
+	evicted    []uint64 // To be dropped by the next message.
 }
 
 type cachedObject struct {
@@ -36,7 +39,9 @@ type cachedObject struct {
 }
 
 func newObjectCache() objectCache {
-	return objectCache{byAddress: map[uintptr]*list.Element{}, byID: map[uint64]*cachedObject{}, lru: list.New()}
+	return objectCache{
+		byAddress: map[uintptr]*list.Element{}, byID: map[uint64]*cachedObject{}, byUID: map[string]*list.Element{}, lru: list.New(),
+	}
 }
 
 // share returns how to send a map of a request.
@@ -57,18 +62,28 @@ func (o *objectCache) share(m map[string]any) wire.Shared {
 		o.byAddress[at], o.byID[added.id] = e, added
 		o.bytes += bytes
 		o.pending = append(o.pending, e)
+		uid, version := versionOf(m)
+		if last := o.byUID[uid]; last != nil {
+			if _, earlier := versionOf(last.Value.(*cachedObject).value); earlier != version {
+				o.superseded = append(o.superseded, last)
+			}
+		}
+		o.byUID[uid] = e
 	}}
 }
 
 // isImmutable reports whether a map is an object as the API server has it at one version.
 func isImmutable(m map[string]any) bool {
-	metadata, ok := m["metadata"].(map[string]any)
-	if !ok {
-		return false
-	}
-	uid, _ := metadata["uid"].(string)
-	version, _ := metadata["resourceVersion"].(string)
+	uid, version := versionOf(m)
 	return uid != "" && version != ""
+}
+
+// versionOf returns which object a map is, and in which version.
+func versionOf(m map[string]any) (uid, version string) {
+	metadata, _ := m["metadata"].(map[string]any)
+	uid, _ = metadata["uid"].(string)
+	version, _ = metadata["resourceVersion"].(string)
+	return uid, version
 }
 
 // get returns the object with an ID that the worker answered with, and its encoded bytes, or nil. A
@@ -84,14 +99,23 @@ func (o *objectCache) get(number uint64) (map[string]any, int) {
 // commit is called when the message has been sent.
 func (o *objectCache) commit() { o.pending, o.evicted = nil, nil }
 
-// evict lists the objects that the next message must drop to keep within the limit. It is not called
-// earlier because the answer to the last message may name them.
+// evict lists the objects that the next message must drop: those of which a later version was sent, and what exceeds the limit. It is
+// not called earlier because the answer to the last message may name them.
 func (o *objectCache) evict() {
-	for o.bytes > maxObjectBytes {
-		oldest := o.lru.Back()
-		o.evicted = append(o.evicted, oldest.Value.(*cachedObject).id)
-		o.remove(oldest)
+	for _, e := range o.superseded {
+		if o.byID[e.Value.(*cachedObject).id] != nil {
+			o.drop(e)
+		}
 	}
+	o.superseded = nil
+	for o.bytes > maxObjectBytes {
+		o.drop(o.lru.Back())
+	}
+}
+
+func (o *objectCache) drop(e *list.Element) {
+	o.evicted = append(o.evicted, e.Value.(*cachedObject).id)
+	o.remove(e)
 }
 
 // rollback is called when the message will never be sent.
@@ -99,13 +123,20 @@ func (o *objectCache) rollback() {
 	for _, e := range o.pending {
 		o.remove(e)
 	}
-	o.pending = nil
+	for _, e := range o.superseded { // They are the last ones again.
+		uid, _ := versionOf(e.Value.(*cachedObject).value)
+		o.byUID[uid] = e
+	}
+	o.pending, o.superseded = nil, nil
 }
 
 func (o *objectCache) remove(e *list.Element) {
 	gone := o.lru.Remove(e).(*cachedObject)
 	delete(o.byAddress, reflect.ValueOf(gone.value).Pointer())
 	delete(o.byID, gone.id)
+	if uid, _ := versionOf(gone.value); o.byUID[uid] == e {
+		delete(o.byUID, uid)
+	}
 	o.bytes -= gone.bytes
 }
 

@@ -107,3 +107,38 @@ func TestObjectCacheEvicts(t *testing.T) {
 		t.Errorf("%d objects were numbered, dropped %v", o.lastID, o.evicted)
 	}
 }
+
+// TestObjectCacheVersions checks that only the last version of an object that changes is kept, and not before its answer is there.
+func TestObjectCacheVersions(t *testing.T) {
+	o := newObjectCache()
+	version := func(n int) map[string]any {
+		object := pod("a", 1000)
+		object["metadata"].(map[string]any)["resourceVersion"] = fmt.Sprint(n)
+		return object
+	}
+	for n := range 20 {
+		o.evict()
+		message(&o, version(n))
+		if len(o.byID) > 2 {
+			t.Fatalf("version %d: %d are kept", n, len(o.byID))
+		}
+		if n == 10 {
+			o.rollback()
+			continue
+		}
+		o.commit()
+		if object, _ := o.get(o.lastID); object == nil {
+			t.Errorf("version %d is not kept", n)
+		}
+	}
+	last := version(19)
+	message(&o, last)
+	message(&o, last, version(19))
+	o.commit()
+	if o.evict(); message(&o, last) > 20 {
+		t.Error("a copy of the same version takes the place of the other, so that each would be sent again and again")
+	}
+	if len(o.byID) != len(o.byAddress) || o.lru.Len() != len(o.byID) {
+		t.Errorf("%d by ID, %d by address, %d in order", len(o.byID), len(o.byAddress), o.lru.Len())
+	}
+}

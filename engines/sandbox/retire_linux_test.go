@@ -101,3 +101,25 @@ func library(n int) string {
 	}
 	return text.String() + alive
 }
+
+// TestIdleWorkersEnd has two workers called at the same time. One stays, and the spare one.
+func TestIdleWorkersEnd(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	pool, workers := newPoolOnly(t, sandbox.Config{Workers: 2, IdleTimeout: 50 * time.Millisecond, Metrics: sandbox.NewMetrics(registry)})
+	hang, cancel := context.WithCancel(t.Context())
+	hanging := probed(t, pool, "wait")
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() { _, _ = hanging.Run(hang, request(nil)) }) // Ends with hang.
+	}
+	eventually(t, "both are called", func() bool { return len(workers()) == 3 })
+	cancel()
+	group.Wait()
+	eventually(t, "two are left", func() bool {
+		return len(workers()) == 2 && exitsLogged(t, registry, `libretto_script_worker_ends_total{reason="idle"} 1`)
+	})
+	echo := compiled(t, pool, alive)
+	if response, err := echo.Run(t.Context(), request(int64(1))); err != nil || response.Body != int64(1) {
+		t.Errorf("a call after that: %v, error %v", response.Body, err)
+	}
+}

@@ -33,6 +33,9 @@ type Config struct {
 	// Grace is how long after the end of its context a call may still answer before its worker is
 	// killed. It defaults to half a second.
 	Grace time.Duration
+	// IdleTimeout is after how long an idle worker is ended, but for the spare one and the one that was used last. It defaults to five
+	// minutes.
+	IdleTimeout time.Duration
 	// ShareWorkers lets programs of different trust domains use one worker, one after another.
 	ShareWorkers bool
 	// WithoutSeccomp turns the system call filter off, for systems on which it does not work.
@@ -49,11 +52,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Workers <= 0 {
-		c.Workers = max(2, runtime.GOMAXPROCS(0))
-	}
+	c.Workers = MaxProcesses(c.Workers) - 1
 	if c.Grace <= 0 {
 		c.Grace = 500 * time.Millisecond
+	}
+	if c.IdleTimeout <= 0 {
+		c.IdleTimeout = 5 * time.Minute
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -65,6 +69,14 @@ func (c Config) withDefaults() Config {
 		c.Log = logr.Discard()
 	}
 	return c
+}
+
+// MaxProcesses returns how many processes a Pool with that Config.Workers has at most, with the spare one.
+func MaxProcesses(workers int) int {
+	if workers <= 0 {
+		workers = max(2, runtime.GOMAXPROCS(0))
+	}
+	return workers + 1
 }
 
 // Pool is a set of workers. It is safe for concurrent use.
@@ -85,6 +97,7 @@ type Pool struct {
 	processes         map[*process]bool // The value is true if the worker is idle.
 	starting          int
 	dispatchesLater   bool
+	endsIdleLater     bool
 	closed            bool
 	confinementLogged bool
 	backoff           backoff

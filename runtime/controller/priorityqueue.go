@@ -14,7 +14,11 @@ type priorityQueue struct {
 	deferred   []Key
 	promoted   int // Keys that were moved to fresh and are still in deferred.
 	freshInRow int // Fresh keys taken since the last deferred one.
+	most       int // How many keys have waited since the queue was empty.
 }
+
+// largeQueue is how many keys make a queue return its memory when it is empty.
+const largeQueue = 1024
 
 // maxFreshInRow is how many fresh keys are taken before a deferred one, so that a steady stream of
 // events does not starve retries.
@@ -43,6 +47,7 @@ func (q *priorityQueue) takeMark(key Key) bool {
 func (q *priorityQueue) Push(key Key) {
 	fresh := q.takeMark(key)
 	q.waiting[key] = fresh
+	q.most = max(q.most, len(q.waiting))
 	if fresh {
 		q.fresh = append(q.fresh, key)
 	} else {
@@ -65,6 +70,18 @@ func (q *priorityQueue) Len() int { return len(q.fresh) + len(q.deferred) - q.pr
 
 // Pop removes and returns the next key. The queue must not be empty.
 func (q *priorityQueue) Pop() Key {
+	key := q.pop()
+	if len(q.waiting) > 0 {
+		return key
+	}
+	if q.most >= largeQueue { // Neither maps nor slices shrink.
+		q.waiting, q.fresh, q.deferred, q.promoted = map[Key]bool{}, nil, nil, 0
+	}
+	q.most = 0
+	return key
+}
+
+func (q *priorityQueue) pop() Key {
 	if len(q.fresh) > 0 && (q.freshInRow < maxFreshInRow || len(q.deferred) == q.promoted) {
 		q.freshInRow++
 		key := shift(&q.fresh)

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,4 +66,42 @@ func TestPriorityQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEmptyQueueIsSmall checks that a burst of keys leaves no memory behind, and that the queue goes on.
+func TestEmptyQueueIsSmall(t *testing.T) {
+	const keys, most = 20_000, 200 << 10
+	q := newPriorityQueue()
+	before := liveHeap()
+	for i := range keys {
+		key := Key{Name: strconv.Itoa(i)}
+		if i%2 == 0 {
+			q.markFresh(key)
+		}
+		if q.Push(key); i%4 == 1 {
+			q.markFresh(key)
+			q.Touch(key)
+		}
+	}
+	taken := map[Key]bool{}
+	for q.Len() > 0 {
+		taken[q.Pop()] = true
+	}
+	if len(taken) != keys {
+		t.Errorf("%d keys of %d", len(taken), keys)
+	}
+	taken = nil
+	if left := liveHeap() - before; left > most {
+		t.Errorf("an empty queue takes %d bytes", left)
+	}
+	if q.Push(Key{Name: "a"}); q.Len() != 1 || q.Pop().Name != "a" || q.Len() != 0 {
+		t.Error("the queue loses a key after the burst")
+	}
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }

@@ -113,6 +113,14 @@ func (c *Cluster) Stop() error {
 	return nil
 }
 
+// PID returns the number of the control plane's process, or 0 if it was not started here.
+func (c *Cluster) PID() int {
+	if c.process == nil {
+		return 0
+	}
+	return c.process.command.Process.Pid
+}
+
 // Dynamic is a client for every resource.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 

@@ -9,19 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
 // Libretto is a running bin/libretto serve.
 type Libretto struct {
-	command *exec.Cmd
+	program *Program
 	output  *output
-	done    chan struct{}
-	err     error // how it ended; may be read once done is closed
 }
 
 // StartLibretto starts bin/libretto serve on the cluster, with flags of the caller's, and returns when it has found the
@@ -35,31 +31,16 @@ func (c *Cluster) StartLibretto(ctx context.Context, flags ...string) (*Libretto
 		"serve", "--kubeconfig", c.Kubeconfig, "--logging-format=console",
 		"--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0",
 	}, flags...)
-	l := &Libretto{command: exec.Command(binary, args...), output: &output{}, done: make(chan struct{})}
-	l.command.Stderr = l.output
-	l.command.SysProcAttr = endWithParent()
-	started := make(chan error, 1)
-	go l.run(started)
-	if err := <-started; err != nil {
+	l := &Libretto{output: &output{}}
+	command := exec.Command(binary, args...)
+	command.Stderr = l.output
+	if l.program, err = StartProgram(command); err != nil {
 		return nil, fmt.Errorf("libretto: %w", err)
 	}
 	if err := l.waitUntilReady(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("libretto: %w\n%s", err, l.Log()), l.Kill())
 	}
 	return l, nil
-}
-
-// run starts the process and waits for its end, both on one thread of its own: that a child ends with its parent
-// means, to Linux, with the thread that started it.
-func (l *Libretto) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(l.done)
-	err := l.command.Start()
-	started <- err
-	if err == nil {
-		l.err = l.command.Wait()
-	}
 }
 
 func (l *Libretto) waitUntilReady(ctx context.Context) error {
@@ -70,8 +51,8 @@ func (l *Libretto) waitUntilReady(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-l.done:
-			return fmt.Errorf("did not start: %w", l.err)
+		case <-l.program.done:
+			return fmt.Errorf("did not start: %w", l.program.err)
 		case <-ctx.Done():
 			return fmt.Errorf("not ready in time: %w", ctx.Err())
 		case <-ticker.C:
@@ -94,38 +75,22 @@ func answers(ctx context.Context, url string) bool {
 
 // Stop asks the process to end, and returns when it has. Its exit status must be 0.
 func (l *Libretto) Stop() error {
-	if err := l.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("libretto: %w", err)
-	}
-	select {
-	case <-l.done:
-	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("libretto: still there %s after SIGTERM\n%s", stopTimeout, l.Log()), l.Kill())
-	}
-	if l.err != nil {
-		return fmt.Errorf("libretto: %w\n%s", l.err, l.Log())
+	if err := l.program.Stop(); err != nil {
+		return fmt.Errorf("libretto: %w\n%s", err, l.Log())
 	}
 	return nil
 }
 
 // Kill ends the process at once, as kill -9 does.
 func (l *Libretto) Kill() error {
-	if err := l.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := l.program.Kill(); err != nil {
 		return fmt.Errorf("libretto: %w", err)
 	}
-	<-l.done
 	return nil
 }
 
 // Ended reports whether the process is gone.
-func (l *Libretto) Ended() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
+func (l *Libretto) Ended() bool { return l.program.Ended() }
 
 // Log is what the process has logged so far.
 func (l *Libretto) Log() string { return l.output.String() }
@@ -146,7 +111,7 @@ func (l *Libretto) Metrics(ctx context.Context) (Metrics, error) {
 
 // PeakMemory is the most memory that the process has had resident, in bytes, without that of its workers.
 func (l *Libretto) PeakMemory() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.command.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.program.PID()))
 	if err != nil {
 		return 0, err
 	}

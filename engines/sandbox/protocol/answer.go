@@ -54,8 +54,8 @@ func (a Answer) encode(frame []byte, objects *wire.Objects) *wire.Encoder {
 	appendPoints(e, a.Points)
 	e.Bool(a.Response.TimeDependent)
 	e.Bool(a.Response.Remote)
-	e.Bool(a.Response.Unread != nil)
-	e.Strings(a.Response.Unread)
+	e.Bool(a.Response.Read != nil)
+	e.Strings(a.Response.Read)
 	e.Strings(TruncateLogs(a.Response.Logs))
 	e.String(string(a.Response.Coverage))
 	appendError(e, a.Err)
@@ -139,15 +139,15 @@ func readResponse(d *wire.Decoder, r *engines.Response) (err error) {
 	if r.Remote, err = d.Bool(); err != nil {
 		return err
 	}
-	hasUnread, err := d.Bool()
+	isKnown, err := d.Bool()
 	if err != nil {
 		return err
 	}
-	if r.Unread, err = d.Strings(); err != nil {
+	if r.Read, err = d.Strings(); err != nil {
 		return err
 	}
-	if !hasUnread {
-		r.Unread = nil
+	if !isKnown {
+		r.Read = nil
 	}
 	if r.Logs, err = d.Strings(); err != nil {
 		return err

@@ -45,7 +45,7 @@ func FuzzReadAnswer(f *testing.F) {
 		{Number: 2, Err: failure, NearLimit: true, Unreadable: true, ProgramBytes: -1, Warnings: []*engines.Error{failure}},
 		{Number: 3, Response: engines.Response{
 			Body:          map[string]any{"children": []any{shared, shared, nil, 1.5, int64(2), true, "text"}},
-			TimeDependent: true, Remote: true, Unread: []string{"related"}, Logs: []string{"line", ""},
+			TimeDependent: true, Remote: true, Read: engines.ReadSet{"related"}, Logs: []string{"line", ""},
 		}},
 	} {
 		f.Add(a.Append(nil, wire.NewObjects()))

@@ -30,9 +30,9 @@ func TestAnswers(t *testing.T) {
 		"body":    {"any JSON", protocol.Answer{Number: 7, Response: engines.Response{Body: map[string]any{"a": []any{int64(1), 1.5}}}}},
 		"nothing": {"null is an answer", protocol.Answer{Number: 7}},
 		"notes": {"notes about the call", protocol.Answer{Response: engines.Response{
-			TimeDependent: true, Remote: true, Unread: []string{"a"}, Logs: []string{"b", "c"},
+			TimeDependent: true, Remote: true, Read: engines.ReadSet{"a"}, Logs: []string{"b", "c"},
 		}}},
-		"all read":   {"empty Unread differs from nil", protocol.Answer{Response: engines.Response{Unread: []string{}}}},
+		"none read":  {"empty Read differs from nil", protocol.Answer{Response: engines.Response{Read: engines.ReadSet{}}}},
 		"error":      {"all fields of an error, and the logs", protocol.Answer{Err: failure, Response: engines.Response{Logs: []string{"x"}}}},
 		"given up":   {"causes that errors.Is may test", protocol.Answer{Err: &engines.Error{Message: "m", Err: context.Canceled}}},
 		"of no use":  {"state of the worker", protocol.Answer{NearLimit: true, Unreadable: true}},

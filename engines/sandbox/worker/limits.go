@@ -27,9 +27,29 @@ type limits struct {
 	confined *confine.Confined
 	baseline uint64 // Size of the heap before the first question.
 	budget   int64
+	garbage  int64 // How much there may be before a collection.
 }
 
-func newLimits(c *confine.Confined) limits { return limits{confined: c, baseline: heapBytes()} }
+func newLimits(c *confine.Confined) limits {
+	return limits{confined: c, baseline: heapBytes(), garbage: minGarbage}
+}
+
+const (
+	// minGarbage and maxGarbage are how much garbage there may be, which is memory that a busy worker takes and saves collections. It
+	// grows to that of some questions: of small ones minGarbage is many.
+	minGarbage, maxGarbage = 16 << 20, 40 << 20
+	questionsPerCollection = 8
+)
+
+// note records what a question has allocated.
+func (l *limits) note(allocated uint64) {
+	if garbage := min(int64(min(allocated, maxGarbage))*questionsPerCollection, maxGarbage); garbage > l.garbage {
+		l.garbage, l.budget = garbage, 0 // So that begin sets it.
+	}
+}
+
+// reset is called when there are no questions.
+func (l *limits) reset() { l.garbage, l.budget = minGarbage, 0 }
 
 // begin sets the limits of a question and starts to watch the heap. finish must be called when the
 // question is answered, with whether it was stopped. It reports whether the memory limit stopped it.
@@ -39,14 +59,16 @@ func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) 
 		if err := l.confined.Budget(q.Memory + q.CachedBytes); err != nil {
 			return nil, fmt.Errorf("memory limit: %w", err)
 		}
-		debug.SetGCPercent(gcPercent(idle))
+		debug.SetGCPercent(gcPercent(idle, l.garbage))
 		debug.SetMemoryLimit(int64(idle) + fraction(q.Memory, gcFraction))
 		l.budget = q.Memory + q.CachedBytes
 	}
+	before := totalAllocated()
 	w := &heapWatch{limit: idle + uint64(fraction(q.Memory, stopFraction)), onExceeded: func() { q.cancel(errMemory) }}
 	w.start()
 	return func(stopped bool) bool {
 		exceeded, sampled := w.stop()
+		l.note(totalAllocated() - before)
 		if stopped || sampled && residentBytes() > idle+uint64(fraction(q.Memory, freeFraction)) {
 			// Garbage of this call must not make the next one fail.
 			debug.FreeOSMemory()
@@ -98,12 +120,11 @@ func (w *heapWatch) stop() (exceeded, sampled bool) {
 	return w.exceeded, w.sampled
 }
 
-// gcPercent returns the garbage collector's target for a heap with that many live bytes. It allows a
-// constant amount of garbage: a small heap is not collected after every few calls of a megabyte each,
-// and a large one does not hide the garbage of a call.
-func gcPercent(live uint64) int {
-	const garbage, maxPercent = 40 << 20, 1000
-	return int(min(max(100*garbage/max(live, 1), 25), maxPercent))
+// gcPercent returns the garbage collector's target for a heap with that many live bytes and so much garbage. It does not depend on what is
+// live: a small heap is not collected after every few calls of a megabyte each, and a large one does not hide the garbage of a call.
+func gcPercent(live uint64, garbage int64) int {
+	const maxPercent = 1000
+	return int(min(max(100*uint64(garbage)/max(live, 1), 25), maxPercent))
 }
 
 // heapBytes returns the size of objects and stacks.

@@ -53,7 +53,8 @@ func Main(definitions func() []engines.Definition) {
 	runtime.MemProfileRate = 0 // Profiling is not used, and takes a thirtieth of a call.
 	options, err := readArguments(os.Args[2:])
 	if err == nil {
-		err = serve(in, out, confine.Apply(options), definitions)
+		pages := FindProgramPages()
+		err = serve(in, out, confine.Apply(options), pages, definitions)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "script worker:", err)
@@ -63,14 +64,17 @@ func Main(definitions func() []engines.Definition) {
 }
 
 // serve answers questions from in until it ends. Then the process exits, even if a script is running.
-func serve(in io.Reader, out io.Writer, confined *confine.Confined, definitions func() []engines.Definition) error {
+func serve(in io.Reader, out io.Writer, confined *confine.Confined, pages ProgramPages, definitions func() []engines.Definition) error {
 	s := &server{
-		in: bufio.NewReader(in), out: out, done: make(chan error, 1),
+		in: bufio.NewReader(in), out: out, done: make(chan error, 1), pages: pages,
 		limits: newLimits(confined), programs: programs{definitions: definitions}, texts: texts{}, objects: wire.NewObjects(),
 	}
 	if err := s.sendReady(confined.Report); err != nil {
 		return err
 	}
+	pages.Release()
+	s.idle = time.AfterFunc(idleAfter, s.returnMemory)
+	defer s.idle.Stop()
 	go s.serveNext()
 	return <-s.done
 }
@@ -80,6 +84,8 @@ type server struct {
 	in      *bufio.Reader
 	out     io.Writer
 	done    chan error
+	pages   ProgramPages
+	idle    *time.Timer // Calls returnMemory.
 	current current
 
 	mu       sync.Mutex // Guards the fields below.
@@ -114,6 +120,19 @@ func (s *server) serveNext() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reply(q)
+	s.idle.Reset(idleAfter)
+}
+
+// idleAfter is how long after its last question a worker returns memory to the system.
+const idleAfter = 5 * time.Second
+
+// returnMemory returns what the worker does not need while it waits. A question that comes meanwhile waits for some milliseconds.
+func (s *server) returnMemory() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits.reset()
+	debug.FreeOSMemory()
+	s.pages.Release()
 }
 
 // nextQuestion returns the next question, and processes the cancels before it.

@@ -49,7 +49,7 @@ func newSession(t *testing.T) *session {
 	fromWorker, out := io.Pipe()
 	s := &session{t: t, in: toWorker, out: fromWorker, ended: make(chan error, 1)}
 	unlimited := &confine.Confined{Report: confine.Report{confine.MemoryLimit: "not in a test"}}
-	go func() { s.ended <- serve(in, out, unlimited, echo) }()
+	go func() { s.ended <- serve(in, out, unlimited, ProgramPages{}, echo) }()
 	payload, err := wire.ReadFrame(s.out, protocol.MaxAnswer)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,221 @@
+package parent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+var readsSpec = engines.ReadSet{"children", "parent.spec"}
+
+// leftStatusEnv makes passes over one parent.
+type leftStatusEnv struct {
+	t      *testing.T
+	server *fakeStatusServer
+	clock  *clocktesting.FakeClock
+	last   *pass
+}
+
+func newLeftStatusEnv(t *testing.T) *leftStatusEnv {
+	e := &leftStatusEnv{t: t, server: &fakeStatusServer{}, clock: clocktesting.NewFakeClock(time.Unix(1000, 0))}
+	e.last = newTestPass(fullParent(), readsSpec)
+	client := e.server.client()
+	e.last.env.Client, e.last.env.Clock, e.last.env.Events = client, e.clock, record.NewFakeRecorder(10)
+	e.last.status, e.last.statusLimiter = NewStatusWriter(client, nil, e.clock), newStatusLimiter(e.clock)
+	t.Cleanup(e.last.pendingWrites.close)
+	return e
+}
+
+// next returns the next pass over the parent, whose children are written.
+func (e *leftStatusEnv) next(read engines.ReadSet) *pass {
+	p := newTestPass(e.last.parent, read)
+	p.shared, p.wrote, p.wroteChildren, p.awaitsEvents = e.last.shared, true, true, true
+	e.last = p
+	return p
+}
+
+// conclude ends a pass, and returns when the next one is due.
+func (e *leftStatusEnv) conclude(p *pass, desired variant.Desired, applied bool) time.Duration {
+	e.t.Helper()
+	if err := p.writeParent(e.t.Context(), desired, applied); err != nil {
+		e.t.Fatal(err)
+	}
+	result, err := p.conclude(desired, nil)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+func (e *leftStatusEnv) wantSent(want ...any) {
+	e.t.Helper()
+	if diff := cmp.Diff(want, e.server.sent); diff != "" {
+		e.t.Errorf("sent statuses (-want +got):\n%s", diff)
+	}
+}
+
+func statusOfN(n int64) map[string]any { return map[string]any{"n": n} }
+
+// TestStatusIsWrittenOnce has a pass write children, and the next one nothing.
+func TestStatusIsWrittenOnce(t *testing.T) {
+	e := newLeftStatusEnv(t)
+	if after := e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2)}, true); after != time.Second {
+		t.Errorf("the next pass is after %s, want at most a second", after)
+	}
+	e.wantSent()
+	settled := e.next(readsSpec)
+	settled.wrote, settled.wroteChildren, settled.awaitsEvents = false, false, false
+	if after := e.conclude(settled, variant.Desired{Status: statusOfN(3)}, true); after != 0 {
+		t.Errorf("a pass follows after %s, want none", after)
+	}
+	e.wantSent(statusOfN(3))
+	if _, left := settled.leftStatuses.of(settled.key, "u"); left {
+		t.Error("the status of the first pass is kept")
+	}
+}
+
+// TestStatusOfALongRollout has each pass write children for ten seconds.
+func TestStatusOfALongRollout(t *testing.T) {
+	e := newLeftStatusEnv(t)
+	var writes []time.Time
+	begin := e.clock.Now()
+	for n := int64(2); e.clock.Since(begin) < 10*time.Second; n++ {
+		sent := len(e.server.sent)
+		after := e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(n)}, true)
+		if len(e.server.sent) > sent {
+			writes = append(writes, e.clock.Now())
+		} else if after <= 0 || after > time.Second {
+			t.Fatalf("the next pass is after %s, want within a second", after)
+		}
+		e.clock.Step(300 * time.Millisecond)
+	}
+	last := begin
+	for _, at := range writes {
+		if late := at.Sub(last); late > 1500*time.Millisecond { // A second, and the time to the next pass.
+			t.Errorf("no status was written for %s", late)
+		}
+		last = at
+	}
+	if len(writes) < 6 || len(writes) > 10 {
+		t.Errorf("the status was written %d times in 10 s, want about once a second", len(writes))
+	}
+}
+
+// TestStatusAtOnce checks when a status is not left to the next pass.
+func TestStatusAtOnce(t *testing.T) {
+	wait := &variant.Wait{Reason: "NoImage"}
+	cases := map[string]struct {
+		reason  string
+		read    engines.ReadSet
+		desired variant.Desired
+		applied bool
+		edit    func(p *pass)
+	}{
+		"StatusRead":  {"The hook keeps its state there.", engines.ReadSet{"parent.status"}, variant.Desired{}, true, nil},
+		"VersionRead": {"A write of the status is a new version.", engines.ReadSet{"parent.metadata"}, variant.Desired{}, true, nil},
+		"Webhook":     {"What it reads is unknown.", nil, variant.Desired{}, true, nil},
+		"Failed":      {"A child could not be written.", readsSpec, variant.Desired{}, false, nil},
+		"Waiting":     {"The hook waits, and may for long.", readsSpec, variant.Desired{Waiting: wait}, true, nil},
+		"InputWaits":  {"So may that of an input.", readsSpec, variant.Desired{WaitingInputs: []variant.Wait{*wait}}, true, nil},
+		"Finalizing":  {"The parent may soon be gone.", readsSpec, variant.Desired{}, true, func(p *pass) { p.observed.Finalizing = true }},
+		"NoEvents":    {"Nothing was written of which events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
+		"Offline":     {"Each pass is looked at by itself.", readsSpec, variant.Desired{}, true, func(p *pass) { p.env.StatusDelay = 0 }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newLeftStatusEnv(t)
+			p := e.next(tc.read)
+			if tc.edit != nil {
+				tc.edit(p)
+			}
+			tc.desired.Status = statusOfN(2)
+			e.conclude(p, tc.desired, tc.applied)
+			if len(e.server.sent) != 1 {
+				t.Errorf("the status was sent %d times: %s", len(e.server.sent), tc.reason)
+			}
+		})
+	}
+	e := newLeftStatusEnv(t)
+	p := e.next(readsSpec)
+	if err := p.writeParent(t.Context(), variant.Desired{Status: statusOfN(2), Problems: []error{errors.New("boom")}}, true); err != nil {
+		t.Fatal(err)
+	}
+	e.wantSent(statusOfN(2))
+}
+
+// TestStatusThatWasLeft has the next pass fail before it has an answer.
+func TestStatusThatWasLeft(t *testing.T) {
+	boom := errors.New("boom")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	conflict := apierrors.NewConflict(thingResource(true, true).GroupResource(), "p", errors.New("newer"))
+	cases := map[string]struct {
+		reason string
+		ctx    context.Context
+		merged bool
+		refuse error
+		edit   func(parent *unstructured.Unstructured)
+		want   []any
+		kept   bool
+	}{
+		"Failed":   {"It is not lost.", t.Context(), false, nil, nil, []any{statusOfN(2)}, false},
+		"Stopped":  {"The next process makes a pass over each parent.", canceled, false, nil, nil, nil, true},
+		"Conflict": {"The retry of the pass writes it.", t.Context(), false, conflict, nil, nil, true},
+		"Stored":   {"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false},
+		"Another":  {"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false},
+		"Merged": {
+			"Fields of others are kept.", t.Context(), true, nil,
+			func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"n": int64(1), "other": "x"} },
+			[]any{map[string]any{"n": int64(2), "other": "x"}}, false,
+		},
+		"MergedOverOthers": {
+			"Another writer has set the same field.", t.Context(), true, nil,
+			func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(7) }, nil, false,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newLeftStatusEnv(t)
+			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2), StatusMerged: tc.merged}, true)
+			e.wantSent()
+			e.server.refuse = tc.refuse
+			p := e.next(nil)
+			p.parent = p.parent.DeepCopy()
+			if tc.edit != nil {
+				tc.edit(p.parent)
+			}
+			if err := p.writeLeftStatus(tc.ctx, boom); !errors.Is(err, boom) || errors.Is(err, controller.ErrLater) {
+				t.Errorf("the error is %v", err)
+			}
+			if diff := cmp.Diff(tc.want, e.server.sent); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+			if _, kept := p.leftStatuses.of(p.key, "u"); kept != tc.kept && name != "Another" {
+				t.Errorf("the status is kept for later: %v", kept)
+			}
+		})
+	}
+}
+
+// TestForgottenParentHasNoStatus has a pass fail after one that has written the status, or was skipped.
+func TestForgottenParentHasNoStatus(t *testing.T) {
+	e := newLeftStatusEnv(t)
+	p := e.next(readsSpec)
+	e.conclude(p, variant.Desired{Status: statusOfN(2)}, true)
+	p.leftStatuses.forget(p.key)
+	if err := e.next(nil).writeLeftStatus(t.Context(), errors.New("boom")); err == nil {
+		t.Error("the error of the pass is lost")
+	}
+	e.wantSent()
+}
