@@ -99,7 +99,7 @@ func TestTimeAndRandom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(c.reason)
 			response, failure := run(t, script("export const sync = () => "+c.expression), map[string]any{}, time.Minute)
-			want := engines.Response{Body: c.want, TimeDependent: c.dependent}
+			want := engines.Response{Body: c.want, TimeDependent: c.dependent, Read: engines.ReadSet{}}
 			if diff := cmp.Diff(want, response); diff != "" || failure != nil {
 				t.Errorf("error %v, response (-want +got):\n%s", failure, diff)
 			}
