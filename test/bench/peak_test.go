@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/sandbox/protocol"
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
+	"github.com/libretto-k8s/libretto/objectjson"
 )
 
 // largeAnswers are answers near the limits on their bytes, their memory, and the objects of a sync.
@@ -153,7 +155,8 @@ func (e forbiddingEndpoint) UpdateStatus(
 }
 
 func (e forbiddingEndpoint) forbid(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if _, err := object.MarshalJSON(); err != nil {
+	var body bytes.Buffer // As client-go has package objectclient encode it.
+	if err := objectjson.Write(&body, object.Object); err != nil {
 		return nil, err
 	}
 	return nil, apierrors.NewForbidden(e.resource.GroupResource(), object.GetName(), errors.New("writes are"))
