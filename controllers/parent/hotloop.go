@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // filterChanges drops no-ops and changes in backoff. It records the shortest remaining backoff.
@@ -73,7 +74,9 @@ func (p *pass) detectHotLoop(change apply.Change) {
 	}
 	if loop := p.detectFight(change); loop != nil {
 		p.env.Metrics.countHotLoop(p.config.Definition)
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, p.describeLoop(loop, change))
+		message := p.describeLoop(loop, change)
+		verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
 }
 

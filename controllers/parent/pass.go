@@ -36,6 +36,8 @@ type pass struct {
 	relatedUntil time.Time
 	// nondeterministic is set if another pass over the same objects may have another result.
 	nondeterministic atomic.Bool
+	// knownAnswers counts the calls that were not made, as their answers are known.
+	knownAnswers atomic.Int32
 	// wrote is set by the first write.
 	wrote bool
 	// shortestBackoff is the shortest time that a child or the status is still in backoff, or

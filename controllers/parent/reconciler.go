@@ -215,6 +215,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		}
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
+		p.logEnd(result, err)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
