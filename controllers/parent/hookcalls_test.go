@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func TestWithTimeout(t *testing.T) {
 			"A timeout names its length and the field to change.", &engines.Error{Kind: engines.Timeout, Message: "too late"},
 			"too late, which is 2s: see timeout in spec.hooks.sync",
 		},
-		"Failed": {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom"},
+		"Failed":  {"Other errors are not changed.", &engines.Error{Message: "boom"}, "boom"},
 		"Foreign": {"An error from elsewhere is not changed.", errors.New("odd"), "odd"},
 	}
 	for name, tc := range cases {

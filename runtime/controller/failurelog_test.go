@@ -106,10 +106,10 @@ func TestRepeatedFailures(t *testing.T) {
 
 func TestSignature(t *testing.T) {
 	for message, want := range map[string]string{
-		"":                                        "",
-		"no numbers":                              "no numbers",
-		"sync.js:14:9: x is undefined":            "sync.js:#:#: x is undefined",
-		"Pod default/web-7f9c exists, 3 of 5":     "Pod default/web-# exists, # of #",
+		"":                                    "",
+		"no numbers":                          "no numbers",
+		"sync.js:14:9: x is undefined":        "sync.js:#:#: x is undefined",
+		"Pod default/web-7f9c exists, 3 of 5": "Pod default/web-# exists, # of #",
 		"request 0a1b2c3d-4e5f-6a7b: status 503!": "request #-#-#: status #!",
 		"größer als 2µs":                          "größer als #",
 	} {
