@@ -30,6 +30,7 @@ func (o *object) Get(key string) goja.Value {
 	}
 	v, ok := o.source[key]
 	if !ok {
+		o.i.missed = missed{o, key}
 		return nil
 	}
 	shown := o.i.toValue(v, &o.node)

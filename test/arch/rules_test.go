@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // everyPackage lists what every package may import.
-var everyPackage = []string{"jsonvalue", "lru", "objectkey", "printable", "verbosity"}
+var everyPackage = []string{"jsonvalue", "lru", "objectkey", "printable", "spelling", "verbosity"}
 
 // everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
@@ -72,6 +72,7 @@ var rules = []rule{
 	{packages: "jsonvalue/...", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "lru", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "printable", excludes: clients, why: "it is for all packages, so that it can know none of them"},
+	{packages: "spelling", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "verbosity", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "runtime/*/...", why: leaf},
 	{packages: "controllers/api/...", why: leaf},
