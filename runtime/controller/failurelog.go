@@ -56,7 +56,7 @@ func (f *failureLog) add(key Key, err error, failures int) {
 	f.summarizeLocked()
 	last, failed := f.failing[key]
 	f.failing[key] = hash
-	values := []any{"key", key.String(), "failures", failures, "error", text}
+	values := append([]any{"key", key.String(), "failures", failures, "error", text}, f.details(err)...)
 	switch {
 	case failed && last == hash:
 		f.repeated++
@@ -67,7 +67,7 @@ func (f *failureLog) add(key Key, err error, failures int) {
 	default:
 		f.warnings++
 		f.told = true
-		verbosity.Warn(f.log, "reconcile failed", append(values, f.details(err)...)...)
+		verbosity.Warn(f.log, "reconcile failed", values...)
 	}
 }
 
