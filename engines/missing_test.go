@@ -1,6 +1,10 @@
 package engines
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestMissingField(t *testing.T) {
 	fields := []string{"greeting", "spec", "Pod.v1", "Deployment.apps/v1"}
@@ -16,5 +20,22 @@ func TestMissingField(t *testing.T) {
 	}
 	if got := MissingField("Pods.v1", nil); got != "" {
 		t.Errorf("without fields: %q", got)
+	}
+}
+
+// TestFieldNames checks which names are told.
+func TestFieldNames(t *testing.T) {
+	object := func(kind string) map[string]any {
+		return map[string]any{"kind": kind, "metadata": map[string]any{"labels": map[string]any{"own": "a"}}, "data": map[string]any{"password": "eA=="}}
+	}
+	secret := object("Secret")
+	secret["apiVersion"] = "v1"
+	got := FieldNames(map[string]any{
+		"parent":  map[string]any{"spec": map[string]any{"ports": []any{map[string]any{"nodePort": int64(1)}}, "odd-name": true}},
+		"related": map[string]any{"Secret.v1": map[string]any{"others": secret}, "Deployment.apps/v1": map[string]any{"web": object("Deployment")}},
+	})
+	want := []string{"Deployment.apps/v1", "Secret.v1", "data", "kind", "labels", "metadata", "nodePort", "parent", "ports", "related", "spec"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

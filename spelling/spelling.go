@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 const (
@@ -81,37 +79,4 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-// Names returns the names of all fields in a JSON value, at any depth but not in a Secret, each once and sorted. It gives up after
-// maxCompared.
-func Names(value any) []string {
-	seen := map[string]bool{}
-	left := maxCompared
-	var walk func(any)
-	walk = func(value any) {
-		switch v := value.(type) {
-		case map[string]any:
-			for name, field := range v {
-				if left--; left < 0 {
-					return
-				}
-				seen[name] = true
-				if !jsonvalue.IsSecret(v) {
-					walk(field)
-				}
-			}
-		case []any:
-			for _, item := range v {
-				walk(item)
-			}
-		}
-	}
-	walk(value)
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -42,14 +42,3 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
-
-func TestNames(t *testing.T) {
-	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": "eA=="}}
-	if diff := cmp.Diff([]string{"apiVersion", "data", "kind", "s"}, Names(map[string]any{"s": secret})); diff != "" {
-		t.Errorf("of a Secret (-want +got):\n%s", diff)
-	}
-	got := Names(map[string]any{"a": map[string]any{"b": int64(1)}, "c": []any{map[string]any{"b": nil, "d": true}}})
-	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

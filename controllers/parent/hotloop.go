@@ -75,9 +75,14 @@ func (p *pass) detectHotLoop(change apply.Change) {
 	if loop := p.detectFight(change); loop != nil {
 		p.env.Metrics.countHotLoop(p.config.Definition)
 		message := p.describeLoop(loop, change)
-		verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
+		p.logHotLoop(message)
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
+}
+
+// logHotLoop logs a hot loop.
+func (p *pass) logHotLoop(message string) {
+	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
 }
 
 // detectFight notifies the detector of a write. It returns the fight to report, or nil.

@@ -9,7 +9,6 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // failure returns what an error of cel-go means.
@@ -32,7 +31,7 @@ const missingMessage = "no such key: "
 // hint adds to the error of a key that is not there which one of the request may be meant. cel-go does not say of which map.
 func (c *call) hint(e *engines.Error) *engines.Error {
 	if name, ok := strings.CutPrefix(e.Message, missingMessage); ok {
-		if hint := engines.MissingField(name, spelling.Names(c.request)); hint != "" {
+		if hint := engines.MissingField(name, engines.FieldNames(c.request)); hint != "" {
 			e.Message += ": " + hint
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // missed is a field that a script asked an object of its request for, and that is not there.
@@ -26,7 +25,7 @@ func (i *isolate) hintMissed(err error, request map[string]any) {
 	if i.missed.object == nil || !errors.As(err, &e) || !ofNothing.MatchString(e.Message) {
 		return
 	}
-	public := spelling.Names(request) // Without those in Secrets.
+	public := engines.FieldNames(request)
 	fields := slices.DeleteFunc(slices.Clone(i.missed.object.Keys()), func(name string) bool { return !slices.Contains(public, name) })
 	if hint := engines.MissingField(i.missed.key, fields); hint != "" {
 		e.Message += fmt.Sprintf(": there is no %s: %s", i.missed.key, hint)

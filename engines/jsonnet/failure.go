@@ -12,7 +12,6 @@ import (
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
-	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // Messages of the VM, which has no other way to distinguish its errors.
@@ -52,7 +51,7 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 // hint returns what to add to the error of a field that is not there. The VM does not say of which object: fields of the request and
 // functions of the module are looked at.
 func (c *call) hint(name string) string {
-	if hint := engines.MissingField(name, append(spelling.Names(c.input.Request), authoring.Names()...)); hint != "" {
+	if hint := engines.MissingField(name, append(engines.FieldNames(c.input.Request), authoring.Names()...)); hint != "" {
 		return ": " + hint
 	}
 	return ""
