@@ -125,6 +125,20 @@ func (p Path) InSecret() bool {
 	return false
 }
 
+// InObjects reports whether secret does of some object that the path goes through, with its apiVersion and kind and the rest of the path.
+func (p Path) InObjects(secret func(apiVersion, kind string, path Path) bool) bool {
+	for i, step := range p {
+		for _, value := range []any{step.A, step.B} {
+			object := AsObject(value)
+			apiVersion, _ := object["apiVersion"].(string)
+			if kind, _ := object["kind"].(string); kind != "" && secret(apiVersion, kind, p[i+1:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // String returns a path such as spec.ports[port=53].name.
 func (p Path) String() string {
 	var text strings.Builder

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // errTestsLate is the cause of the end of tests that take too long.
@@ -57,7 +58,7 @@ func (t *Tree) logTests(r *Revision, o outcome, result string, took time.Duratio
 	if o.err != nil {
 		values = append(values, "reason", engines.Truncate(o.err.Error(), maxProblemText))
 	}
-	t.library.Log.Info("the tests of scripts have ended", values...)
+	t.library.Log.V(verbosity.Decisions).Info("the tests of scripts have ended", values...)
 }
 
 // runTests runs the tests of a text until they end, or the sources hold another text.

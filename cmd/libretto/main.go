@@ -31,6 +31,8 @@ type process struct {
 	getenv         func(string) string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// stderrIsTerminal reports whether people read stderr. Nil means that it is no terminal.
+	stderrIsTerminal func() bool
 }
 
 func main() {
@@ -41,6 +43,7 @@ func main() {
 	w := process{
 		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv,
 		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
+		stderrIsTerminal: func() bool { return isTerminal(os.Stderr) },
 	}
 	os.Exit(exitCode(w, command(w).ExecuteContext(ctx)))
 }
@@ -90,7 +93,9 @@ func command(w process) *cobra.Command {
 		Short:         "Hosts Kubernetes controllers whose behaviour is a script",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       versionText(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
@@ -101,21 +106,6 @@ func command(w process) *cobra.Command {
 		showAsPlugin(root)
 	}
 	return root
-}
-
-func versionCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-
-		ValidArgsFunction: cobra.NoFileCompletions,
-		Run: func(c *cobra.Command, _ []string) {
-			fmt.Fprintf(c.OutOrStdout(), "libretto %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-		},
-	}
-	conduct{success: "always", stdout: "the version"}.addTo(c)
-	return c
 }
 
 func userAgent() string {

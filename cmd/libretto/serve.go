@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/apply/schema"
@@ -39,8 +37,8 @@ func serveCommand(w process) *cobra.Command {
 		Short: "Host every definition of a cluster",
 		Long: `Host every CompositeController, DecoratorController and MapController of a cluster.
 
-The cluster is the one of --kubeconfig, else of $KUBECONFIG, else the one that
-this process runs in. Flags of metacontroller that have another name here are
+The cluster is the one of --kubeconfig, else that of kubectl: of $KUBECONFIG or
+~/.kube/config, else the one that this process runs in. The log says which. Flags of metacontroller that have another name here are
 taken too. A binary that is called metacontroller serves without being told to.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c.Context(), w, o) },
@@ -64,12 +62,14 @@ func serve(ctx context.Context, w process, o *options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	log, err := newLogger(w.stderr, o.loggingFormat, o.verbosity)
+	log, err := newLogger(w.stderr, logFormat(o.loggingFormat, w.stderrIsTerminal), o.verbosity)
 	if err != nil {
 		return err
 	}
-	klog.SetLogger(log.WithName("client-go"))
-	restConfig, err := clusterConfig(w, o)
+	if err := logClientGo(log, o.verbosity); err != nil {
+		return err
+	}
+	restConfig, from, err := clusterConfig(w, o)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,9 @@ func serve(ctx context.Context, w process, o *options) error {
 	}
 	defer servers.wait()
 	defer cancel() // Before servers.wait, because the servers end with the context.
-	log.Info("libretto starts", append([]any{"version", version, "server", restConfig.Host}, limitMemory(w.getenv, o.isolation)...)...)
+	log.Info("libretto starts", append([]any{
+		"version", version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
+	}, limitMemory(w.getenv, o.isolation)...)...)
 	go returnMemory(ctx)
 	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
@@ -191,24 +193,4 @@ func newFailover(registry *prometheus.Registry, log logr.Logger, schemas *schema
 	combiner := failover.New(registry, log)
 	combiner.Secret = schemas.Secret
 	return combiner
-}
-
-// clusterConfig returns the configuration of the cluster: from the flag, the environment, or the cluster
-// that the process runs in.
-func clusterConfig(w process, o *options) (*rest.Config, error) {
-	path := o.kubeconfig
-	if path == "" {
-		path = w.getenv("KUBECONFIG")
-	}
-	var config *rest.Config
-	var err error
-	if path == "" {
-		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("no --kubeconfig, no $KUBECONFIG, and not in a cluster: %w", err)
-		}
-	} else if config, err = clientcmd.BuildConfigFromFlags("", path); err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
-	}
-	config.QPS, config.Burst, config.UserAgent = o.kubeAPIQPS, o.kubeAPIBurst, userAgent()
-	return config, nil
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,23 +98,17 @@ const maxHinted = 10
 
 // hint returns which resource may be meant.
 func (r *resources) hint(gv schema.GroupVersion, resource string) string {
-	var plurals, elsewhere []string
-	for gvr, found := range r.known {
-		meant := strings.EqualFold(gvr.Resource, resource) || strings.EqualFold(found.Kind.Kind, resource)
-		switch {
-		case gvr.GroupVersion() == gv && meant:
-			return fmt.Sprintf("write the lower-case plural, %s", gvr.Resource)
-		case gvr.GroupVersion() == gv:
+	if hint := discovery.Hint(gv.String(), resource, maps.Values(r.known)); hint != "" {
+		return hint
+	}
+	var plurals []string
+	for gvr := range r.known {
+		if gvr.GroupVersion() == gv {
 			plurals = append(plurals, gvr.Resource)
-		case meant:
-			elsewhere = append(elsewhere, fmt.Sprintf("%s in %s", gvr.Resource, gvr.GroupVersion()))
 		}
 	}
 	slices.Sort(plurals)
-	slices.Sort(elsewhere)
 	switch {
-	case len(elsewhere) > 0:
-		return "there is " + strings.Join(elsewhere, ", ")
 	case len(plurals) == 0:
 		return "the version is not served"
 	case len(plurals) > maxHinted:

@@ -11,6 +11,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // statusDebounce delays the update of a definition's status after a change of the number of
@@ -47,8 +48,8 @@ func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name
 
 // build returns an instance of a plan, which is idle until run is called. served is the
 // revision of its scripts to restore if they don't load, or empty. resumed is set if another
-// instance has run the same spec.
-func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool) (*instance, error) {
+// instance has run the same spec. Its log has the definition's level.
+func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool, level *verbosity.Level) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	changed := func() { r.queue.Enqueue(key) }
 	h, err := r.openHooks(p, served, changed)
@@ -64,16 +65,18 @@ func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool) (*i
 		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
-	reconciler, err := parent.New(config, r.config.Environment)
+	env := r.config.Environment
+	env.Log = verbosity.Raised(env.Log, level)
+	reconciler, err := parent.New(config, env)
 	if err != nil {
 		h.close()
 		return nil, err
 	}
 	return &instance{
-		plan: p, hooks: h, reconciler: reconciler, changed: changed, log: r.config.Environment.Log,
+		plan: p, hooks: h, reconciler: reconciler, changed: changed, log: env.Log,
 		queue: controller.New(controller.Config{
 			Name: loopName(key), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
-			Log: r.config.Environment.Log.WithValues("definition", key.String()), Metrics: r.config.Metrics,
+			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
 		}),
 	}, nil
 }

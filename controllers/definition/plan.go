@@ -41,6 +41,9 @@ type Plan struct {
 	// unchecked are the rules with a rolling update but without status checks.
 	unchecked []variant.ChildRule
 
+	// annotations are the warnings about the definition's annotations, which change without a new plan.
+	annotations []warning
+
 	uid        types.UID
 	generation int64
 	name, kind string
@@ -64,7 +67,8 @@ const (
 
 // Plan resolves a definition of any kind.
 func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
-	object = withEmptyStatus(object)
+	_, warnings := logLevel(object)
+	object = asRequested(object)
 	var plan *Plan
 	var err error
 	switch object.GetKind() {
@@ -86,6 +90,7 @@ func (p Planner) Plan(object *unstructured.Unstructured) (*Plan, *Refusal) {
 	if err := p.complete(plan, object); err != nil {
 		return nil, refusalOf(err)
 	}
+	plan.annotations = warnings
 	return plan, nil
 }
 
@@ -122,11 +127,12 @@ func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hoo
 	return nil
 }
 
-// withEmptyStatus returns the definition in the form of requests. Its status is empty, so that
-// what the host reports there is not an input of the hooks.
-func withEmptyStatus(object *unstructured.Unstructured) *unstructured.Unstructured {
+// asRequested returns the definition in the form of requests. Its status is empty and its log level
+// is left out, so that what is for people is not an input of the hooks.
+func asRequested(object *unstructured.Unstructured) *unstructured.Unstructured {
 	fields := maps.Clone(object.Object)
 	fields["status"] = map[string]any{}
+	withoutLogLevel(fields)
 	return &unstructured.Unstructured{Object: fields}
 }
 

@@ -1,5 +1,7 @@
 package definition
 
+import "slices"
+
 // Warning is what a user should know about a definition that is accepted.
 type Warning struct {
 	// Reason is that of the event.
@@ -16,7 +18,7 @@ const (
 // Warnings returns what a user should know about the spec and its resources, as the host reports it.
 func (p *Plan) Warnings() []Warning {
 	var all []Warning
-	for _, w := range p.warnings() {
+	for _, w := range slices.Concat(p.warnings(), p.annotations) {
 		all = append(all, Warning{Reason: w.reason, Message: w.message})
 	}
 	return all

@@ -76,6 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	s := r.stateFor(key)
 	s.object = object
+	level, levelWarnings := logLevel(object)
+	s.level.Set(level)
 	// 2. Resolve the spec. A refused spec leaves the running instance alone.
 	plan, refusal := r.planner.Plan(object)
 	// 3. Build the next instance and start it once it is ready.
@@ -92,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	retired := r.closeRetiring(ctx, s)
 	// 4. Report in the status and by events.
-	view := r.newStatusView(s, refusal)
+	view := r.newStatusView(s, refusal, levelWarnings)
 	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
 	now := r.config.Environment.Clock.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // runtimeState is the state of one definition in this process. Only the reconcile of that
@@ -36,6 +37,8 @@ type runtimeState struct {
 	status *v1alpha1.DefinitionStatus
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
+	// level is the verbosity of what is logged about the definition, as its annotation says.
+	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.
 	testsFailed atomic.Bool
 }
@@ -83,7 +86,7 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	if s.running == nil {
 		served = servedRevision(stored) // Otherwise the earlier spec keeps running.
 	}
-	next, err := r.build(p, served, stored.Parents != nil && stored.ObservedGeneration == p.generation)
+	next, err := r.build(p, served, stored.Parents != nil && stored.ObservedGeneration == p.generation, &s.level)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
@@ -106,7 +109,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)
-		r.config.Environment.Log.Info("controller started", "definition", key.String(), "generation", s.running.plan.generation)
+		r.config.Environment.Log.Info("controller started", "definition", nameOf(object), "generation", s.running.plan.generation)
 	}
 	if s.running == nil {
 		return
@@ -170,5 +173,5 @@ func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
 	s.running = nil
 	r.config.ScriptMetrics.Serves(key.String(), "")
 	r.event(s.object, corev1.EventTypeNormal, "Stopped", "Stopped controller: "+key.Name)
-	r.config.Environment.Log.Info("controller stopped", "definition", key.String())
+	r.config.Environment.Log.Info("controller stopped", "definition", nameOf(s.object))
 }

@@ -14,7 +14,8 @@ import (
 // concerned, as users who may edit these need not have access to definitions. It reports
 // whether there was an event.
 func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statusView, before, now lastEvents) (sent bool) {
-	prefix := object.GetKind() + " " + object.GetName() + ": "
+	r.logScripts(object, v, before, now)
+	prefix := nameOf(object) + ": "
 	if now.problems != "" && now.problems != before.problems {
 		sent = true
 		reason := v.problems.Problems[0].Reason()
@@ -40,6 +41,29 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 		}
 	}
 	return sent
+}
+
+// logScripts logs that scripts were loaded, did not load, or are held back by their tests.
+func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView, before, now lastEvents) {
+	log := r.config.Environment.Log.WithValues("definition", nameOf(object))
+	switch {
+	case now.problems != "" && now.problems != before.problems:
+		message := "scripts did not load"
+		if v.problems.TestsFailed() {
+			message = "scripts are held back by their tests"
+		}
+		values := []any{"reason", v.problems.Problems[0].Reason(), "problems", now.problems}
+		if v.problems.Loaded != "" {
+			values = append(values, "serves", v.problems.Loaded.Short())
+		}
+		log.Error(nil, message, values...)
+	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
+		values := []any{"revision", now.revision.Short()}
+		if v.problems.Tested != "" {
+			values = append(values, "tests", v.problems.Tested)
+		}
+		log.Info("scripts loaded", values...)
+	}
 }
 
 // problemsOf returns the problems of one ConfigMap and those without a known source.

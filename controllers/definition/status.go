@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/scripts"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // statusView is what the status and the events of a definition report.
@@ -38,8 +40,8 @@ type lastEvents struct {
 	versions map[types.UID]string
 }
 
-// newStatusView collects the state of the running and the next instance.
-func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView {
+// newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
+func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings []warning) statusView {
 	v := statusView{idle: s.running == nil}
 	newest := s.next
 	if newest == nil {
@@ -53,7 +55,7 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal) statusView
 	}
 	if s.running != nil {
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
-		v.warnings = append(s.warnings(), r.planner.relatedWarnings(s.running.plan)...)
+		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 		if s.running.synced.Load() {
 			v.count(s.running)
 		}
@@ -135,16 +137,21 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	c := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case s.running == nil && refusal != nil:
-		c.Reason, c.Message = "NotAccepted", "no parent is synced: see the condition Accepted"
+		c.Reason, c.Message = "NotAccepted", "no parent is synced: "+refusal.Err.Error()
 	case s.running == nil && s.next != nil && !s.next.hooks.credentialsReady():
 		c.Reason, c.Message = reasonCredentialsNotReady, "no parent is synced before the webhooks can be called\n"+v.credentials
 	case s.running == nil:
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
+		if problems := v.problems.Message(); problems != "" {
+			c.Message = "no parent is synced before the scripts have loaded: " + problems
+		}
 	case refusal != nil || s.next != nil:
 		c.Reason = "EarlierSpecServes"
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", s.running.plan.generation)
-		if v.credentials != "" {
-			c.Message += "\n" + v.credentials
+		for _, cause := range []string{errorText(refusal), v.problems.Message(), v.credentials} {
+			if cause != "" {
+				c.Message += "\n" + cause
+			}
 		}
 	case s.running.readError() != nil:
 		c.Reason, c.Message = "ResourceUnreadable", s.running.readError().Error()
@@ -166,6 +173,13 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 	return c
 }
 
+func errorText(refusal *Refusal) string {
+	if refusal == nil {
+		return ""
+	}
+	return refusal.Err.Error()
+}
+
 // sendEvents sends an event for each change since the last ones.
 func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeState, v statusView) {
 	before := s.lastEvents
@@ -177,19 +191,30 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 		now.accepted = accepted.Message
 	}
 	if now.accepted != "" && now.accepted != before.accepted {
-		r.event(object, corev1.EventTypeWarning, "CreateError", now.accepted)
+		r.warn(object, "CreateError", now.accepted)
 	}
 	if r.sendScriptEvents(object, v, before, now) || before.revision == "" {
 		now.versions = versionsOf(v.objects)
 	}
 	s.lastEvents = now
 	if now.credentials != "" && now.credentials != before.credentials {
-		r.event(object, corev1.EventTypeWarning, reasonCredentialsNotReady, now.credentials)
+		r.warn(object, reasonCredentialsNotReady, now.credentials)
 	}
 	if now.resting != "" && now.resting != before.resting {
-		r.event(object, corev1.EventTypeWarning, reasonScriptResting, now.resting)
+		r.warn(object, reasonScriptResting, now.resting)
 	}
 	r.sendWarningEvents(object, before.warnings, now.warnings)
+}
+
+// warn emits an event about a definition, and logs it.
+func (r *Reconciler) warn(object *unstructured.Unstructured, reason, message string) {
+	r.event(object, corev1.EventTypeWarning, reason, message)
+	verbosity.Warn(r.config.Environment.Log, "definition needs attention", "definition", nameOf(object), "reason", reason, "message", message)
+}
+
+// nameOf returns the name of a definition in the log, which is that of its Config.
+func nameOf(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + object.GetName()
 }
 
 func (r *Reconciler) event(object *unstructured.Unstructured, kind, reason, message string) {

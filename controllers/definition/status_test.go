@@ -86,6 +86,35 @@ func TestScriptsCondition(t *testing.T) {
 	}
 }
 
+// TestCauseOfNotReady checks that the message of Ready, which kubectl get -o wide shows, has the cause if nothing runs, or not what the
+// spec says.
+func TestCauseOfNotReady(t *testing.T) {
+	problem := scripts.Problem{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("unexpected }")}
+	broken := scripts.State{Problems: []scripts.Problem{problem}}
+	loading, running := &instance{plan: &Plan{}, hooks: &hooks{}}, &instance{plan: &Plan{generation: 3}, hooks: &hooks{}}
+	refused := &Refusal{reasonInvalid, errors.New("spec.hooks.sync: is required")}
+	for name, c := range map[string]struct {
+		reason  string
+		state   *runtimeState
+		refusal *Refusal
+		view    statusView
+		want    string
+	}{
+		"refused":         {"The spec is refused.", &runtimeState{}, refused, statusView{}, "no parent is synced: spec.hooks.sync: is required"},
+		"broken":          {"The scripts do not load.", &runtimeState{next: loading}, nil, statusView{problems: broken}, "no parent is synced before the scripts have loaded: hook sync: unexpected }"},
+		"loading":         {"Nothing is wrong yet.", &runtimeState{next: loading}, nil, statusView{}, "no parent is synced before the scripts have loaded: see the condition ScriptsReady"},
+		"earlier refused": {"An earlier spec runs.", &runtimeState{running: running}, refused, statusView{}, "parents are synced as generation 3 of the spec says, until the present one can be\nspec.hooks.sync: is required"},
+		"earlier broken":  {"It does so also as the scripts of the next one do not load.", &runtimeState{running: running, next: loading}, nil, statusView{problems: broken}, "parents are synced as generation 3 of the spec says, until the present one can be\nhook sync: unexpected }"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			if diff := cmp.Diff(c.want, readyCondition(c.state, c.refusal, c.view).Message); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestReadyCondition(t *testing.T) {
 	synced := &instance{plan: &Plan{generation: 3}}
 	synced.synced.Store(true)

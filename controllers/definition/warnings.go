@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -155,7 +154,7 @@ func (s *runtimeState) setRemovedWarnings() {
 func (r *Reconciler) sendWarningEvents(object *unstructured.Unstructured, before, now []warning) {
 	for _, w := range now {
 		if w.reason != variant.ReasonNotFinalized && !slices.Contains(before, w) {
-			r.event(object, corev1.EventTypeWarning, w.reason, w.message)
+			r.warn(object, w.reason, w.message)
 		}
 	}
 }

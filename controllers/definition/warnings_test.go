@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 
@@ -125,7 +126,7 @@ func TestSendWarningEvents(t *testing.T) {
 	held := warning{variant.ReasonNotFinalized, "has an event on the parents"}
 	var before []warning
 	for _, now := range [][]warning{{checks}, {checks}, {held, checks, status}, {status}, nil, {status}} {
-		r.sendWarningEvents(nil, before, now)
+		r.sendWarningEvents(&unstructured.Unstructured{}, before, now)
 		before = now
 	}
 	close(events.Events)

@@ -59,6 +59,7 @@ func (p *pass) answer(ctx context.Context, call variant.Call, sizeOf func(varian
 	if cached, ok := p.passCache.lookupAnswer(p.key, call, p.programs.Revision, now); ok {
 		p.noteExpiry(cached.expires)
 		p.noteRead(cached.read)
+		p.knownAnswers.Add(1)
 		return heldAnswer{Answer: variant.Answer{Call: call, Body: cached.body}, size: cached.size}
 	}
 	response, err := p.call(ctx, call, now)
@@ -119,7 +120,7 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 		Request: call.Request, Subject: call.Subject, Now: now, Seed: string(p.parent.GetUID()), Owner: p.config.Definition,
 		Origin: p.origin(call),
 	})
-	err = p.withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
+	err = withTimeout(call.Hook, timeout, bounded(maskSecrets(err, call.Request)))
 	p.env.Metrics.observeCall(p.config.Definition, call.Hook, p.env.Clock.Since(now), err)
 	if err != nil && program.CircuitOpen() != nil {
 		p.config.Changed()
@@ -127,7 +128,10 @@ func (p *pass) call(ctx context.Context, call variant.Call, now time.Time) (resp
 	if response.TimeDependent && call.Hook != customizeHook { // Its answer has an expiry instead.
 		p.nondeterministic.Store(true)
 	}
-	p.holdConsole(call.Hook, response.Logs, err != nil)
+	p.holdConsole(call.Hook, p.maskConsole(call, response.Logs), err != nil)
+	if err == nil {
+		p.logAnswer(call, response.Body)
+	}
 	return response, err
 }
 
@@ -141,15 +145,11 @@ func (p *pass) origin(call variant.Call) engines.Origin {
 	return engines.Origin{ID: uid + "/" + call.Origin.ID, Namespace: call.Origin.Namespace}
 }
 
-// withTimeout adds the hook's timeout to an engine's error about it, and logs the script's stack, which
-// is too long for an event.
-func (p *pass) withTimeout(hook string, timeout time.Duration, err error) error {
+// withTimeout adds the hook's timeout to an engine's error about it.
+func withTimeout(hook string, timeout time.Duration, err error) error {
 	var e *engines.Error
 	if !errors.As(err, &e) {
 		return err
-	}
-	if len(e.Stack) > 0 {
-		p.env.Log.Info("hook failed", "definition", p.config.Definition, "hook", hook, "parent", p.key.String(), "error", e.Detail())
 	}
 	if e.Kind != engines.Timeout || errors.Is(err, engines.ErrBackoff) {
 		return err

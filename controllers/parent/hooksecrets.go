@@ -17,7 +17,7 @@ func maskSecrets(err error, request map[string]any) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	secrets := jsonvalue.SecretTexts(nil, request, func(jsonvalue.Path) bool { return false })
+	secrets := secretTexts(request)
 	if len(secrets) == 0 {
 		return err
 	}
@@ -27,6 +27,11 @@ func maskSecrets(err error, request map[string]any) error {
 		masked.Stack = append(masked.Stack, masker.Mask(line))
 	}
 	return &masked
+}
+
+// secretTexts returns what the Secrets in a request hold.
+func secretTexts(request map[string]any) []string {
+	return jsonvalue.SecretTexts(nil, request, func(jsonvalue.Path) bool { return false })
 }
 
 // maskAnswers takes what the observed Secrets hold out of the texts of answers that go into events, and cuts those that are too long.

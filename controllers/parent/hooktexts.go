@@ -7,6 +7,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // Limits on the texts of a failed pass, in bytes of JSON. A failed call is reported by its error in the log
@@ -51,7 +52,7 @@ type consoleOutput struct {
 
 // holdConsole keeps what a call wrote until the pass has ended, as an answer may turn out to be invalid.
 func (p *pass) holdConsole(hook string, lines []string, failed bool) {
-	if len(lines) == 0 || !p.env.Log.V(1).Enabled() {
+	if len(lines) == 0 || !p.env.Log.V(verbosity.Decisions).Enabled() {
 		return
 	}
 	p.mu.Lock()
@@ -75,7 +76,7 @@ func (p *pass) logConsole(failed bool) {
 			lines = p.cutConsole(output.hook, lines)
 		}
 		for _, line := range lines {
-			p.env.Log.V(1).Info(line, "definition", p.config.Definition, "hook", output.hook, "parent", p.key.String())
+			p.env.Log.V(verbosity.Decisions).Info(line, "definition", p.config.Definition, "hook", output.hook, "parent", p.key.String())
 		}
 	}
 	p.console = nil

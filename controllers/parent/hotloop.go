@@ -14,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // filterChanges drops no-ops and changes in backoff. It records the shortest remaining backoff.
@@ -73,8 +74,15 @@ func (p *pass) detectHotLoop(change apply.Change) {
 	}
 	if loop := p.detectFight(change); loop != nil {
 		p.env.Metrics.countHotLoop(p.config.Definition)
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, p.describeLoop(loop, change))
+		message := p.describeLoop(loop, change)
+		p.logHotLoop(message)
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
+}
+
+// logHotLoop logs a hot loop.
+func (p *pass) logHotLoop(message string) {
+	verbosity.Warn(p.env.Log, "hot loop", "definition", p.config.Definition, "parent", p.key.String(), "message", message)
 }
 
 // detectFight notifies the detector of a write. It returns the fight to report, or nil.

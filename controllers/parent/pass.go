@@ -44,6 +44,8 @@ type pass struct {
 	statusDue time.Time
 	// wrotePartial is set by the first write that was answered by metadata alone.
 	wrotePartial bool
+	// knownAnswers counts the calls that were not made, as their answers are known.
+	knownAnswers atomic.Int32
 	// shortestBackoff is the shortest time that a child or the status is still in backoff, or
 	// zero.
 	shortestBackoff time.Duration

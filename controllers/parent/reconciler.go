@@ -231,6 +231,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		result = p.awaitContents(result)
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
+		p.logEnd(result, err)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil

@@ -95,6 +95,7 @@ func (p *pass) limitStatus(specHash uint64) bool {
 		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: "+
 			"it is not written for %s: let it depend on what the hook is given, not on the time",
 			maxStatusWrites, statusWindow, wait.Round(time.Second))
+		p.logHotLoop(message)
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}
 	return true

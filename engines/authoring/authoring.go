@@ -7,13 +7,29 @@
 // has, the engine lends it a function of this package.
 package authoring
 
-import _ "embed"
+import (
+	_ "embed"
+	"regexp"
+	"sync"
+)
 
 // JavaScript is the module for JavaScript and TypeScript, an ES module. It takes
 // CallName for a function of the engine's.
 //
 //go:embed libretto.js
 var JavaScript string
+
+// exported matches the names of the module's functions.
+var exported = regexp.MustCompile(`(?m)^export (?:function|const) (\w+)`)
+
+// Names returns the names of the module's functions, which both languages have.
+var Names = sync.OnceValue(func() []string {
+	var names []string
+	for _, m := range exported.FindAllStringSubmatch(JavaScript, -1) {
+		names = append(names, m[1])
+	}
+	return names
+})
 
 // JavaScriptTest is the module for tests, libretto/test, and JavaScriptMatchers what that imports as libretto/test/matchers. They take
 // StackName for a function of the engine's.

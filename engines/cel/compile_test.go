@@ -15,6 +15,8 @@ func TestCompileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
 		"syntax":         {"the place is the author's", "{\n  'a': ]\n}", `sync.cel:2:8: Syntax error: mismatched input ']'`},
 		"unknown":        {"names are checked", "[1,\n nme]", `sync.cel:2:2: undeclared reference to 'nme'`},
+		"near variable":  {"a field of requests is meant", "parnet.spec", `sync.cel:1:1: undeclared reference to 'parnet': did you mean parent?`},
+		"near function":  {"a function is meant", "objectOf(children, 'v1', 'Pod')", `sync.cel:1:9: undeclared reference to 'objectOf': did you mean objectsOf?`},
 		"wrong type":     {"types are checked", "[1,\n   'ä' +\n1]", `sync.cel:2:8: found no matching overload for '_+_' applied to '(string, int)'`},
 		"group":          {"what the request holds is known", "children.size() +\n children", `sync.cel:1:17: found no matching overload for '_+_' applied to '(int, map(string, map(string, map(string, dyn))))'`},
 		"argument":       {"so is what functions take", "merge({}, [1])", `sync.cel:1:6: found no matching overload for 'merge'`},

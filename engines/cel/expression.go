@@ -2,6 +2,7 @@ package cel
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // expression is one compiled expression. It is shared by all calls.
@@ -70,8 +72,16 @@ func (c *compilation) explain(message string) string {
 	case slices.Contains(fieldsOf(""), found[1]):
 		return fmt.Sprintf("%s: requests to the hook %s have %s", message, c.src.Hook, strings.Join(c.fields, ", "))
 	default:
+		if meant := spelling.Nearest(found[1], c.names()); meant != "" {
+			message += ": did you mean " + meant + "?"
+		}
 		return message
 	}
+}
+
+// names returns what an expression can refer to, besides variables.
+func (c *compilation) names() []string {
+	return slices.AppendSeq(slices.Clone(c.fields), maps.Keys(c.env.Functions()))
 }
 
 func (c *compilation) knownVariables() string {

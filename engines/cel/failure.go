@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/common/types"
 
@@ -23,6 +24,19 @@ func (x *expression) failure(err error, where string) *engines.Error {
 }
 
 var costMessage = fmt.Sprintf("costs more than the %d that a call may: go through shorter lists", maxCost)
+
+// missingMessage is how cel-go says that a map has no such key.
+const missingMessage = "no such key: "
+
+// hint adds to the error of a key that is not there which one of the request may be meant. cel-go does not say of which map.
+func (c *call) hint(e *engines.Error) *engines.Error {
+	if name, ok := strings.CutPrefix(e.Message, missingMessage); ok {
+		if hint := engines.MissingField(name, engines.FieldNames(c.request)); hint != "" {
+			e.Message += ": " + hint
+		}
+	}
+	return e
+}
 
 func exhausted(err error) *engines.Error {
 	return &engines.Error{Kind: engines.Exhausted, Err: err, Message: costMessage}

@@ -50,18 +50,7 @@ func (secret SecretFunc) excerpt(path jsonvalue.Path, value any) string {
 // hides reports whether a place in an answer is part of a Secret, or is secret by the schema
 // of the object around it.
 func (secret SecretFunc) hides(path jsonvalue.Path) bool {
-	if path.InSecret() {
-		return true
-	}
-	for i, step := range path {
-		for _, value := range []any{step.A, step.B} {
-			object := jsonvalue.AsObject(value)
-			apiVersion, _ := object["apiVersion"].(string)
-			kind, _ := object["kind"].(string)
-			if secret != nil && kind != "" && secret(schema.FromAPIVersionAndKind(apiVersion, kind), path[i+1:]) {
-				return true
-			}
-		}
-	}
-	return false
+	return path.InSecret() || secret != nil && path.InObjects(func(apiVersion, kind string, path jsonvalue.Path) bool {
+		return secret(schema.FromAPIVersionAndKind(apiVersion, kind), path)
+	})
 }

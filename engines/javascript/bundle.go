@@ -119,8 +119,17 @@ func (t tree) buildError(messages []api.Message) *engines.Error {
 	return engines.JoinErrors(all)
 }
 
+// typoNote matches what esbuild notes about a name that is nearly another one.
+var typoNote = regexp.MustCompile(`^Did you mean to import ("[^"]+") instead\?$`)
+
 func (t tree) invalid(m api.Message) *engines.Error {
-	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(m.Text))
+	text := m.Text
+	for _, note := range m.Notes {
+		if m := typoNote.FindStringSubmatch(note.Text); m != nil {
+			text += ": did you mean " + m[1] + "?"
+		}
+	}
+	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(text))
 }
 
 // location returns a location in the author's file. The line that load adds counts as the end

@@ -22,6 +22,7 @@ type isolate struct {
 	readClock bool
 	request   *object       // made by requestView
 	report    goja.Callable // returns the variables of coverage
+	missed    missed        // the last one
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

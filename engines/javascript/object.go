@@ -32,6 +32,7 @@ func (o *object) Get(key string) goja.Value {
 	v, ok := o.source[key]
 	part := o.reads.Field(key, v)
 	if !ok {
+		o.i.missed = missed{o, key}
 		return nil
 	}
 	shown := o.i.toValue(v, &o.node, part)

@@ -39,6 +39,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
+	i.hintMissed(err, call.Request)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
 	if err == nil {
 		response.Read = i.request.reads.Set()

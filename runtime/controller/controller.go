@@ -57,7 +57,9 @@ type Config struct {
 	Backoff Backoff
 	Clock   clock.WithTicker
 	Log     logr.Logger
-	Metrics *Metrics
+	// FailureDetails returns what the log has of a failure besides its message, as keys and values. It may be nil.
+	FailureDetails func(error) []any
+	Metrics        *Metrics
 }
 
 // Controller is one control loop.
@@ -66,6 +68,7 @@ type Controller struct {
 	queue    workqueue.TypedDelayingInterface[Key]
 	priority *priorityQueue
 	failures *failures
+	log      *failureLog
 }
 
 // New returns a Controller. It does nothing until Run is called.
@@ -82,6 +85,7 @@ func New(config Config) *Controller {
 		config:   config,
 		priority: priority,
 		failures: newFailures(config.Backoff),
+		log:      newFailureLog(config),
 		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
 			Name: config.Name, Clock: config.Clock, Queue: queue, MetricsProvider: provider,
 		}),
@@ -111,6 +115,7 @@ func (c *Controller) Close() { c.queue.ShutDown() }
 // called once.
 func (c *Controller) Run(ctx context.Context) {
 	var workers sync.WaitGroup
+	workers.Go(func() { c.logFailures(ctx) })
 	for range c.config.Workers {
 		workers.Go(func() {
 			for c.processNextItem(ctx) {
@@ -120,6 +125,20 @@ func (c *Controller) Run(ctx context.Context) {
 	<-ctx.Done()
 	c.queue.ShutDown()
 	workers.Wait()
+}
+
+// logFailures logs how many keys fail, until ctx ends.
+func (c *Controller) logFailures(ctx context.Context) {
+	ticker := c.config.Clock.NewTicker(failuresInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+			c.log.summarize()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // processNextItem reconciles one key. It returns false when the queue is shut down.
@@ -143,6 +162,7 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 func (c *Controller) schedule(ctx context.Context, key Key, result Result, err error) {
 	if err == nil {
 		c.failures.forget(key)
+		c.log.forget(key)
 		if result.RequeueAfter > 0 {
 			c.queue.AddAfter(key, result.RequeueAfter)
 		}
@@ -151,7 +171,7 @@ func (c *Controller) schedule(ctx context.Context, key Key, result Result, err e
 	delay, failures := c.failures.add(key, retryOf(result, err))
 	later := errors.Is(err, ErrLater)
 	if ctx.Err() == nil && (!later || failures > maxQuietRetries) {
-		c.config.Log.Error(err, "reconcile failed", "key", key.String(), "failures", failures)
+		c.log.add(key, err, failures)
 	}
 	switch {
 	case result.RequeueAfter > 0 && later:

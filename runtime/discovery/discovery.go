@@ -36,10 +36,20 @@ type Resource struct {
 }
 
 // NotFoundError means that the API server has no such resource at present.
-type NotFoundError struct{ APIVersion, Resource string }
+type NotFoundError struct {
+	APIVersion, Resource string
+	// Hint is which resource may be meant, or empty.
+	Hint string
+}
 
-// Error names the resource and the usual reasons.
+// Error names the resource, and what may be meant or the usual reasons.
 func (e *NotFoundError) Error() string {
+	switch {
+	case e.Hint != "" && !strings.Contains(e.APIVersion, "."): // No CustomResourceDefinition has such a group.
+		return fmt.Sprintf("the API server has no resource %q in %q: %s", e.Resource, e.APIVersion, e.Hint)
+	case e.Hint != "":
+		return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed? %s", e.Resource, e.APIVersion, e.Hint)
+	}
 	return fmt.Sprintf("the API server has no resource %q in %q: is its CustomResourceDefinition installed, "+
 		"and is the name the lower-case plural?", e.Resource, e.APIVersion)
 }
@@ -148,7 +158,7 @@ func (d *Discovery) Find(apiVersion, resource string) (Resource, error) {
 	if r, ok := known[tableKey{apiVersion, resource}]; ok {
 		return r, nil
 	}
-	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource}
+	return Resource{}, &NotFoundError{APIVersion: apiVersion, Resource: resource, Hint: Hint(apiVersion, resource, d.all())}
 }
 
 // DefinitionVersion returns what changes with each change of the CustomResourceDefinition of a resource, or "" if it has none.

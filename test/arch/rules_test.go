@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // everyPackage lists what every package may import.
-var everyPackage = []string{"jsonvalue", "lru", "objectjson", "objectkey", "printable"}
+var everyPackage = []string{"jsonvalue", "lru", "objectjson", "objectkey", "printable", "spelling", "verbosity"}
 
 // everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
@@ -73,6 +73,8 @@ var rules = []rule{
 	{packages: "lru", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "objectjson", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "printable", excludes: clients, why: "it is for all packages, so that it can know none of them"},
+	{packages: "spelling", excludes: clients, why: "it is for all packages, so that it can know none of them"},
+	{packages: "verbosity", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "runtime/*/...", why: leaf},
 	{packages: "controllers/api/...", why: leaf},
 	{packages: "manifests/...", why: leaf},

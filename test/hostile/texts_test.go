@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/engines"
@@ -112,7 +113,8 @@ func TestTextsOfFailingCalls(t *testing.T) {
 			if err != nil || result.Err == nil {
 				t.Fatalf("the pass fails with %.300v, want an error (%v)", result.Err, err)
 			}
-			written.logger().Error(result.Err, "reconcile failed", "key", "default/a", "failures", 1) // As package runtime/controller does.
+			values := []any{"key", "default/a", "failures", 1, "error", result.Err.Error()}
+			written.logger().Info("reconcile failed", append(values, parent.FailureDetails(result.Err)...)...) // As package runtime/controller does.
 			size := len(written.take())
 			for _, event := range result.Events {
 				size += len(event.Reason) + engines.JSONBytes(event.Message)

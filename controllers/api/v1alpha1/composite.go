@@ -9,7 +9,7 @@ const DefaultRevisionHistoryLimit = 10
 // each of its parents, so that they are what its hooks answer.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=compositecontrollers,scope=Cluster,shortName=cc;cctl
+// +kubebuilder:resource:path=compositecontrollers,scope=Cluster,shortName=cc;cctl,categories=libretto
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, request not yet submitted"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Scripts",type=string,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].reason`

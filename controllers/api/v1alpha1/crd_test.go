@@ -60,6 +60,9 @@ func TestNames(t *testing.T) {
 			continue
 		}
 		names := crd.Spec.Names
+		if isDefinition := kind != ControllerRevisionKind; isDefinition != slices.Equal(names.Categories, []string{"libretto"}) {
+			t.Errorf("%s: categories %v: kubectl get libretto has to list all definitions, and nothing else", kind, names.Categories)
+		}
 		if names.Plural != want.plural || names.Singular != want.singular || !slices.Equal(names.ShortNames, want.short) || crd.Spec.Scope != want.scope {
 			t.Errorf("%s: %+v, %s; want %+v", kind, names, crd.Spec.Scope, want)
 		}

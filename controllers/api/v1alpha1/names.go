@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Labels and annotations that Libretto writes. All but those of maps and CompositeLabel are
+// Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation and CompositeLabel are
 // metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
 	// ControllerUIDLabel is the label of a generated selector on children. Its value is the
@@ -22,6 +22,8 @@ const (
 	CompositeLabel = GroupName + "/composite-controller"
 	// DecoratorAnnotation marks an attachment with the name of its DecoratorController.
 	DecoratorAnnotation = GroupName + "/decorator-controller"
+	// LogLevelAnnotation is on a definition. Its value is the verbosity of the host's log about it, from 0 to 4.
+	LogLevelAnnotation = GroupName + "/log-level"
 	// MapAnnotation marks an output with the name of its MapController.
 	MapAnnotation = GroupName + "/map-controller"
 	// MapKey is on every output of a MapController: the label holds a hash of

@@ -79,7 +79,14 @@ func (c *Cluster) Find(apiVersion, resource string) (discovery.Resource, error) 
 			return t.Resource.Resource, nil
 		}
 	}
-	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource}
+	known := func(yield func(discovery.Resource) bool) {
+		for _, t := range c.tables {
+			if !yield(t.Resource.Resource) {
+				return
+			}
+		}
+	}
+	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: resource, Hint: discovery.Hint(apiVersion, resource, known)}
 }
 
 // ResourceOf returns the resource of a kind.

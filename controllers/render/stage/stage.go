@@ -81,7 +81,14 @@ func (b *Base) find(apiVersion, plural string) (discovery.Resource, error) {
 			return resource.Resource, nil
 		}
 	}
-	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: plural}
+	known := func(yield func(discovery.Resource) bool) {
+		for _, resource := range b.Resources {
+			if !yield(resource.Resource) {
+				return
+			}
+		}
+	}
+	return discovery.Resource{}, &discovery.NotFoundError{APIVersion: apiVersion, Resource: plural, Hint: discovery.Hint(apiVersion, plural, known)}
 }
 
 // Input is what a stage is made of.

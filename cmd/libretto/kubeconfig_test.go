@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestClusterConfig(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // The test may run in a Pod.
+	directory := t.TempDir()
+	write := func(name, context, server string) string {
+		path := filepath.Join(directory, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := `{"apiVersion": "v1", "kind": "Config", "current-context": "` + context + `",
+			"contexts": [{"name": "` + server + `-context", "context": {"cluster": "` + server + `"}}],
+			"clusters": [{"name": "` + server + `", "cluster": {"server": "https://` + server + `.example"}}]}`
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	home := filepath.Dir(filepath.Dir(write("home/.kube/config", "home-context", "home")))
+	own, one, none := write("own", "own-context", "own"), write("one", "one-context", "one"), write("none", "", "none")
+	missing := filepath.Join(directory, "missing")
+	for name, c := range map[string]struct {
+		reason, flag, kubeconfig, home, want, problem string
+	}{
+		"flag":            {"The flag is asked first.", own, one, home, "https://own.example own-context own", ""},
+		"environment":     {"Then the environment.", "", one, home, "https://one.example one-context one", ""},
+		"several files":   {"It may have several files, as for kubectl: the first context counts.", "", one + string(filepath.ListSeparator) + own, home, "https://one.example one-context one", ""},
+		"home":            {"Then the file of kubectl.", "", "", home, "https://home.example home-context config", ""},
+		"no such flag":    {"A file that was asked for has to be there.", missing, "", home, "", "kubeconfig " + missing},
+		"nothing at home": {"Without any there has to be a cluster around the process.", "", "", directory, "", "there is none in " + filepath.Join(directory, ".kube", "config")},
+		"nothing at all":  {"So it is without a home.", "", "", "", "", "give --kubeconfig"},
+		"missing file":    {"The environment may name what is not there.", "", missing, home, "", "there is none in $KUBECONFIG, which is " + missing},
+		"no context":      {"A file without current context.", none, "", home, "", "it has no current context: kubectl config use-context NAME: there are none-context"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			environment := map[string]string{"KUBECONFIG": c.kubeconfig, "HOME": c.home}
+			config, from, err := loadConfig(c.flag, func(name string) string { return environment[name] })
+			if c.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Errorf("error %v, want one with %q", err, c.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := config.Host + " " + from.context + " " + filepath.Base(from.file); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

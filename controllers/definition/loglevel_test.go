@@ -1,0 +1,120 @@
+package definition
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// annotated returns a definition with annotations.
+func annotated(annotations map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"kind": v1alpha1.CompositeControllerKind, "metadata": map[string]any{"name": "boxes", "annotations": annotations},
+		"status": map[string]any{"parents": int64(1)},
+	}}
+}
+
+func TestLogLevel(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		value  any
+		want   int
+		warns  string
+	}{
+		"none":     {"A definition without the annotation.", nil, 0, ""},
+		"lowest":   {"Nothing more than what the process logs.", "0", 0, ""},
+		"between":  {"A level that no message has of its own.", "3", 3, ""},
+		"highest":  {"The highest level.", "4", 4, ""},
+		"too high": {"What is above is bounded.", "9", 4, `"9" is no level, and it is taken for 4: write 1 to`},
+		"negative": {"A definition can't be silenced.", "-1", 0, `"-1" is no level, and it is logged as if there were none`},
+		"a word":   {"The value is no number.", "debug", 0, `"debug" is no level, and it is logged as if there were none`},
+		"empty":    {"The value is missing.", "", 0, `"" is no level`},
+		"overflow": {"The number is too large to be one.", "99999999999999999999", 0, `is no level, and it is logged as if`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			annotations := map[string]any{"a": "b"}
+			if c.value != nil {
+				annotations[v1alpha1.LogLevelAnnotation] = c.value
+			}
+			got, warnings := logLevel(annotated(annotations))
+			if got != c.want {
+				t.Errorf("level %d, want %d", got, c.want)
+			}
+			if text := messagesOf(warnings); (text == "") != (c.warns == "") || !strings.Contains(text, c.warns) {
+				t.Errorf("warning %q, want one with %q", text, c.warns)
+			}
+		})
+	}
+}
+
+// TestLogLevelIsNoInput checks that hooks are not shown the annotation, and that setting it changes no plan.
+func TestLogLevelIsNoInput(t *testing.T) {
+	level := map[string]any{v1alpha1.LogLevelAnnotation: "4"}
+	both := map[string]any{v1alpha1.LogLevelAnnotation: "4", "a": "b"}
+	for name, c := range map[string]struct{ annotations, want map[string]any }{
+		"alone":   {level, nil},
+		"one":     {both, map[string]any{"a": "b"}},
+		"without": {map[string]any{"a": "b"}, map[string]any{"a": "b"}},
+	} {
+		given := annotated(c.annotations)
+		before := given.DeepCopy()
+		metadata := map[string]any{"name": "boxes"}
+		if c.want != nil {
+			metadata["annotations"] = c.want
+		}
+		want := map[string]any{"kind": v1alpha1.CompositeControllerKind, "metadata": metadata, "status": map[string]any{}}
+		if diff := cmp.Diff(want, asRequested(given).Object); diff != "" {
+			t.Errorf("%s: in requests (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(before, given); diff != "" {
+			t.Errorf("%s: the object of the cache has changed (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestLogOfDefinitions checks what the log has of a definition: scripts that were loaded, were not, or are held back, and what needs
+// attention, each once.
+func TestLogOfDefinitions(t *testing.T) {
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	r := &Reconciler{config: Config{Environment: parent.Environment{Events: record.NewFakeRecorder(100), Log: log}}}
+	object, s := annotated(nil), &runtimeState{}
+	broken := scripts.State{Loaded: "r1", Desired: "r2", Problems: []scripts.Problem{{Origin: scripts.Origin{Hook: "sync"}, Err: errors.New("boom")}}}
+	for _, step := range []struct {
+		reason  string
+		view    statusView
+		refusal *Refusal
+		want    []string
+	}{
+		{"The first scripts.", statusView{revision: "r1", problems: scripts.State{Loaded: "r1", Desired: "r1", Tested: "3 tests passed"}}, nil,
+			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1" "tests"="3 tests passed"`}},
+		{"An edit does not load.", statusView{revision: "r1", problems: broken}, nil, []string{
+			`"msg"="scripts did not load" "error"=null "definition"="CompositeController boxes" "reason"="ScriptSourceUnreadable" "problems"="hook sync: boom" "serves"="r1"`}},
+		{"Nothing has changed.", statusView{revision: "r1", problems: broken}, nil, nil},
+		{"It is taken back.", statusView{revision: "r1"}, nil,
+			[]string{`"level"=0 "msg"="scripts loaded" "definition"="CompositeController boxes" "revision"="r1"`}},
+		{"The spec is refused.", statusView{revision: "r1"}, &Refusal{reasonInvalid, errors.New("no things")}, []string{
+			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="CreateError" "message"="no things"`}},
+		{"It still is.", statusView{revision: "r1"}, &Refusal{reasonInvalid, errors.New("no things")}, nil},
+		{"A warning.", statusView{revision: "r1", warnings: []warning{{reasonInvalidLogLevel, "none"}}}, nil, []string{
+			`"level"=-1 "msg"="definition needs attention" "definition"="CompositeController boxes" "reason"="InvalidLogLevel" "message"="none"`}},
+	} {
+		lines = nil
+		view := step.view
+		view.conditions = append(view.conditions, acceptedCondition(step.refusal))
+		r.sendEvents(object, s, view)
+		if diff := cmp.Diff(step.want, lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.reason, diff)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package parent
+
+import (
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/verbosity"
+)
+
+// maxLoggedAnswer is how many bytes of an answer are logged.
+const maxLoggedAnswer = 8 << 10
+
+// FailureDetails returns what a log has of the error of a pass besides its message: the stack of the script, which is too long
+// for an event. Of several failed calls it is that of the first.
+func FailureDetails(err error) []any {
+	var e *engines.Error
+	if !errors.As(err, &e) || len(e.Stack) == 0 {
+		return nil
+	}
+	return []any{"stack", strings.Join(e.Stack, "\n")}
+}
+
+// logged returns what the log has of a call.
+func (p *pass) logged(call variant.Call) []any {
+	values := []any{"definition", p.config.Definition, "hook", call.Hook, "parent", p.key.String()}
+	if call.Subject != "" {
+		values = append(values, "subject", call.Subject)
+	}
+	return values
+}
+
+// logAnswer logs what a hook has answered, without what is secret in it: the contents of Secrets, also of those in the request, and what
+// the schemas of objects call a password.
+func (p *pass) logAnswer(call variant.Call, body any) {
+	log := p.env.Log.V(verbosity.Values)
+	if !log.Enabled() {
+		return
+	}
+	visible, _ := jsonvalue.Redact(nil, body, p.isSecretAnswer)
+	text, _, err := jsonvalue.Text(visible, maxLoggedAnswer)
+	if err != nil {
+		text = err.Error()
+	}
+	log.Info("hook answered", append(p.logged(call), "answer", jsonvalue.Mask(text, secretTexts(call.Request)))...)
+}
+
+// isSecretAnswer reports whether a place in an answer is secret: in an object that is a Secret, or by its schema or that of the parent,
+// whose status an answer may have.
+func (p *pass) isSecretAnswer(path jsonvalue.Path) bool {
+	schemas := p.env.Schemas
+	if path.InSecret() || schemas == nil {
+		return path.InSecret()
+	}
+	return schemas.Secret(p.source.Kind, path) || path.InObjects(func(apiVersion, kind string, path jsonvalue.Path) bool {
+		return schemas.Secret(schema.FromAPIVersionAndKind(apiVersion, kind), path)
+	})
+}
+
+// maskConsole returns what a call wrote to the console, without what the Secrets in its request hold.
+func (p *pass) maskConsole(call variant.Call, lines []string) []string {
+	if len(lines) == 0 || !p.env.Log.V(verbosity.Decisions).Enabled() {
+		return lines
+	}
+	masker, masked := jsonvalue.NewMasker(secretTexts(call.Request)), make([]string, 0, len(lines))
+	for _, line := range lines {
+		masked = append(masked, masker.Mask(line))
+	}
+	return masked
+}
+
+// logEnd logs how the pass ended and when the next one is.
+func (p *pass) logEnd(result controller.Result, err error) {
+	log := p.env.Log.V(verbosity.Values)
+	if err != nil || !log.Enabled() {
+		return // The control loop logs errors.
+	}
+	values := []any{"definition", p.config.Definition, "parent", p.key.String(), "wrote", p.wrote}
+	if n := p.knownAnswers.Load(); n > 0 {
+		values = append(values, "knownAnswers", n)
+	}
+	if result.RequeueAfter > 0 {
+		values = append(values, "next", result.RequeueAfter.String())
+	}
+	if p.shortestBackoff > 0 {
+		values = append(values, "backoff", p.shortestBackoff.String())
+	}
+	log.Info("parent synced", values...)
+}

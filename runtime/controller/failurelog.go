@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/verbosity"
+)
+
+const (
+	// failuresInterval is the time between two lines about how many keys fail.
+	failuresInterval = time.Minute
+	// maxWarnings is how many failures are logged one by one in that time.
+	maxWarnings = 10
+)
+
+// failureLog logs the failures of one control loop. The log stays short however many keys fail, and however often they are retried:
+// a warning for each failure that is not the last one of its key again, and once in an interval how many keys fail.
+type failureLog struct {
+	log     logr.Logger
+	clock   clock.PassiveClock
+	details func(error) []any
+	seed    maphash.Seed
+
+	mu      sync.Mutex
+	failing map[Key]uint64 // The last failure of each, as a hash of its Signature.
+	told    bool           // Whether there was a line since some key began to fail.
+	began   time.Time      // The beginning of the interval.
+	// warnings, repeated and omitted count the failures of the interval: those that were logged, those that were the last one of their key
+	// again, and the others.
+	warnings, repeated, omitted int
+}
+
+func newFailureLog(config Config) *failureLog {
+	details := config.FailureDetails
+	if details == nil {
+		details = func(error) []any { return nil }
+	}
+	return &failureLog{
+		log: config.Log, clock: config.Clock, details: details, seed: maphash.MakeSeed(), failing: map[Key]uint64{}, began: config.Clock.Now(),
+	}
+}
+
+// add logs or counts a failure of key, which has failed so many times in a row.
+func (f *failureLog) add(key Key, err error, failures int) {
+	text := err.Error()
+	hash := maphash.String(f.seed, Signature(text))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.summarizeLocked()
+	last, failed := f.failing[key]
+	f.failing[key] = hash
+	values := append([]any{"key", key.String(), "failures", failures, "error", text}, f.details(err)...)
+	switch {
+	case failed && last == hash:
+		f.repeated++
+		f.log.V(verbosity.Decisions).Info("reconcile failed again", values...)
+	case f.warnings == maxWarnings:
+		f.omitted++
+		f.log.V(verbosity.Decisions).Info("reconcile failed", values...)
+	default:
+		f.warnings++
+		f.told = true
+		verbosity.Warn(f.log, "reconcile failed", values...)
+	}
+}
+
+// forget notes that key does not fail any more.
+func (f *failureLog) forget(key Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, failed := f.failing[key]; !failed {
+		return
+	}
+	delete(f.failing, key)
+	f.log.V(verbosity.Decisions).Info("reconcile succeeded again", "key", key.String())
+	if len(f.failing) == 0 && f.told {
+		f.told = false
+		f.log.Info("nothing fails any more")
+	}
+}
+
+// summarize logs how many keys fail, if it is time and there were failures without a line of their own.
+func (f *failureLog) summarize() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.summarizeLocked()
+}
+
+func (f *failureLog) summarizeLocked() {
+	now := f.clock.Now()
+	took := now.Sub(f.began)
+	if took < failuresInterval {
+		return
+	}
+	if f.repeated+f.omitted > 0 && len(f.failing) > 0 {
+		f.told = true
+		verbosity.Warn(f.log, "reconciles go on failing", "failing", len(f.failing), "failures", f.warnings+f.repeated+f.omitted,
+			"omitted", f.omitted, "within", took.Round(time.Second).String())
+	}
+	f.began, f.warnings, f.repeated, f.omitted = now, 0, 0, 0
+}
+
+// Signature returns what makes an error message what it is: the message without words that have digits in them, which are numbers,
+// generated names and identifiers.
+func Signature(message string) string {
+	var b strings.Builder
+	for len(message) > 0 {
+		word := strings.IndexFunc(message, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if word < 0 {
+			word = len(message)
+		}
+		if strings.ContainsFunc(message[:word], unicode.IsDigit) {
+			b.WriteByte('#')
+		} else {
+			b.WriteString(message[:word])
+		}
+		message = message[word:]
+		next := strings.IndexFunc(message, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+		if next < 0 {
+			next = len(message)
+		}
+		b.WriteString(message[:next])
+		message = message[next:]
+	}
+	return b.String()
+}
