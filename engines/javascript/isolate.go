@@ -22,6 +22,7 @@ type isolate struct {
 	readClock bool
 	request   *object       // made by requestView
 	report    goja.Callable // returns the variables of coverage
+	files     engines.Files // are quoted in messages of tests
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

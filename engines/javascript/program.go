@@ -32,6 +32,7 @@ func (p *program) Warnings() []*engines.Error { return p.warnings }
 // The response has the log even with an error.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
+	i.files = p.script.Files
 	body, err := i.guard(ctx, func() (any, error) {
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
@@ -39,6 +40,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
 	p.hint(err)
+	p.explained(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
 	if err == nil {
 		response.Unread = engines.Unread(i.request.source, i.request.read)
