@@ -1,9 +1,6 @@
 package cel
 
 import (
-	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -51,27 +48,6 @@ func (c *compilation) compile(code sourceText) *expression {
 		return nil
 	}
 	return x
-}
-
-var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
-
-// explain adds to a message of CEL how to correct the expression.
-func (c *compilation) explain(message string) string {
-	message = strings.ReplaceAll(message, " (in container '')", "")
-	message, _, _ = strings.Cut(message, " expecting {")
-	found := undeclared.FindStringSubmatch(message)
-	switch {
-	case found == nil && strings.HasPrefix(message, "found no matching overload for '_"):
-		return message + " (dyn(x) stands for x of any type)"
-	case found == nil:
-		return message
-	case found[1] == "variables":
-		return "no such variable: " + c.knownVariables()
-	case slices.Contains(fieldsOf(""), found[1]):
-		return fmt.Sprintf("%s: requests to the hook %s have %s", message, c.src.Hook, strings.Join(c.fields, ", "))
-	default:
-		return message
-	}
 }
 
 func (c *compilation) knownVariables() string {

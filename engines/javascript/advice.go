@@ -83,7 +83,7 @@ func (p *program) explained(err error) {
 	if !errors.As(err, &e) {
 		return
 	}
-	if e.Location.File == "" && e.Kind == engines.Failed && e.Err == nil {
+	if e.Location.File == "" && e.Kind == engines.Failed && e.Err == nil && !p.ofTests {
 		e.Location.File = p.script.Path
 	}
 	explain(p.script.Files, e)

@@ -40,7 +40,9 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	case strings.HasPrefix(thrown.Msg, externalMessage):
 		return c.errorAt(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
 	default:
-		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
+		e := c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
+		e.Message = explain(e.Message, c.program.script.Files[e.Location.File], e.Location)
+		return e
 	}
 }
 
