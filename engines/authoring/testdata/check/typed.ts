@@ -124,23 +124,23 @@ export function library({ parent, children, related }: CompositeRequest<CatSet, 
   return { status: { one }, children: [withLabels(web, { a: "b" }), pod({ name: "a", podSpec: { containers: [] } })] };
 }
 
-// Deployment is as in the package kubernetes-types.
-interface Deployment {
-  apiVersion?: "apps/v1";
-  kind?: "Deployment";
+// Scale is as in the package kubernetes-types.
+interface Scale {
+  apiVersion?: "autoscaling/v1";
+  kind?: "Scale";
   metadata?: { name?: string; annotations?: { [name: string]: string } };
   spec?: { replicas?: number };
 }
 
-export function ofPackage({ parent }: CompositeRequest): CompositeResponse<any, Deployment> {
-  const web: Deployment = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: parent.metadata.name }, spec: { replicas: 1 } };
+export function ofPackage({ parent }: CompositeRequest): CompositeResponse<any, Scale> {
+  const web: Scale = { apiVersion: "autoscaling/v1", kind: "Scale", metadata: { name: parent.metadata.name }, spec: { replicas: 1 } };
   return { children: [web] };
 }
 
 export function ofPackageDesired({ parent }: CompositeRequest): CompositeResponse {
-  const web: Desired<Deployment> = {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
+  const web: Desired<Scale> = {
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
     metadata: { name: parent.metadata.name, annotations: { note: parent.metadata.annotations?.note, old: null }, labels: { app: parent.metadata.labels?.app } },
     spec: { replicas: 1 },
   };

@@ -52,7 +52,7 @@ export function misspelt() {
 }
 
 /** @param {import("libretto").CompositeRequest<import("libretto").KubernetesObject, { "Pod.v1": import("libretto").KubernetesObject }>} request */
-export function misspelt({ children }) {
+export function wrongGroups({ children }) {
   objectsOf(children, "v1", "Pod");
   // @ts-expect-error: there is no such group
   objectsOf(children, "v1", "Podd");
@@ -63,7 +63,7 @@ export function misspelt({ children }) {
 }
 
 /** @param {import("libretto").CompositeRequest} request */
-export function untyped({ children }) {
+export function missingGroups({ children }) {
   objectsOf(children, "v1", "Pod");
   // @ts-expect-error: there may be no such group
   children["Pods.v1"]["default/a"];
