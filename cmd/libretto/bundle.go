@@ -53,7 +53,7 @@ bundled. The same files make the same bytes.`,
 		stdin:  "with `-f -`", stdout: "ConfigMaps and definitions as YAML, for `kubectl apply -f -`",
 		stderr: "errors of check; a line for each bundle",
 	}.addTo(c)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	return c
 }
 

@@ -82,7 +82,7 @@ could not be run. Findings go to standard output.`,
 		cannot: "a bad flag, an unreadable file, no definition",
 		stdin:  "with `-f -`", stdout: "findings", stderr: "files that are left out; with `-o github` the summary", colour: "`-o text`",
 	}.addTo(c)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	return c
 }
 
@@ -127,13 +127,23 @@ func (m *manifestFlags) check(
 		return cannot(err)
 	}
 	if len(set.Definitions) == 0 && len(set.Problems) == 0 {
-		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files"))
+		return cannot(errors.New("there is no CompositeController, DecoratorController or MapController among the files" + misspelt(set)))
 	}
 	result, err := check.Run(ctx, set, registry)
 	if err != nil {
 		return cannot(err)
 	}
 	return then(set, registry, result)
+}
+
+// misspelt names the first object whose kind is almost that of a definition.
+func misspelt(set *manifest.Set) string {
+	for _, o := range set.Objects {
+		if near := engines.Nearest(o.GetKind(), []string{"CompositeController", "DecoratorController", "MapController"}); near != "" {
+			return fmt.Sprintf(": %s: %s %s: is %s meant?", o.Location, o.GetKind(), o.GetName(), near)
+		}
+	}
+	return ""
 }
 
 // collectSeldom makes the garbage collector wait until there is much to collect, because a command ends soon: a third of the time of a

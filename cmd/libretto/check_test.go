@@ -95,11 +95,11 @@ func TestCheckCommand(t *testing.T) {
 		},
 		"YAML that is none": {
 			stdin: "a: [\n", args: []string{"-f", "-"}, code: 1,
-			stdout: "stdin:1: error: did not find expected node content [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
+			stdout: "stdin:1: error: did not find expected node content: a [ or { is not closed, or a comma is too many [Invalid]\n0 definitions and 0 scripts checked: 1 error, 0 warnings\n",
 		},
 		"no files":          {code: 2, stderr: "libretto: name the files with -f: a file, a directory, or - for standard input\n"},
 		"no such file":      {args: []string{"-f", "nope"}, code: 2, stderr: "libretto: stat nope: no such file or directory\n"},
-		"an unknown flag":   {args: []string{"--nope"}, code: 2, stderr: "libretto: unknown flag: --nope\n"},
+		"an unknown flag":   {args: []string{"--nope"}, code: 2, stderr: "libretto: unknown flag: --nope: libretto check --help lists the flags\n"},
 		"an unknown format": {args: []string{"-f", "-", "-o", "xml"}, code: 2, stderr: "libretto: -o xml: there are text, json, github\n"},
 		"a wrong --scripts": {args: []string{"-f", "-", "--scripts", "a=b"}, code: 2, stderr: "libretto: --scripts a=b: must be NAMESPACE/NAME=DIRECTORY\n"},
 		"nothing to check":  {stdin: "{}", args: []string{"-f", examples + "/hello/greeting.yaml"}, code: 2, stderr: "libretto: there is no CompositeController, DecoratorController or MapController among the files\n"},

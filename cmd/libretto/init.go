@@ -68,7 +68,7 @@ schemas for editors, and a README.md. No file is overwritten.`,
 	c.Flags().StringVar(&o.Group, "group", "", "API group of the kind, and prefix of a decorator's annotation (default example.com)")
 	c.Flags().BoolVar(&o.force, "force", o.force, "overwrite files that are there")
 	completeFlag(c, "lang", scaffold.Languages...)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	conduct{
 		success: "all files are written", cannot: "a file is there already or can't be written, or an option is wrong",
 		stdout: "a line for each file, and what to do next",

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/worker"
 	"github.com/libretto-k8s/libretto/engines/standard"
@@ -39,7 +41,8 @@ func main() {
 	worker.Main(standard.Scripts)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // A second signal kills the process.
+	context.AfterFunc(ctx, stop)   // A second signal kills the process.
+	klog.SetLogger(logr.Discard()) // Commands without a cluster print no lines of client-go; serve sets its own.
 	w := process{
 		args: arguments(os.Args), isPlugin: programName(os.Args[0]) == pluginName, getenv: os.Getenv,
 		stdin: os.Stdin, stdout: os.Stdout, stderr: printable.Writer(os.Stderr),
@@ -96,6 +99,7 @@ func command(w process) *cobra.Command {
 		Version:       versionText(),
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(explainFlag)
 	root.SetArgs(w.args)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)

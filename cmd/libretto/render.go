@@ -78,7 +78,7 @@ could not be run.`,
 	completeFlag(c, "output", renderFormats...)
 	completeFlag(c, "hook", renderHooks...)
 	completeFlag(c, "ready", "all", "none")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	conduct{
 		success: "all passes went well", problems: "a hook failed, a write was refused, or nothing settled", cannot: "a file or a flag is wrong, or a script does not load",
 		stdin: "manifests, with -f -", stdout: "the children, or what -o says", stderr: "status, events, lines of hooks, the next sync; errors",

@@ -70,7 +70,7 @@ does not load, or there are no cases.`,
 	}
 	o.addTo(c.Flags())
 	completeFlag(c, "output", report.Formats...)
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cannot(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
 	conduct{
 		success: "all cases passed or were skipped; `--watch` was ended", problems: "a case failed, or less is covered than `--coverage-min` says",
 		cannot: "a case could not be run: a flag, a file, a definition or a script is wrong; there are no cases",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +63,9 @@ func (r *reader) addKustomization(ctx context.Context, directory string) error {
 	for _, resource := range built.Resources() {
 		o, err := r.built(files, resource)
 		if err != nil {
+			if r.readErrors(files) {
+				return nil
+			}
 			return fmt.Errorf("%s: %w", directory, err)
 		}
 		if o.Object != nil {
@@ -104,14 +108,46 @@ func (r *reader) kustomizeError(files *kustomizeFiles, err error) error {
 		}
 		return refused
 	}
+	if r.readErrors(files) {
+		return nil
+	}
 	at := engines.Location{File: files.rootName()}
 	for _, named := range files.entries {
-		if strings.Contains(err.Error(), "'"+named.value+"'") {
+		if strings.Contains(err.Error(), "'"+named.value+"'") || strings.Contains(err.Error(), "'./"+named.value+"'") {
 			at = named.at
 		}
 	}
-	r.fail(at, "kustomize can't build it: %s", strings.ReplaceAll(err.Error(), files.root, files.directory))
+	message := strings.ReplaceAll(err.Error(), files.root, files.directory)
+	if absent := absentFile.FindStringSubmatch(message); absent != nil {
+		message = fmt.Sprintf("there is no file %s: create it, or correct its name", strings.TrimPrefix(absent[1], "./"))
+	}
+	r.fail(at, "kustomize can't build it: %s", message)
 	return nil
+}
+
+// absentFile matches kustomize's message about a file of a generator that is not there.
+var absentFile = regexp.MustCompile(`evalsymlink failure on '([^']+)' : lstat .*: no such file or directory$`)
+
+// readErrors records what is wrong with the YAML of the files that kustomize has read, each at its place: kustomize tells of it without one.
+// It reports whether there is anything.
+func (r *reader) readErrors(files *kustomizeFiles) bool {
+	found := false
+	for _, name := range slices.Sorted(files.read()) {
+		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" && extension != ".json" {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if slices.Contains(kustomizationNames, filepath.Base(name)) {
+			continue
+		}
+		_, problems := document.Read(files.shown(name), text)
+		r.problems = append(r.problems, problems...)
+		found = found || len(problems) > 0
+	}
+	return found
 }
 
 // built returns an object that kustomize has built, with its place in the file that it is from.

@@ -281,7 +281,7 @@ func TestProblems(t *testing.T) {
 		},
 		"a missing resource": {
 			"-- kustomization.yaml --\nnamespace: a\nresources:\n- b.yaml\n",
-			"kustomization.yaml:3:3: kustomize can't build it: accumulating resources: accumulation err='accumulating resources from 'b.yaml'",
+			"kustomization.yaml:3:3: kustomize can't build it: there is no file b.yaml: create it, or correct its name",
 		},
 		"a remote resource": {
 			"-- kustomization.yaml --\nresources:\n- https://example.com/a.yaml\n",

@@ -27,7 +27,7 @@ export interface CompositeRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** CompositeResponse is the response of the sync and finalize hooks of a CompositeController. */
-export interface CompositeResponse<Status = any, Child extends DesiredObject = DesiredObject> {
+export interface CompositeResponse<Status = any, Child extends TypedObject = DesiredObject> {
   /**
    * status is the whole status of the parent. Defaults to an empty one. The host adds
    * observedGeneration.
@@ -171,7 +171,7 @@ export interface DecoratorRequest<Target extends KubernetesObject = KubernetesOb
 }
 
 /** DecoratorResponse is the response of the sync and finalize hooks of a DecoratorController. */
-export interface DecoratorResponse<Status = any, Attachment extends DesiredObject = DesiredObject> {
+export interface DecoratorResponse<Status = any, Attachment extends TypedObject = DesiredObject> {
   /**
    * labels are set on the object. Null removes a label; labels that are not listed
    * stay.
@@ -348,7 +348,7 @@ export interface TombstoneRequest<Parent extends KubernetesObject = KubernetesOb
 }
 
 /** MapResponse is the response of the map hook. */
-export interface MapResponse<Output extends DesiredObject = DesiredObject> {
+export interface MapResponse<Output extends TypedObject = DesiredObject> {
   /**
    * outputs are all desired outputs of the input, each once. An output that is not
    * listed is deleted.
@@ -535,9 +535,9 @@ export interface DesiredMeta {
    */
   namespace?: string;
   /** labels are set on the object. */
-  labels?: { [key: string]: string };
+  labels?: { [key: string]: string | undefined };
   /** annotations are set on the object. Null removes an annotation. */
-  annotations?: { [key: string]: string | null };
+  annotations?: { [key: string]: string | null | undefined };
   /** finalizers must be removed before a deleted object is gone. */
   finalizers?: string[];
   /** ownerReferences are those of other owners. The host adds the parent's. */
@@ -612,20 +612,23 @@ export interface Condition {
 /** Any JSON value. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [key: string]: JSONValue };
 
+/** An object of a type whose apiVersion, kind and metadata may be optional, such as those of the package kubernetes-types. */
+export type TypedObject = { apiVersion?: string; kind?: string; metadata?: object };
+
 /**
  * An object of a kind as it is in the cluster. It is for types whose apiVersion, kind and metadata
  * are optional, such as those of the package kubernetes-types.
  */
-export type Observed<Kind extends { apiVersion?: string; kind?: string; metadata?: object }> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
+export type Observed<Kind extends TypedObject> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
   apiVersion: NonNullable<Kind["apiVersion"]>;
   kind: NonNullable<Kind["kind"]>;
   metadata: ObjectMeta;
 };
 
 /** A desired object of a kind, such as Desired<Deployment>. Fields that it omits keep their values in the cluster. */
-export type Desired<Kind extends KubernetesObject> = {
-  apiVersion: Kind["apiVersion"];
-  kind: Kind["kind"];
+export type Desired<Kind extends TypedObject> = {
+  apiVersion: NonNullable<Kind["apiVersion"]>;
+  kind: NonNullable<Kind["kind"]>;
   metadata: DesiredMeta;
 } & Optional<Omit<Kind, "apiVersion" | "kind" | "metadata">>;
 
@@ -684,6 +687,9 @@ export function childKey(
   version?: "v1" | "v2",
 ): string;
 
+/** The kinds of groups such as "Pod.v1" that are of a version. */
+export type KindOf<Group, Version extends string> = Group extends `${infer Kind}.${Version}` ? Kind : never;
+
 /**
  * The objects of one kind in children, attachments, outputs or related, by their keys. A
  * group that is not there is an error: an empty list would look like having none. Also in CEL.
@@ -694,7 +700,7 @@ export function childKey(
 export function objectsOf<Groups extends { [group: string]: { [key: string]: any } }, Version extends string, Kind extends string>(
   groups: Groups,
   apiVersion: Version,
-  kind: Kind,
+  kind: Kind & (string extends keyof Groups ? string : KindOf<keyof Groups, Version>),
 ): Groups[`${Kind}.${Version}`][string][];
 
 /**

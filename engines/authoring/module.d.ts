@@ -2,20 +2,23 @@
 /** Any JSON value. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [key: string]: JSONValue };
 
+/** An object of a type whose apiVersion, kind and metadata may be optional, such as those of the package kubernetes-types. */
+export type TypedObject = { apiVersion?: string; kind?: string; metadata?: object };
+
 /**
  * An object of a kind as it is in the cluster. It is for types whose apiVersion, kind and metadata
  * are optional, such as those of the package kubernetes-types.
  */
-export type Observed<Kind extends { apiVersion?: string; kind?: string; metadata?: object }> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
+export type Observed<Kind extends TypedObject> = Omit<Kind, "apiVersion" | "kind" | "metadata"> & {
   apiVersion: NonNullable<Kind["apiVersion"]>;
   kind: NonNullable<Kind["kind"]>;
   metadata: ObjectMeta;
 };
 
 /** A desired object of a kind, such as Desired<Deployment>. Fields that it omits keep their values in the cluster. */
-export type Desired<Kind extends KubernetesObject> = {
-  apiVersion: Kind["apiVersion"];
-  kind: Kind["kind"];
+export type Desired<Kind extends TypedObject> = {
+  apiVersion: NonNullable<Kind["apiVersion"]>;
+  kind: NonNullable<Kind["kind"]>;
   metadata: DesiredMeta;
 } & Optional<Omit<Kind, "apiVersion" | "kind" | "metadata">>;
 
@@ -74,6 +77,9 @@ export function childKey(
   version?: "v1" | "v2",
 ): string;
 
+/** The kinds of groups such as "Pod.v1" that are of a version. */
+export type KindOf<Group, Version extends string> = Group extends `${infer Kind}.${Version}` ? Kind : never;
+
 /**
  * The objects of one kind in children, attachments, outputs or related, by their keys. A
  * group that is not there is an error: an empty list would look like having none. Also in CEL.
@@ -84,7 +90,7 @@ export function childKey(
 export function objectsOf<Groups extends { [group: string]: { [key: string]: any } }, Version extends string, Kind extends string>(
   groups: Groups,
   apiVersion: Version,
-  kind: Kind,
+  kind: Kind & (string extends keyof Groups ? string : KindOf<keyof Groups, Version>),
 ): Groups[`${Kind}.${Version}`][string][];
 
 /**

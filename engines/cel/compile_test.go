@@ -13,7 +13,7 @@ import (
 
 func TestCompileErrors(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"syntax":         {"the place is the author's", "{\n  'a': ]\n}", `sync.cel:2:8: Syntax error: mismatched input ']'`},
+		"syntax":         {"the place is the author's", "{\n  'a': ]\n}", `sync.cel:2:8: Syntax error at ']'`},
 		"unknown":        {"names are checked", "[1,\n nme]", `sync.cel:2:2: undeclared reference to 'nme'`},
 		"near variable":  {"a field of requests is meant", "parnet.spec", `sync.cel:1:1: undeclared reference to 'parnet': did you mean parent?`},
 		"near function":  {"a function is meant", "objectOf(children, 'v1', 'Pod')", `sync.cel:1:9: undeclared reference to 'objectOf': did you mean objectsOf?`},
@@ -28,7 +28,7 @@ func TestCompileErrors(t *testing.T) {
 		"duration":       {"literals are checked", "duration('1 hour')", `sync.cel:1:10: invalid duration argument`},
 		"pattern":        {"literals are checked", "'a'.matches('(')", `sync.cel:1:13: invalid matches argument`},
 		"format":         {"literals are checked", "'%d'.format(['a'])", `sync.cel:1:14: error during formatting`},
-		"empty":          {"there must be something", "", `sync.cel:1:1: Syntax error: mismatched input '<EOF>'`},
+		"empty":          {"there must be something", "", `sync.cel:1:1: Syntax error at '<EOF>'`},
 		"nesting":        {"the parser recurses", strings.Repeat("[", 251) + strings.Repeat("]", 251), `sync.cel:1:1: expression recursion limit exceeded: 250`},
 		"long":           {"the parser takes memory", strings.Repeat("1+", 60_000) + "1", `sync.cel:1:1: expression code point size exceeds limit: size: 120001, limit 100000`},
 		"size":           {"sources are bounded", strings.Repeat(" ", 1<<20) + "1", "sync.cel: holds 1048577 bytes, more than the 1048576 allowed"},

@@ -1,16 +1,11 @@
 package cel
 
 import (
-	"fmt"
-	"maps"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // expression is one compiled expression. It is shared by all calls.
@@ -53,35 +48,6 @@ func (c *compilation) compile(code sourceText) *expression {
 		return nil
 	}
 	return x
-}
-
-var undeclared = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
-
-// explain adds to a message of CEL how to correct the expression.
-func (c *compilation) explain(message string) string {
-	message = strings.ReplaceAll(message, " (in container '')", "")
-	message, _, _ = strings.Cut(message, " expecting {")
-	found := undeclared.FindStringSubmatch(message)
-	switch {
-	case found == nil && strings.HasPrefix(message, "found no matching overload for '_"):
-		return message + " (dyn(x) stands for x of any type)"
-	case found == nil:
-		return message
-	case found[1] == "variables":
-		return "no such variable: " + c.knownVariables()
-	case slices.Contains(fieldsOf(""), found[1]):
-		return fmt.Sprintf("%s: requests to the hook %s have %s", message, c.src.Hook, strings.Join(c.fields, ", "))
-	default:
-		if meant := spelling.Nearest(found[1], c.names()); meant != "" {
-			message += ": did you mean " + meant + "?"
-		}
-		return message
-	}
-}
-
-// names returns what an expression can refer to, besides variables.
-func (c *compilation) names() []string {
-	return slices.AppendSeq(slices.Clone(c.fields), maps.Keys(c.env.Functions()))
 }
 
 func (c *compilation) knownVariables() string {

@@ -20,7 +20,7 @@ func (x *expression) failure(err error, where string) *engines.Error {
 		again.Stack = slices.Clone(inner.Stack)
 		return withFrame(&again, x.origin(err), where)
 	}
-	return withFrame(&engines.Error{Kind: engines.Failed, Message: err.Error(), Err: err}, x.origin(err), where)
+	return withFrame(&engines.Error{Kind: engines.Failed, Message: x.advised(err), Err: err}, x.origin(err), where)
 }
 
 var costMessage = fmt.Sprintf("costs more than the %d that a call may: go through shorter lists", maxCost)

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
 
@@ -47,7 +46,7 @@ const (
 )
 
 func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
-	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}, read: &atomic.Int64{}}
+	files := tree{Files: script.Files, ofTests: ofTests, used: &sync.Map{}, read: newCount()}
 	if err := script.Files.Check(script.Path); err != nil {
 		return nil, err
 	}
@@ -60,10 +59,9 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 		return nil, files.buildError(result.Errors)
 	}
 	b := &bundledTree{entry: script.Path, used: files.usedPaths(), coverage: script.Coverage}
-	for _, m := range result.Warnings {
-		if m.PluginName == pluginName {
-			b.warnings = append(b.warnings, files.invalid(m))
-		}
+	var err error
+	if b.warnings, err = files.buildWarnings(script.Path, result.Warnings); err != nil {
+		return nil, err
 	}
 	for _, file := range result.OutputFiles {
 		if strings.HasSuffix(file.Path, ".map") {
@@ -73,6 +71,21 @@ func bundle(script *engines.Script, ofTests bool) (*bundledTree, error) {
 		}
 	}
 	return b, nil
+}
+
+// buildWarnings returns what in the build's warnings is about imports. A name that the host's module does not have is an error.
+func (t tree) buildWarnings(entry string, messages []api.Message) (warnings []*engines.Error, err error) {
+	for _, m := range messages {
+		found := undefinedImport.FindStringSubmatch(stripNamespaces(m.Text))
+		switch {
+		case m.PluginName == pluginName:
+			warnings = append(warnings, t.invalid(m))
+		case found != nil && found[2] == hostPath:
+			return nil, t.invalid(m)
+		}
+	}
+	unused, err := t.unusedImports(entry)
+	return append(warnings, unused...), err
 }
 
 // exportsLine is how esbuild ends the exports of an ES module: by copying them to
@@ -119,17 +132,8 @@ func (t tree) buildError(messages []api.Message) *engines.Error {
 	return engines.JoinErrors(all)
 }
 
-// typoNote matches what esbuild notes about a name that is nearly another one.
-var typoNote = regexp.MustCompile(`^Did you mean to import ("[^"]+") instead\?$`)
-
 func (t tree) invalid(m api.Message) *engines.Error {
-	text := m.Text
-	for _, note := range m.Notes {
-		if m := typoNote.FindStringSubmatch(note.Text); m != nil {
-			text += ": did you mean " + m[1] + "?"
-		}
-	}
-	return engines.InvalidError(t.location(m.Location), "%s", stripNamespaces(text))
+	return engines.InvalidError(t.location(m.Location), "%s", t.advised(m))
 }
 
 // location returns a location in the author's file. The line that load adds counts as the end

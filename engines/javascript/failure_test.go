@@ -23,7 +23,7 @@ func TestFailures(t *testing.T) {
 		"object":         {"not as [object Object]", `throw {code: 7, why: {a: [1]}}`, engines.Failed, `sync.js:2:1: threw {"code":7,"why":{"a":[1]}}`},
 		"nothing":        {"anything can be thrown", `throw undefined`, engines.Failed, "sync.js:2:1: threw undefined"},
 		"rejection":      {"a rejected promise is a throw", `return (async () => { await null; throw new Error('boom') })()`, engines.Failed, "sync.js:2:41: boom"},
-		"no settling":    {"nothing can settle it any more", `return new Promise(() => {})`, engines.Failed, "the promise never settles"},
+		"no settling":    {"nothing can settle it any more", `return new Promise(() => {})`, engines.Failed, "sync.js: the promise never settles"},
 		"eval":           {"no code from strings", `eval('1')`, engines.Failed, "sync.js:2:1: TypeError: code can't be made from strings"},
 		"indirect eval":  {"no code from strings", `(0, eval)('1')`, engines.Failed, "sync.js:2:5: TypeError: code can't be made from strings"},
 		"Function":       {"no code from strings", `new Function('return 1')`, engines.Failed, "sync.js:2:1: TypeError: code can't be made from strings"},

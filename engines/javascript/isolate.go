@@ -23,6 +23,7 @@ type isolate struct {
 	request   *object       // made by requestView
 	report    goja.Callable // returns the variables of coverage
 	missed    missed        // the last one
+	files     engines.Files // are quoted in messages of tests
 }
 
 func newIsolate(now time.Time, seed string) *isolate {

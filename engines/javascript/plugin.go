@@ -70,7 +70,7 @@ func (t tree) onResolve(r importRequest) api.OnResolveResult {
 	switch {
 	case err == nil:
 		return api.OnResolveResult{Path: found, Namespace: namespace}
-	case r.required && r.vendored():
+	case r.required && r.vendored(), t.keepImports:
 		warning := api.Message{Text: err.Error()}
 		name := missingPath + r.imported + " in " + r.importer + ">"
 		return api.OnResolveResult{Path: name, Namespace: missingNamespace, PluginData: err.Error(), Warnings: []api.Message{warning}}
@@ -105,6 +105,9 @@ func (t tree) load(name string) api.OnLoadResult {
 			Text:     fmt.Sprintf("brackets are nested more than %d deep", maxSourceNesting),
 			Location: &api.Location{File: name, Namespace: namespace},
 		}}}
+	}
+	if t.keepImports && isOwnTypeScript(name) {
+		text, kind = withImports(text), api.LoaderJS
 	}
 	if kind == api.LoaderJS || kind == api.LoaderTS {
 		text += noSourceMap

@@ -32,6 +32,7 @@ func (p *program) Warnings() []*engines.Error { return p.warnings }
 // The response has the log even with an error.
 func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	i := newIsolate(call.Now, call.Seed)
+	i.files = p.script.Files
 	body, err := i.guard(ctx, func() (any, error) {
 		if p.script.Signature == engines.HTTPContext {
 			return p.runContext(i, call)
@@ -40,6 +41,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	})
 	p.hint(err)
 	i.hintMissed(err, call.Request)
+	p.explained(err)
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
 	if err == nil {
 		response.Read = i.request.reads.Set()

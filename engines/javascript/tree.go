@@ -20,7 +20,11 @@ type tree struct {
 	used *sync.Map
 	// read is how many bytes the modules that were read have.
 	read *atomic.Int64
+	// keepImports is true if imports that nothing uses are resolved too.
+	keepImports bool
 }
+
+func newCount() *atomic.Int64 { return &atomic.Int64{} }
 
 // use notes that a file was read. esbuild reads several at once.
 func (t tree) use(name string) {

@@ -88,7 +88,7 @@ func TestCompileErrors(t *testing.T) {
 		"two, unseen":        {"there is one thing to give", "local f(a, b) = 1; { sync: f }", "", "sync.jsonnet: the hook's function needs 2 arguments: it is given one, the request"},
 		"top level throws":   {"the top level runs at load", "local x = error 'boom';\nif x then {} else {}", "", "sync.jsonnet:1:11: boom"},
 		"top level endless":  {"the top level runs at load", "local f(n) = 1 + f(n); { a: f(1), sync: f(2) }", "", "sync.jsonnet:1:18: calls and fields wait for each other more than 500 deep"},
-		"request at load":    {"there is none yet", "local p = std.native('$field')('parent'); { sync: p.x }", "", "sync.jsonnet:1:51: Value non indexable"},
+		"request at load":    {"there is none yet", "local p = std.native('$field')('parent'); { sync: p.x }", "", "sync.jsonnet:1:51: a field or an element of null is asked for"},
 		"nesting":            {"the parser recurses", "function(request) " + strings.Repeat("[", 501) + strings.Repeat("]", 501), "", "sync.jsonnet: brackets are nested more than 500 deep"},
 		"size":               {"the parser takes memory", "//" + strings.Repeat("x", 16<<20), "", "the files of this definition hold 16777218 bytes, more than the 16777216 allowed"},
 		"endless file cycle": {"values that need each other are found at load", "import 'sync.jsonnet'", "", "sync.jsonnet:1:1: calls and fields wait for each other more than 500 deep"},
@@ -108,7 +108,7 @@ func TestCompileErrors(t *testing.T) {
 
 func TestErrorsInImports(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"syntax":  {"the place is in the imported file", "{ a: ] }", `lib/b.libsonnet:1:6: Unexpected: "]" while parsing terminal`},
+		"syntax":  {"the place is in the imported file", "{ a: ] }", `lib/b.libsonnet:1:6: Unexpected: "]", where a value is needed`},
 		"missing": {"the place is that of the import", "[1,\n import 'c.libsonnet']", `lib/b.libsonnet:2:2: can't import "c.libsonnet": there is no file "lib/c.libsonnet": there are a.jsonnet, lib/b.libsonnet`},
 		"nesting": {"all files are looked at", strings.Repeat("(", 501), "lib/b.libsonnet: brackets are nested more than 500 deep"},
 	}

@@ -44,7 +44,9 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 	case strings.HasPrefix(thrown.Msg, missingMessage):
 		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes)+c.hint(strings.TrimPrefix(thrown.Msg, missingMessage)), thrown)
 	default:
-		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
+		e := c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
+		e.Message = explain(e.Message, c.program.script.Files[e.Location.File], e.Location)
+		return e
 	}
 }
 

@@ -72,5 +72,5 @@ func staticError(path string, err error) *engines.Error {
 	}
 	loc := placed.Loc()
 	at := engines.Location{File: path, Line: loc.Begin.Line, Column: loc.Begin.Column}
-	return engines.InvalidError(at, "%s", strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String())))
+	return engines.InvalidError(at, "%s", explainSyntax(strings.TrimSpace(strings.TrimPrefix(err.Error(), loc.String()))))
 }

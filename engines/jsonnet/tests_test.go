@@ -62,7 +62,7 @@ func TestRefusedTests(t *testing.T) {
 	for text, want := range map[string]string{
 		"function(request) {}": "a_test.jsonnet: the file is a function, and nothing calls it: it must be an object of tests, {name: {actual: ..., expected: ...}}",
 		"[1]":                  "a_test.jsonnet: the file is of type array: it must be an object of tests, {name: {actual: ..., expected: ...}}",
-		"{ a: }":               `a_test.jsonnet:1:6: Unexpected: "}" while parsing terminal`,
+		"{ a: }":               `a_test.jsonnet:1:6: Unexpected: "}", where a value is needed`,
 	} {
 		if got := compileError(t, ofTests(text)); got.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, got, want)

@@ -92,7 +92,9 @@ func (w *process) ask(ctx context.Context, kind uint64, prog *program, rest func
 	}
 	payload := w.receive(ctx, stop)
 	if payload == nil {
-		return protocol.Answer{}, w.exit.outcome(), w.exit.err(time.Since(began), prog.memory)
+		exit := w.exit
+		exit.cached = w.cachedBytes()
+		return protocol.Answer{}, exit.outcome(), exit.err(time.Since(began), prog.memory)
 	}
 	return w.decodeAnswer(payload)
 }

@@ -35,6 +35,8 @@ type workerExit struct {
 	// stderr is the beginning of its standard error, and dropped how many bytes of it were not kept.
 	stderr  string
 	dropped int64
+	// grown is how much memory it had gained when the host killed it, and cached what of that was not its script's.
+	grown, cached int64
 }
 
 // isUnexpected reports whether the worker exited by itself, or was killed because it broke the protocol. If
@@ -63,8 +65,12 @@ func (d workerExit) reason() string {
 func (d workerExit) err(took time.Duration, memory int64) *engines.Error {
 	switch d.reason() {
 	case reasonDeadline:
+		if d.grown-d.cached > memory/4*3 { // Collecting garbage took the time: what the script holds is the cause.
+			return &engines.Error{Kind: engines.Exhausted, Message: fmt.Sprintf("%s: it held about %dMi after %v, when its worker was killed",
+				protocol.MemoryLimitMessage(memory), (d.grown-d.cached)>>20, took.Round(time.Millisecond))}
+		}
 		return &engines.Error{Kind: engines.Timeout, Err: context.DeadlineExceeded, Message: fmt.Sprintf(
-			"did not answer within %v, and could not be interrupted: its worker was killed", took.Round(time.Millisecond))}
+			"did not answer within %v, and could not be interrupted: its worker was killed after its deadline", took.Round(time.Millisecond))}
 	case reasonCanceled:
 		return &engines.Error{Kind: engines.Failed, Err: context.Canceled, Message: "the call was canceled"}
 	case reasonMemory:

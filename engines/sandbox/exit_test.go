@@ -1,6 +1,12 @@
 package sandbox
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
 
 func TestExitReason(t *testing.T) {
 	cases := map[string]struct {
@@ -22,6 +28,31 @@ func TestExitReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.exit.reason(); got != tc.want {
 				t.Errorf("reason %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestDeadlineWithMuchMemory has the messages of workers that were killed at their deadline: what holds most of its memory limit is slow for that.
+func TestDeadlineWithMuchMemory(t *testing.T) {
+	const limit = 256 << 20
+	cases := map[string]struct {
+		reason string
+		exit   workerExit
+		kind   engines.Kind
+		want   string
+	}{
+		"little":      {"a loop", workerExit{grown: 40 << 20}, engines.Timeout, "did not answer within 2.5s, and could not be interrupted: its worker was killed"},
+		"cached":      {"what earlier calls left is not the script's", workerExit{grown: 230 << 20, cached: 200 << 20}, engines.Timeout, "did not answer within 2.5s"},
+		"almost full": {"the limit is what to look at", workerExit{grown: 230 << 20, cached: 10 << 20}, engines.Exhausted, "the script uses more than its memory limit of 256Mi: have it hold less at once, or raise limits.memory of the script: it held about 220Mi after 2.5s"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			c.exit.killReason = reasonDeadline
+			got := c.exit.err(2500*time.Millisecond, limit)
+			if got.Kind != c.kind || !strings.HasPrefix(got.Message, c.want) {
+				t.Errorf("%s: %s, want %s: %s", got.Kind.Reason(), got.Message, c.kind.Reason(), c.want)
 			}
 		})
 	}

@@ -39,6 +39,7 @@ type process struct {
 
 	mu         sync.Mutex
 	killReason string
+	grown      int64 // How much memory it had gained at its deadline, if it was killed for that.
 
 	// questions counts the questions sent.
 	questions atomic.Uint64
@@ -155,7 +156,7 @@ func (p *process) monitor(out *bufio.Reader, stderr *os.File) {
 	_ = p.command.Wait()         // The status is in ProcessState.
 	// A child process of the worker may hold stderr open. It must not block this.
 	_ = stderr.SetReadDeadline(time.Now().Add(time.Second))
-	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String()}
+	p.exit = workerExit{killReason: p.finalKillReason(), status: p.command.ProcessState.String(), grown: p.grownAtDeadline()}
 	p.exit.stderr, p.exit.dropped = p.stderr.wait()
 	p.stdin.Close()
 	close(p.exited)
@@ -204,7 +205,13 @@ func (p *process) kill(reason string) {
 // called too late, the kill may be under way: it then sets the kill reason itself, so that the worker is
 // not reused and the kill does not hit the next call.
 func (p *process) killAfter(d time.Duration, reason string) (stop func()) {
-	timer := time.AfterFunc(d, func() { p.kill(reason) })
+	timer := time.AfterFunc(d, func() {
+		grown := p.usage.read().grown
+		p.mu.Lock()
+		p.grown = grown
+		p.mu.Unlock()
+		p.kill(reason)
+	})
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
 			p.kill(reason)
@@ -221,6 +228,12 @@ func (p *process) finalKillReason() string {
 		return ""
 	}
 	return p.killReason
+}
+
+func (p *process) grownAtDeadline() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.grown
 }
 
 // pendingKill returns why the worker is being killed, or "".

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // hint returns what to do about a failure to reach a server by http or https, or "" if that is unknown.
@@ -28,7 +29,10 @@ func hint(scheme string, err error) string {
 		return ": if the server asks for a client certificate, give the right one in clientTLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return ": does the Service exist, and is its namespace right?"
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return ": is the server running, and is the port right?"
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"),
+		strings.Contains(err.Error(), "first record does not look like a TLS handshake"):
 		return ": write http:// in url, or protocol: http in service"
 	default:
 		return ""

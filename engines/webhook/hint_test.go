@@ -32,3 +32,24 @@ func TestHungUp(t *testing.T) {
 		})
 	}
 }
+
+// TestMessages has the messages in docs/design/messages.md that are about servers.
+func TestMessages(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		cause  error
+		want   string
+	}{
+		"refused":    {"nothing listens", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "connection refused: is the server running, and is the port right?"},
+		"plain HTTP": {"Go has two messages for it", errors.New("tls: first record does not look like a TLS handshake"), "TLS handshake: write http:// in url, or protocol: http in service"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			failure := unreachable(&url.Error{Op: "Post", URL: "https://hooks/sync", Err: c.cause})
+			if !strings.HasSuffix(failure.Message, c.want) {
+				t.Errorf("message %q, want one that ends in %q", failure.Message, c.want)
+			}
+		})
+	}
+}

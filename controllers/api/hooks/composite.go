@@ -22,7 +22,7 @@ type CompositeResponse struct {
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	// Children are all desired children, each once. A child that is not listed is
 	// deleted.
-	Children []DesiredObject `json:"children" typescript:"Child[]" parameter:"Child extends DesiredObject = DesiredObject"`
+	Children []DesiredObject `json:"children" typescript:"Child[]" parameter:"Child extends TypedObject = DesiredObject"`
 	// Waiting stands in place of children: the children stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"children"`

@@ -27,7 +27,7 @@ type DecoratorResponse struct {
 	Status *map[string]any `json:"status,omitempty" typescript:"Status | null" parameter:"Status = any"`
 	// Attachments are all desired attachments, each once. An attachment that is not
 	// listed is deleted.
-	Attachments []DesiredObject `json:"attachments" typescript:"Attachment[]" parameter:"Attachment extends DesiredObject = DesiredObject"`
+	Attachments []DesiredObject `json:"attachments" typescript:"Attachment[]" parameter:"Attachment extends TypedObject = DesiredObject"`
 	// Waiting stands in place of attachments: the attachments stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"attachments"`

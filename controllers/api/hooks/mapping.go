@@ -37,7 +37,7 @@ type InputOutputs struct {
 type MapResponse struct {
 	// Outputs are all desired outputs of the input, each once. An output that is not
 	// listed is deleted.
-	Outputs []DesiredObject `json:"outputs" typescript:"Output[]" parameter:"Output extends DesiredObject = DesiredObject"`
+	Outputs []DesiredObject `json:"outputs" typescript:"Output[]" parameter:"Output extends TypedObject = DesiredObject"`
 	// Waiting stands in place of outputs: those of the input stay as they are.
 	// Webhooks have it with version v2.
 	Waiting *Waiting `json:"waiting,omitempty" instead:"outputs"`

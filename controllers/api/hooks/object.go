@@ -33,9 +33,9 @@ type DesiredMeta struct {
 	// Otherwise it is the parent's own.
 	Namespace string `json:"namespace,omitempty"`
 	// Labels are set on the object.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitempty" typescript:"{ [key: string]: string | undefined }"`
 	// Annotations are set on the object. Null removes an annotation.
-	Annotations map[string]*string `json:"annotations,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty" typescript:"{ [key: string]: string | null | undefined }"`
 	// Finalizers must be removed before a deleted object is gone.
 	Finalizers []string `json:"finalizers,omitempty"`
 	// OwnerReferences are those of other owners. The host adds the parent's.

@@ -121,13 +121,35 @@ func lineOf(text string) (line int, message string) {
 	text = strings.TrimPrefix(text, "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: ")
 	if _, err := fmt.Sscanf(text, "line %d:", &line); err != nil {
-		return 0, text
+		if strings.HasPrefix(text, "invalid map key: ") { // What follows is in the words of Go.
+			text = "invalid map key"
+		}
+		return 0, text + yamlAdvice(text)
 	}
 	_, message, _ = strings.Cut(text, ": ")
 	if parserMessages.MatchString(message) {
 		line++
 	}
-	return line, message
+	return line, message + yamlAdvice(message)
+}
+
+// yamlAdvice returns what to do about a message of the YAML parser, or "". It begins with a colon.
+func yamlAdvice(message string) string {
+	for _, advice := range []struct{ part, text string }{
+		{"mapping values are not allowed", `a text with ": " in it is put in quotes, and a field begins in the column of those beside it`},
+		{"cannot start any token", "YAML is indented by spaces and never by tabs, and a text that begins with @, % or ` is put in quotes"},
+		{"did not find expected key", "the fields of one object begin in one column, and a text that begins with a quote ends with it"},
+		{"did not find expected ',' or", `a { or [ is not closed, or a text with a bracket, a comma or ": " in it is not in quotes`},
+		{"did not find expected '-' indicator", "the items of one list begin in one column"},
+		{"did not find expected node content", "a [ or { is not closed, or a comma is too many"},
+		{"already defined at line", "a field is given once"},
+		{"invalid map key", "a text that begins with { is put in quotes, and a template of Helm is filled in first: helm template"},
+	} {
+		if strings.Contains(message, advice.part) {
+			return ": " + advice.text
+		}
+	}
+	return ""
 }
 
 // invalidUTF8 finds the first byte that is not UTF-8, or returns -1.

@@ -45,7 +45,10 @@ func (s *server) answer(q *question) protocol.Answer {
 	}
 	answer, err := s.runRecovered(q)
 	answer.Number, answer.Err, answer.Unreadable = q.Number, toEngineError(q, err), errors.Is(err, errUnreadable)
-	answer.NearLimit = finish(err != nil && q.ctx.Err() != nil)
+	var pressed bool
+	if answer.NearLimit, pressed = finish(err != nil && q.ctx.Err() != nil); pressed && answer.Err != nil && answer.Err.Kind == engines.Timeout {
+		answer.Err = memoryError(q, answer.Err)
+	}
 	answer.CachedBytes = s.programs.cachedBytes()
 	return answer
 }
@@ -117,7 +120,12 @@ func toEngineError(q *question, err error) *engines.Error {
 		return &engines.Error{Kind: engines.Failed, Message: err.Error()}
 	}
 	if errors.Is(context.Cause(q.ctx), errMemory) {
-		return &engines.Error{Kind: engines.Exhausted, Message: protocol.MemoryLimitMessage(q.Memory), Location: e.Location, Stack: e.Stack}
+		return memoryError(q, e)
 	}
 	return e
+}
+
+// memoryError returns the error of a question that takes too much memory, at the place of that error.
+func memoryError(q *question, at *engines.Error) *engines.Error {
+	return &engines.Error{Kind: engines.Exhausted, Message: protocol.MemoryLimitMessage(q.Memory), Location: at.Location, Stack: at.Stack}
 }

@@ -17,6 +17,9 @@ const (
 	// stopFraction the part from which the script is stopped. The rest is for what the script uses until
 	// it notices, and for the runtime.
 	gcFraction, stopFraction = 0.80, 0.85
+	// pressedFraction is the part of the budget from which a script that does not end in time is said to hold too much: collecting
+	// garbage takes most of the time then.
+	pressedFraction = 0.75
 	// freeFraction is the part of the budget from which memory is returned to the system after a call.
 	// It is well below the limit at which the host replaces the worker.
 	freeFraction = 0.40
@@ -52,8 +55,9 @@ func (l *limits) note(allocated uint64) {
 func (l *limits) reset() { l.garbage, l.budget = minGarbage, 0 }
 
 // begin sets the limits of a question and starts to watch the heap. finish must be called when the
-// question is answered, with whether it was stopped. It reports whether the memory limit stopped it.
-func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) {
+// question is answered, with whether it was stopped. It reports whether the memory limit stopped it, and whether the heap came
+// near to that.
+func (l *limits) begin(q *question) (finish func(stopped bool) (exceeded, pressed bool), err error) {
 	idle := l.baseline + uint64(q.CachedBytes)
 	if l.budget != q.Memory+q.CachedBytes {
 		if err := l.confined.Budget(q.Memory + q.CachedBytes); err != nil {
@@ -63,17 +67,17 @@ func (l *limits) begin(q *question) (finish func(stopped bool) bool, err error) 
 		debug.SetMemoryLimit(int64(idle) + fraction(q.Memory, gcFraction))
 		l.budget = q.Memory + q.CachedBytes
 	}
+	w := &heapWatch{pressedFrom: idle + uint64(fraction(q.Memory, pressedFraction)), limit: idle + uint64(fraction(q.Memory, stopFraction)), onExceeded: func() { q.cancel(errMemory) }}
 	before := totalAllocated()
-	w := &heapWatch{limit: idle + uint64(fraction(q.Memory, stopFraction)), onExceeded: func() { q.cancel(errMemory) }}
 	w.start()
-	return func(stopped bool) bool {
-		exceeded, sampled := w.stop()
+	return func(stopped bool) (bool, bool) {
+		exceeded, pressed, sampled := w.stop()
 		l.note(totalAllocated() - before)
 		if stopped || sampled && residentBytes() > idle+uint64(fraction(q.Memory, freeFraction)) {
 			// Garbage of this call must not make the next one fail.
 			debug.FreeOSMemory()
 		}
-		return exceeded
+		return exceeded, pressed
 	}, nil
 }
 
@@ -81,13 +85,13 @@ func fraction(of int64, share float64) int64 { return int64(float64(of) * share)
 
 // heapWatch measures the heap until it is stopped or the heap exceeds its limit.
 type heapWatch struct {
-	limit      uint64
-	onExceeded func()
+	pressedFrom, limit uint64
+	onExceeded         func()
 
-	mu                sync.Mutex
-	timer             *time.Timer
-	sampled, exceeded bool
-	stopped           bool
+	mu                         sync.Mutex
+	timer                      *time.Timer
+	sampled, pressed, exceeded bool
+	stopped                    bool
 }
 
 func (w *heapWatch) start() {
@@ -103,7 +107,9 @@ func (w *heapWatch) sample() {
 		return
 	}
 	w.sampled = true
-	if heapBytes() > w.limit {
+	size := heapBytes()
+	w.pressed = size > w.pressedFrom
+	if size > w.limit {
 		w.exceeded = true
 		w.onExceeded()
 		return
@@ -111,13 +117,13 @@ func (w *heapWatch) sample() {
 	w.timer.Reset(sampleInterval)
 }
 
-// stop reports whether the heap exceeded the limit, and whether it was ever measured.
-func (w *heapWatch) stop() (exceeded, sampled bool) {
+// stop reports whether the heap exceeded the limit, whether it was near it when it was last measured, and whether it ever was.
+func (w *heapWatch) stop() (exceeded, pressed, sampled bool) {
 	w.timer.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true
-	return w.exceeded, w.sampled
+	return w.exceeded, w.pressed, w.sampled
 }
 
 // gcPercent returns the garbage collector's target for a heap with that many live bytes and so much garbage. It does not depend on what is

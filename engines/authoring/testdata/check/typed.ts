@@ -26,9 +26,9 @@ interface Kinds {
 
 export function sync({ parent, children, parameters }: CompositeRequest<CatSet, Kinds, {}, { image: string }>): CompositeResponse<{ ready: number }> {
   const pods = objectsOf(children, "v1", "Pod");
-  const node: string | undefined = pods[0].spec.nodeName;
+  const node: string | undefined = pods[0]?.spec.nodeName;
   const first = children["Pod.v1"][childKey({ metadata: { name: "x" } }, parent, "v1")];
-  const texts: (string | undefined)[] = [node, parameters?.image, hash(parent.spec), groupKey("v1", "Pod"), first.metadata.uid, findCondition(parent, "x")?.reason];
+  const texts: (string | undefined)[] = [node, parameters?.image, hash(parent.spec), groupKey("v1", "Pod"), first?.metadata.uid, findCondition(parent, "x")?.reason];
   console.log(texts, structuredClone(pods).length, matchesLabels(parent.spec.selector, parent.metadata.labels), ordinalOf("a-1", "a")?.toFixed());
   console.log(setCondition(parent["conditions"], { type: "A", status: "True" }, () => new Date().toISOString()), ownerName(parent) ?? "");
   return {
@@ -39,7 +39,7 @@ export function sync({ parent, children, parameters }: CompositeRequest<CatSet, 
 }
 
 export const untyped = (request: CompositeRequest): CompositeResponse => ({
-  children: Object.values(request.children["Pod.v1"]).map((pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { a: "b" } } })),
+  children: Object.values(request.children["Pod.v1"] ?? {}).map((pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { a: "b" } } })),
   status: { x: request.parent.spec.anything.at.all },
 });
 
@@ -69,7 +69,7 @@ export const modern: JSONValue = { a: [1, null, [1].at(0) ?? 0, ..."a".matchAll(
 
 export default {
   sync({ parent, children }) {
-    const node: string | undefined = objectsOf(children, "v1", "Pod")[0].spec.nodeName;
+    const node: string | undefined = objectsOf(children, "v1", "Pod")[0]?.spec.nodeName;
     return { status: { ready: parent.spec.replicas, node }, children: [] };
   },
   finalize: ({ finalizing }) => ({ children: [], finalized: finalizing }),
@@ -106,7 +106,7 @@ interface Deployment extends KubernetesObject {
 
 export function library({ parent, children, related }: CompositeRequest<CatSet, Kinds>): CompositeResponse<any, Desired<Deployment> | Desired<Pod>> | WaitingCompositeResponse {
   const labels = recommendedLabels({ name: "web", partOf: null });
-  const secret = Object.values(related["Secret.v1"])[0];
+  const secret = Object.values(related["Secret.v1"] ?? {})[0];
   const answer = needs(secret, "Secret a") ?? (isReady(secret) ? null : waiting("Odd", "it is"));
   if (answer) {
     return { ...answer, status: { conditions: setCondition(parent["conditions"], readyCondition(children, [], parent)) } };
@@ -119,7 +119,30 @@ export function library({ parent, children, related }: CompositeRequest<CatSet, 
   const units: (string | number)[] = [
     parseQuantity("1Gi") + parseDuration("1s"), formatQuantity(1, "BinarySI"), formatDuration(3), compareQuantities("1", 2), addQuantities("1", 2),
   ];
-  console.log(inOrder(children, [rest], parent), tearDown(children, [rest], parent).finalized, units, findChild(children, rest[0], parent)?.status);
+  console.log(inOrder(children, [rest], parent), tearDown(children, [rest], parent).finalized, units, findChild(children, rest[0]!, parent)?.status);
   const one: Pod = merge({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", uid: "", namespace: "" } } as Pod, { spec: {} });
   return { status: { one }, children: [withLabels(web, { a: "b" }), pod({ name: "a", podSpec: { containers: [] } })] };
+}
+
+// Scale is as in the package kubernetes-types.
+interface Scale {
+  apiVersion?: "autoscaling/v1";
+  kind?: "Scale";
+  metadata?: { name?: string; annotations?: { [name: string]: string } };
+  spec?: { replicas?: number };
+}
+
+export function ofPackage({ parent }: CompositeRequest): CompositeResponse<any, Scale> {
+  const web: Scale = { apiVersion: "autoscaling/v1", kind: "Scale", metadata: { name: parent.metadata.name }, spec: { replicas: 1 } };
+  return { children: [web] };
+}
+
+export function ofPackageDesired({ parent }: CompositeRequest): CompositeResponse {
+  const web: Desired<Scale> = {
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
+    metadata: { name: parent.metadata.name, annotations: { note: parent.metadata.annotations?.note, old: null }, labels: { app: parent.metadata.labels?.app } },
+    spec: { replicas: 1 },
+  };
+  return { children: [web] };
 }

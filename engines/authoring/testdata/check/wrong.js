@@ -1,7 +1,7 @@
 // Each mistake here must be found.
 
 // @ts-expect-error: the module has no such function
-import { childKey, deployment, needs, nothing, wantedOrdinals } from "libretto";
+import { childKey, deployment, needs, nothing, objectsOf, wantedOrdinals } from "libretto";
 // @ts-expect-error: there is no Node.js
 import fs from "node:fs";
 
@@ -49,4 +49,22 @@ export function misspelt() {
   // @ts-expect-error: replicas are a number
   wantedOrdinals([], "web", "3");
   return { children: [web] };
+}
+
+/** @param {import("libretto").CompositeRequest<import("libretto").KubernetesObject, { "Pod.v1": import("libretto").KubernetesObject }>} request */
+export function wrongGroups({ children }) {
+  objectsOf(children, "v1", "Pod");
+  // @ts-expect-error: there is no such group
+  objectsOf(children, "v1", "Podd");
+  // @ts-expect-error: Pods are of v1
+  objectsOf(children, "apps/v1", "Pod");
+  // @ts-expect-error: there may be no object of that key
+  children["Pod.v1"]["default/a"].metadata;
+}
+
+/** @param {import("libretto").CompositeRequest} request */
+export function missingGroups({ children }) {
+  objectsOf(children, "v1", "Pod");
+  // @ts-expect-error: there may be no such group
+  children["Pods.v1"]["default/a"];
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// noNumber matches what Go says about a value that is no number.
+var noNumber = regexp.MustCompile(`: strconv\.Parse(?:Int|Uint|Float): parsing ".*": (?:invalid syntax|value out of range)$`)
+
+// explainFlag returns the error of a flag with what to do: the flag that is like an unknown one, or the command that lists them.
+func explainFlag(c *cobra.Command, err error) error {
+	text := noNumber.ReplaceAllString(err.Error(), ": must be a number")
+	if unknown, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := engines.Nearest(unknown, names); near != "" {
+			return fmt.Errorf("%s: is --%s meant?", text, near)
+		}
+	}
+	if strings.HasPrefix(text, "unknown ") {
+		return fmt.Errorf("%s: %s --help lists the flags", text, c.CommandPath())
+	}
+	return errors.New(text)
+}

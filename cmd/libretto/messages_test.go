@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMessages has the messages in docs/design/messages.md that are about files and flags.
+func TestMessages(t *testing.T) {
+	const definition = "apiVersion: metacontroller.k8s.io/v1alpha1\nkind: CompositeController\nmetadata: {name: a}\n"
+	kustomization := "resources: [definition.yaml]\n"
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		args   []string
+		want   string
+	}{
+		"tab": {"kustomize gives a line without a file", map[string]string{"kustomization.yaml": kustomization, "definition.yaml": definition + "spec:\n\thooks: {}\n"},
+			[]string{"check"}, "definition.yaml:5: error: found character that cannot start any token: YAML is indented by spaces and never by tabs"},
+		"given twice": {"kustomize gives a line without a file", map[string]string{"kustomization.yaml": kustomization, "definition.yaml": definition + "spec: {}\nspec: {}\n"},
+			[]string{"check"}, "definition.yaml:5:1: error: spec is given twice: it is on line 4 too"},
+		"template of Helm": {"the parser names a type of Go", map[string]string{"definition.yaml": strings.Replace(definition, "{name: a}", "\n  name: {{ .Release.Name }}", 1)},
+			[]string{"check"}, "invalid map key: a text that begins with { is put in quotes, and a template of Helm is filled in first"},
+		"no quotes": {"the parser says: mapping values are not allowed in this context", map[string]string{"a.yaml": "a: b: c\n"},
+			[]string{"check"}, `a.yaml:1: error: mapping values are not allowed in this context: a text with ": " in it is put in quotes`},
+		"not closed": {"the parser says: did not find expected ',' or '}'", map[string]string{"a.yaml": "a: {b: c\nd: e\n"},
+			[]string{"check"}, "a { or [ is not closed"},
+		"missing file": {"kustomize says: evalsymlink failure", map[string]string{"kustomization.yaml": "configMapGenerator:\n- {name: a, files: [sync.js]}\n"},
+			[]string{"check"}, "kustomize can't build it: there is no file sync.js: create it, or correct its name"},
+		"misspelt kind": {"the object that was meant", map[string]string{"definition.yaml": strings.Replace(definition, "Composite", "Composit", 1)},
+			[]string{"check"}, "definition.yaml:1:1: CompositController a: is CompositeController meant?"},
+		"misspelt flag":  {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: is --strict meant?"},
+		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
+		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			folder := t.TempDir()
+			for file, text := range c.files {
+				if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			args := c.args
+			if c.files != nil {
+				args = append(args, folder)
+			}
+			var out bytes.Buffer
+			w := process{args: args, getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &out}
+			exitCode(w, command(w).ExecuteContext(t.Context()))
+			if got := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), ""); !strings.Contains(got, c.want) {
+				t.Errorf("output\n%s, want one with\n%s", got, c.want)
+			}
+		})
+	}
+}

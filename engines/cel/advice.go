@@ -1,0 +1,127 @@
+package cel
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+var (
+	undeclared  = regexp.MustCompile(`^undeclared reference to '([^']+)'`)
+	noOverload  = regexp.MustCompile(`^found no matching overload for '([^']+)' applied to '(.*)'`)
+	noKey       = regexp.MustCompile(`^no such key: (.*)$`)
+	noWay       = regexp.MustCompile(`^Syntax error: (?:no viable alternative at|extraneous|mismatched) input (.*)$`)
+	plainField  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	withClock   = []string{"now", "timestamp.now", "today"}
+	anotherType = "convert one of them, as in string(x), int(x) or double(x)"
+)
+
+// advised returns the message of a failure with what to do. cel-go says neither which operator met values of wrong types, nor how a field
+// is read that may be missing.
+func (x *expression) advised(err error) string {
+	message := err.Error()
+	if key := noKey.FindStringSubmatch(message); key != nil {
+		access := ".?" + key[1]
+		if !plainField.MatchString(key[1]) {
+			access = fmt.Sprintf("[?'%s']", key[1])
+		}
+		return fmt.Sprintf("%s: if it may be missing, write x%s.orValue(DEFAULT)", message, access)
+	}
+	if called, ok := strings.CutPrefix(message, "no such overload: "); ok && plainField.MatchString(called) {
+		return "no such overload: " + called + " is given a value of a type that it does not take"
+	}
+	if message != "no such overload" {
+		return message
+	}
+	switch name := x.functionOf(err); name {
+	case "":
+		return message + ": a value has another type than the expression needs"
+	case operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot:
+		return message + ": a condition is true or false: compare the value, as in x != '', or ask has(x)"
+	default:
+		if operator, ok := operators.FindReverse(name); ok && operator != "" {
+			return fmt.Sprintf("%s: the values around %s are of types that do not go together: %s", message, operator, anotherType)
+		}
+		return fmt.Sprintf("%s: %s is given a value of a type that it does not take", message, name)
+	}
+}
+
+// functionOf returns the function or the operator whose call failed, or "".
+func (x *expression) functionOf(err error) string {
+	var id int64
+	for ; err != nil; err = errors.Unwrap(err) {
+		if e, ok := err.(*types.Err); ok && e.NodeID() != 0 {
+			id = e.NodeID()
+		}
+	}
+	name := ""
+	ast.PostOrderVisit(x.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == id && e.Kind() == ast.CallKind {
+			name = e.AsCall().FunctionName()
+		}
+	}))
+	return name
+}
+
+// explain adds to a message of CEL how to correct the expression.
+func (c *compilation) explain(message string) string {
+	message = strings.ReplaceAll(message, " (in container '')", "")
+	message, _, _ = strings.Cut(message, " expecting {")
+	if found := noOverload.FindStringSubmatch(message); found != nil {
+		return message + overloadAdvice(found[1], found[2])
+	}
+	if found := noWay.FindStringSubmatch(message); found != nil {
+		return fmt.Sprintf("Syntax error at %s: the expression is not complete, or a quote or a bracket is missing", found[1])
+	}
+	found := undeclared.FindStringSubmatch(message)
+	switch {
+	case found == nil:
+		return message
+	case found[1] == "variables":
+		return "no such variable: " + c.knownVariables()
+	case slices.Contains(fieldsOf(""), found[1]):
+		return fmt.Sprintf("%s: requests to the hook %s have %s", message, c.src.Hook, strings.Join(c.fields, ", "))
+	case slices.Contains(withClock, found[1]):
+		return message + ": expressions have no clock"
+	}
+	if near := engines.Nearest(found[1], slices.Concat(c.fields, c.functions())); near != "" {
+		return fmt.Sprintf("%s: is %s meant?", message, near)
+	}
+	return message
+}
+
+// functions returns the names of the functions that are declared.
+func (c *compilation) functions() []string {
+	var names []string
+	for name := range c.env.Functions() {
+		if plainField.MatchString(name) && !strings.HasPrefix(name, "_") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// overloadAdvice says what to do about types that are known not to fit.
+func overloadAdvice(function, arguments string) string {
+	const legend = " (dyn(x) stands for x of any type)"
+	switch {
+	case function == operators.Conditional && strings.Contains(arguments, "optional_type"):
+		return ": both sides of : are an optional, as in x ? optional.of(y) : optional.none(), or neither is"
+	case function == operators.Conditional && strings.HasPrefix(arguments, "(bool"):
+		return ": both sides of : must have one type: wrap them into dyn()" + legend
+	case function == operators.Conditional:
+		return ": a condition is true or false: compare the value, as in x != ''"
+	case strings.HasPrefix(function, "_"):
+		return legend
+	}
+	return ""
+}

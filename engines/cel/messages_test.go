@@ -1,0 +1,40 @@
+package cel
+
+import (
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// TestMessages has the messages in docs/design/messages.md that the CEL engine writes: each has the place and what to do.
+func TestMessages(t *testing.T) {
+	const orValue = ": if it may be missing, write x"
+	const condition = ": a condition is true or false: compare the value, as in x != ''"
+	cases := map[string]struct{ reason, code, want string }{
+		"sum":               {"cel-go says: no such overload", "parent.spec.name + 1", "sync.cel:1:18: no such overload: the values around + are of types that do not go together: convert one of them, as in string(x), int(x) or double(x)"},
+		"condition":         {"cel-go says: no such overload", "parent.spec.name ? 1 : 2", "sync.cel:1:18: no such overload" + condition + ", or ask has(x)"},
+		"function":          {"cel-go says: no such overload", "parent.spec.name.size() + dyn(1).size()", "sync.cel:1:38: no such overload: size is given a value of a type that it does not take"},
+		"missing field":     {"cel-go says no more than its name", "parent.spec.nope", "sync.cel:1:12: no such key: nope" + orValue + ".?nope.orValue(DEFAULT)"},
+		"missing group":     {"keys that are no names are written in brackets", "children['Pods.v1'].size()", "sync.cel:1:9: no such key: Pods.v1" + orValue + "[?'Pods.v1'].orValue(DEFAULT)"},
+		"misspelt function": {"the function that is like it", "objectOf(children, 'v1', 'Pod')", "sync.cel:1:9: undeclared reference to 'objectOf': is objectsOf meant?"},
+		"misspelt variable": {"the field of the request that is like it", "parnet.spec", "sync.cel:1:1: undeclared reference to 'parnet': is parent meant?"},
+		"clock":             {"what is left out on purpose", "now()", "sync.cel:1:4: undeclared reference to 'now': expressions have no clock"},
+		"incomplete":        {"the parser says: no viable alternative at input '.'", "parent.", "sync.cel:1:8: Syntax error at '.': the expression is not complete, or a quote or a bracket is missing"},
+		"optional or not":   {"cel-go says: found no matching overload for '_?_:_'", "finalizing ? {'a': 1} : optional.none()", "sync.cel:1:12: found no matching overload for '_?_:_' applied to '(bool, map(string, int), optional_type(dyn))': both sides of : are an optional, as in x ? optional.of(y) : optional.none(), or neither is"},
+		"null or not":       {"the types of both sides", "finalizing ? {'a': 1} : null", "sync.cel:1:12: found no matching overload for '_?_:_' applied to '(bool, map(string, int), null)': both sides of : must have one type: wrap them into dyn() (dyn(x) stands for x of any type)"},
+	}
+	request := map[string]any{"parent": map[string]any{"spec": map[string]any{"name": "a"}}, "children": map[string]any{}, "finalizing": false}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			program, err := compile(t, script(c.code))
+			if err == nil {
+				_, err = program.Run(t.Context(), engines.Call{Request: request, Now: time.Unix(0, 0)})
+			}
+			if err == nil || err.Error() != c.want {
+				t.Errorf("message\n%v, want\n%s", err, c.want)
+			}
+		})
+	}
+}

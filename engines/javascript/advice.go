@@ -1,0 +1,209 @@
+package javascript
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// maxQuotedBytes bounds the code that a message quotes.
+const maxQuotedBytes = 60
+
+// missingGlobals says what to do about names that other runtimes of JavaScript have.
+var missingGlobals = map[string]string{
+	"fetch":          "scripts have no network: ask for objects of the cluster in a customize hook, or write the hook as a webhook",
+	"XMLHttpRequest": "scripts have no network: ask for objects of the cluster in a customize hook, or write the hook as a webhook",
+	"setTimeout":     "there are no timers: return resyncAfterSeconds to be called again",
+	"setInterval":    "there are no timers: return resyncAfterSeconds to be called again",
+	"setImmediate":   "there are no timers: return resyncAfterSeconds to be called again",
+	"queueMicrotask": "use Promise.resolve().then(f)",
+	"process":        "that is Node.js: settings of a script come in request.parameters",
+	"Buffer":         "that is Node.js: there are Uint8Array.fromBase64() and toBase64()",
+	"require":        "in a file with import or export there is import alone",
+	"crypto":         "that is of browsers and Node.js: for names and labels there is hash of the module libretto",
+	"btoa":           "use Uint8Array's toBase64()",
+	"atob":           "use Uint8Array.fromBase64()",
+	"TextEncoder":    "texts are strings throughout",
+	"TextDecoder":    "texts are strings throughout",
+	"URL":            "that is of browsers and Node.js: take the text apart, or import a package",
+	"Intl":           "it is not supported: there is no locale",
+	"window":         "that is of browsers: globalThis is the global object",
+	"__dirname":      "that is Node.js: files of the tree are imported",
+	"request":        "it is the argument of the hook's function: function sync(request)",
+	"parent":         "it is a field of the argument: function sync({ parent })",
+	"children":       "it is a field of the argument: function sync({ children })",
+	"related":        "it is a field of the argument: function sync({ related })",
+}
+
+// notDefined matches the message about a name that nothing defines.
+var notDefined = regexp.MustCompile(`^ReferenceError: ([\w$]+) is not defined$`)
+
+// builtInCall matches calls of functions of the language, which complain about their arguments in the words for a call of what is none.
+var builtInCall = regexp.MustCompile(`^(?:Object|Reflect|Array|JSON|Math|Promise|String|Number|Symbol|Date|Proxy)\b`)
+
+// keyword matches what is no expression though it looks like a name.
+var keyword = regexp.MustCompile(`^(?:function|return|for|if|while|switch|throw|const|let|var|await|async|case|class|export|else|do|try)\b`)
+
+// explain rewrites the messages of goja that name neither a value nor a way out, with the code at the place, and adds what to do.
+func explain(files engines.Files, e *engines.Error) {
+	code := codeAt(files, e.Location)
+	called := strings.Contains(code, "(") && !strings.HasPrefix(code, "new ")
+	message := strings.TrimPrefix(e.Message, "TypeError: ")
+	value, isValue := strings.CutPrefix(message, "Value is not an object: ")
+	switch {
+	case isValue && called && (value == "undefined" || !builtInCall.MatchString(code)):
+		e.Message = fmt.Sprintf("TypeError: %s is not a function: it is %s", callee(code), value)
+	case isValue:
+		e.Message = fmt.Sprintf("TypeError: an object is needed, and there is %s%s", value, near(code))
+	case message == "Value is not object coercible" && called, message == "Cannot convert undefined or null to object" && called:
+		e.Message = "TypeError: undefined or null is given where an object is needed" + near(code) + ": look whether it is there, or write ?? {}"
+	case message == "Value is not object coercible", message == "Cannot convert undefined or null to object":
+		e.Message = "TypeError: a value is undefined or null where an object or a list is needed" + near(code) +
+			": look whether it is there, or write ?? {} or ?? []"
+	case strings.HasPrefix(message, "Object has no member ") && called:
+		e.Message = "TypeError: " + noMember(callee(code))
+	case message == "Value is not a constructor":
+		e.Message = "TypeError: new is for classes, and this is none" + near(code)
+	case message == "No initial value", message == "Reduce of empty array with no initial value":
+		e.Message = "TypeError: reduce of an empty list needs a first value as its second argument" + near(code)
+	case strings.HasPrefix(code, "JSON.parse(") && strings.HasPrefix(e.Message, "SyntaxError: "):
+		e.Message += ": the text that JSON.parse is given is no JSON" + near(code)
+	}
+	if name := notDefined.FindStringSubmatch(e.Message); name != nil && missingGlobals[name[1]] != "" {
+		e.Message += ": " + missingGlobals[name[1]]
+	}
+}
+
+// explained adds advice to an error of a call or a load, and a place to one that has none.
+func (p *program) explained(err error) {
+	var e *engines.Error
+	if !errors.As(err, &e) {
+		return
+	}
+	if e.Location.File == "" && e.Kind == engines.Failed && e.Err == nil && !p.ofTests {
+		e.Location.File = p.script.Path
+	}
+	explain(p.script.Files, e)
+}
+
+// noMember returns the message for a call of a field that is not there.
+func noMember(called string) string {
+	dot := strings.LastIndexByte(called, '.')
+	if dot < 0 {
+		return called + " is not a function"
+	}
+	return fmt.Sprintf("%s is not a function: %s has no %s", called, strings.TrimSuffix(called[:dot], "?"), called[dot+1:])
+}
+
+// callee returns what is called, without the arguments.
+func callee(code string) string {
+	name, _, _ := strings.Cut(code, "(")
+	return name
+}
+
+func near(code string) string {
+	if code == "" {
+		return ""
+	}
+	return ", in " + code
+}
+
+// codeAt returns the expression of names and members at a place, with the arguments if it is called: parent.spec.ports of
+// any column in it. It returns "" if there is none on that line.
+func codeAt(files engines.Files, at engines.Location) string {
+	text, ok := files[at.File]
+	if !ok || at.Line < 1 || at.Column < 1 {
+		return ""
+	}
+	lines := strings.SplitN(text, "\n", at.Line+1)
+	if len(lines) < at.Line {
+		return ""
+	}
+	line := strings.TrimSuffix(lines[at.Line-1], "\r")
+	start, end := at.Column-1, at.Column-1
+	if end >= len(line) || !isNamePart(line[end]) && !strings.HasPrefix(line[end:], "[") {
+		return ""
+	}
+	isNew := strings.HasPrefix(line[start:], "new ")
+	if isNew {
+		end += len("new ")
+	}
+	for end < len(line) && (isNamePart(line[end]) || isNew && line[end] == '.') {
+		end++
+	}
+	arguments := ""
+	if end < len(line) && (line[end] == '(' || line[end] == '[') {
+		if closed := closing(line, end); closed > 0 {
+			end = closed
+		} else {
+			arguments = line[end:end+1] + "..." + map[byte]string{'(': ")", '[': "]"}[line[end]]
+		}
+	}
+	if start = chainStart(line, start); keyword.MatchString(line[start:end]) {
+		return ""
+	}
+	return engines.Truncate(line[start:end], maxQuotedBytes) + arguments
+}
+
+func isNamePart(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// chainStart returns where the names before an offset begin, which are joined by dots. It stops at three dots, which spread.
+func chainStart(line string, offset int) int {
+	for offset > 0 {
+		before := line[offset-1]
+		switch {
+		case isNamePart(before):
+			offset--
+		case before == '.' && offset > 1 && (isNamePart(line[offset-2]) || strings.ContainsRune("?)]", rune(line[offset-2]))):
+			offset--
+		case before == '?' && offset < len(line) && line[offset] == '.':
+			offset--
+		case (before == ']' || before == ')') && offset < len(line) && strings.ContainsRune(".?[", rune(line[offset])):
+			opened := opening(line, offset-1)
+			if opened < 0 {
+				return offset
+			}
+			offset = opened
+		default:
+			return offset
+		}
+	}
+	return offset
+}
+
+// closing returns the offset after the bracket that closes the one at an offset, or -1 if that is not on the line.
+func closing(line string, offset int) int {
+	depth := 0
+	for i := offset; i < len(line); i++ {
+		switch line[i] {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// opening returns the offset of the bracket that the one at an offset closes, or -1.
+func opening(line string, offset int) int {
+	depth := 0
+	for i := offset; i >= 0; i-- {
+		switch line[i] {
+		case ')', ']', '}':
+			depth++
+		case '(', '[', '{':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}

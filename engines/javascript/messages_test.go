@@ -1,0 +1,103 @@
+package javascript
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// TestMessages has the messages of calls in docs/design/messages.md that the JavaScript engine writes: each names the value, its place and what to do.
+func TestMessages(t *testing.T) {
+	const orDefault = ": look whether it is there, or write ?? {} or ?? []"
+	cases := map[string]struct{ reason, body, want string }{
+		"destructured":       {"goja says: Value is not object coercible", `const { a } = request.spec.nope`, "sync.js:2:28: TypeError: a value is undefined or null where an object or a list is needed, in request.spec.nope" + orDefault},
+		"spread":             {"goja says: Cannot convert undefined or null to object", `return [...request.spec.nope]`, "sync.js:2:25: TypeError: a value is undefined or null where an object or a list is needed, in request.spec.nope" + orDefault},
+		"iterated":           {"the same for loops", `for (const x of request.spec?.nope) {}`, "sync.js:2:31: TypeError: a value is undefined or null where an object or a list is needed, in request.spec?.nope" + orDefault},
+		"keys":               {"an argument is not there", `Object.keys(request.spec["nope"])`, `sync.js:2:8: TypeError: undefined or null is given where an object is needed, in Object.keys(request.spec["nope"]): look whether it is there, or write ?? {}`},
+		"undefined function": {"goja says: Value is not an object: undefined", `const { f } = {}; f({ a: 1 })`, "sync.js:2:19: TypeError: f is not a function: it is undefined"},
+		"argument":           {"the same words of goja are about an argument here", `new Map([1])`, "sync.js:2:1: TypeError: an object is needed, and there is 1, in new Map([1])"},
+		"built-in":           {"and here, although it is called", `Reflect.ownKeys(5)`, "sync.js:2:9: TypeError: an object is needed, and there is 5, in Reflect.ownKeys(5)"},
+		"no method":          {"goja says: Object has no member 'map'", `request.spec.map((x) => x)`, "sync.js:2:14: TypeError: request.spec.map is not a function: request.spec has no map"},
+		"no class":           {"goja says: Value is not a constructor", `new request.spec()`, "sync.js:2:1: TypeError: new is for classes, and this is none, in new request.spec()"},
+		"reduce":             {"goja says: No initial value", `[].reduce((a, b) => a + b)`, "sync.js:2:4: TypeError: reduce of an empty list needs a first value as its second argument, in [].reduce((a, b) => a + b)"},
+		"JSON":               {"goja says: invalid character 'a'", `JSON.parse("{a: 1}")`, `sync.js:2:6: SyntaxError: invalid character 'a': the text that JSON.parse is given is no JSON, in JSON.parse("{a: 1}")`},
+		"fetch":              {"what other runtimes have", `fetch("http://example.com")`, "sync.js:2:1: ReferenceError: fetch is not defined: scripts have no network: ask for objects of the cluster in a customize hook, or write the hook as a webhook"},
+		"setTimeout":         {"what other runtimes have", `setTimeout(() => {}, 1)`, "sync.js:2:1: ReferenceError: setTimeout is not defined: there are no timers: return resyncAfterSeconds to be called again"},
+		"process":            {"what other runtimes have", `process.env.HOME`, "sync.js:2:1: ReferenceError: process is not defined: that is Node.js: settings of a script come in request.parameters"},
+		"never":              {"a promise has no place: the file is told", `return new Promise(() => {})`, "sync.js: the promise never settles: there are no timers and no network here that could settle it"},
+		"several lines":      {"arguments that go on on another line are left out", "Object.keys(request.spec.nope,\n1)", "sync.js:2:8: TypeError: undefined or null is given where an object is needed, in Object.keys(...): look whether it is there, or write ?? {}"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			_, got := run(t, script("exports.sync = function sync(request) {\n"+c.body+"\n}"), map[string]any{"spec": map[string]any{}}, time.Minute)
+			if got == nil || got.Error() != c.want {
+				t.Errorf("message\n%v, want\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestLoadMessages has those of scripts that do not load.
+func TestLoadMessages(t *testing.T) {
+	const hook = "export function sync() {}\n"
+	cases := map[string]struct{ reason, path, text, want string }{
+		"misspelt name":     {"also if nothing uses it", "sync.js", `import { deploymnt } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "deploymnt": is deployment meant?`},
+		"unused TypeScript": {"TypeScript would drop the import", "sync.ts", "import { CompositeRequest, deployment,\n  servce } from \"libretto\";", `sync.ts:2:3: No matching export in "<libretto>" for import "servce": is service meant?`},
+		"by the module":     {"it would be undefined, and throw only when it is called", "sync.js", "import * as libretto from \"libretto\";\nexport const f = () => libretto.objectOf();", `sync.js:2:33: No matching export in "<libretto>" for "objectOf": is objectsOf meant?`},
+		"type as value":     {"types are no values", "sync.js", `import { CompositeRequest } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "CompositeRequest": it is a type: write import type`},
+		"no default":        {"the module has names alone", "sync.js", `import x from "./lib";`, `sync.js:1:8: No matching export in "lib.js" for import "default": it has no default export: write import * as NAME for all of it, or import { b }`},
+		"own file":          {"the exports are listed", "sync.js", `import { a } from "./lib";`, `sync.js:1:10: No matching export in "lib.js" for import "a": it has b, c`},
+		"JSX":               {"esbuild says: The JSX syntax extension is not currently enabled", "sync.js", `const a = <b/>;`, `sync.js:1:11: Unexpected "<": scripts have no JSX and no HTML: a text is put in quotes`},
+		"await":             {"esbuild names its targets", "sync.js", `await null;`, "sync.js:1:1: await stands outside of a function: a module can't wait: write it into the hook's function, and make that async"},
+		"type in JS":        {"esbuild says only what it expected", "sync.js", `export const f = (a: any) => a;`, `sync.js:1:20: Expected ")" but found ":": if it is a type, that is TypeScript: name the file .ts, or leave the type out`},
+		"end of file":       {"what is not closed is anywhere before", "sync.js", "const a = 1; {", "Unexpected end of file: a bracket, a quote or a comment that was opened is not closed"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			text := c.text + "\n" + hook
+			if name == "end of file" {
+				text = hook + c.text
+			}
+			src := files(c.path, map[string]string{c.path: text, "lib.js": "export const b = 1;\nexport function c() {}\n"})
+			_, err := Definition().New(engines.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = (engine{}).Compile(t.Context(), src); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("message\n%v, want\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestUnusedImports compiles TypeScript whose imports esbuild drops.
+func TestUnusedImports(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"missing file":    {"it could be meant for its effect", `import { x } from "./nope";`, `sync.ts:1:20: can't import "./nope": there is no file "nope"`},
+		"missing name":    {"nothing in the text of the module has it", `import { nope } from "./types";`, `sync.ts:1:10: No matching export in "types.ts" for import "nope"`},
+		"types":           {"they are erased", `import { Site } from "./types"; export const f = (s: Site) => s;`, ""},
+		"said to be":      {"types of a file that is for editors alone", `import type { Site } from "./resources";`, ""},
+		"types of module": {"the host's module has types too", `import { CompositeRequest } from "libretto"; export const f = (r: CompositeRequest) => r;`, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Log(c.reason)
+			src := files("sync.ts", map[string]string{"sync.ts": c.text + "\nexport function sync() {}\n", "types.ts": "export interface Site {}\nexport const a = 1;\n"})
+			program, err := (engine{}).Compile(t.Context(), src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			if warnings := program.Warnings(); len(warnings) > 0 {
+				got = warnings[0].Error()
+			}
+			if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+				t.Errorf("warning\n%s, want\n%s", got, c.want)
+			}
+		})
+	}
+}
