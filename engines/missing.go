@@ -1,7 +1,6 @@
 package engines
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -19,10 +18,7 @@ func MissingField(name string, fields []string) string {
 	if groupName.MatchString(name) {
 		return spelling.Hint(name, slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return !groupName.MatchString(field) }))
 	}
-	if meant := spelling.Nearest(name, fields); meant != "" {
-		return fmt.Sprintf("did you mean %s?", meant)
-	}
-	return ""
+	return spelling.Meant(name, fields)
 }
 
 // fieldName matches the names of fields, and not most of objects, labels and keys of data.

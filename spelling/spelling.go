@@ -2,6 +2,7 @@
 package spelling
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,15 @@ const (
 
 // Hint returns what to say about a name that is not among known: "did you mean X?", or "there are X, Y", or "" if there are none.
 func Hint(name string, known []string) string {
+	return cmp.Or(Meant(name, known), List(known))
+}
+
+// Meant returns "did you mean X?" about the one of known that is nearest to name, or "" if none is near.
+func Meant(name string, known []string) string {
 	if meant := Nearest(name, known); meant != "" {
-		return fmt.Sprintf("did you mean %s?", meant)
+		return "did you mean " + meant + "?"
 	}
-	return List(known)
+	return ""
 }
 
 // List returns "there are X, Y and 3 more", sorted, or "" for none.

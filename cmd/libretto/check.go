@@ -15,6 +15,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/check"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // exitError ends the program with an exit code. Without an error nothing is printed.
@@ -139,8 +140,8 @@ func (m *manifestFlags) check(
 // misspelt names the first object whose kind is almost that of a definition.
 func misspelt(set *manifest.Set) string {
 	for _, o := range set.Objects {
-		if near := engines.Nearest(o.GetKind(), []string{"CompositeController", "DecoratorController", "MapController"}); near != "" {
-			return fmt.Sprintf(": %s: %s %s: is %s meant?", o.Location, o.GetKind(), o.GetName(), near)
+		if meant := spelling.Meant(o.GetKind(), []string{"CompositeController", "DecoratorController", "MapController"}); meant != "" {
+			return fmt.Sprintf(": %s: %s %s: %s", o.Location, o.GetKind(), o.GetName(), meant)
 		}
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // noNumber matches what Go says about a value that is no number.
@@ -20,9 +20,9 @@ func explainFlag(c *cobra.Command, err error) error {
 	text := noNumber.ReplaceAllString(err.Error(), ": must be a number")
 	if unknown, ok := strings.CutPrefix(text, "unknown flag: --"); ok {
 		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := engines.Nearest(unknown, names); near != "" {
-			return fmt.Errorf("%s: is --%s meant?", text, near)
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		if meant := spelling.Meant("--"+unknown, names); meant != "" {
+			return fmt.Errorf("%s: %s", text, meant)
 		}
 	}
 	if strings.HasPrefix(text, "unknown ") {

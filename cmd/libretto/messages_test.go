@@ -31,8 +31,8 @@ func TestMessages(t *testing.T) {
 		"missing file": {"kustomize says: evalsymlink failure", map[string]string{"kustomization.yaml": "configMapGenerator:\n- {name: a, files: [sync.js]}\n"},
 			[]string{"check"}, "kustomize can't build it: there is no file sync.js: create it, or correct its name"},
 		"misspelt kind": {"the object that was meant", map[string]string{"definition.yaml": strings.Replace(definition, "Composite", "Composit", 1)},
-			[]string{"check"}, "definition.yaml:1:1: CompositController a: is CompositeController meant?"},
-		"misspelt flag":  {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: is --strict meant?"},
+			[]string{"check"}, "definition.yaml:1:1: CompositController a: did you mean CompositeController?"},
+		"misspelt flag":  {"the flag that is like it", nil, []string{"check", "--strick"}, "unknown flag: --strick: did you mean --strict?"},
 		"unknown letter": {"where the flags are", nil, []string{"test", "-f", "."}, "unknown shorthand flag: 'f' in -f: libretto test --help lists the flags"},
 		"no number":      {"Go says: strconv.ParseInt", nil, []string{"serve", "-v=x"}, `invalid argument "x" for "-v, --v" flag: must be a number`},
 	}

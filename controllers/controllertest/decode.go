@@ -13,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 // decoder decodes values of a file into types of the format. It notes every field that the format does not have, and every
@@ -167,8 +168,8 @@ func (d *decoder) unknown(field, name string, known []string) {
 	if where == "" {
 		where = "the document"
 	}
-	if meant := engines.Nearest(name, known); meant != "" {
-		d.fail(join(field, name), "%s has no field %s: is %s meant?", where, name, meant)
+	if meant := spelling.Meant(name, known); meant != "" {
+		d.fail(join(field, name), "%s has no field %s: %s", where, name, meant)
 		return
 	}
 	d.fail(join(field, name), "%s has no field %s: it has %s", where, name, strings.Join(known, ", "))

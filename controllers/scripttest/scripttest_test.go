@@ -228,7 +228,7 @@ func TestRunner(t *testing.T) {
 			reason: "what can't be parsed is no reason to serve, and the other cases run",
 			files:  map[string]string{"a_test.yaml": header + "- {name: one, wants: {}}\n- {name: two}"},
 			want: scripts.TestReport{Passed: 1, Failures: []scripts.TestFailure{{
-				Location: engines.Location{File: "a_test.yaml", Line: 6, Column: 22}, Message: "cases[0] has no field wants: is want meant?",
+				Location: engines.Location{File: "a_test.yaml", Line: 6, Column: 22}, Message: "cases[0] has no field wants: did you mean want?",
 			}}},
 		},
 		"Others": {

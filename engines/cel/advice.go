@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 var (
@@ -25,10 +26,13 @@ var (
 )
 
 // advised returns the message of a failure with what to do. cel-go says neither which operator met values of wrong types, nor how a field
-// is read that may be missing.
-func (x *expression) advised(err error) string {
+// is read that may be missing, nor of which map a key is missing: the names of the request are looked at.
+func (x *expression) advised(err error, request map[string]any) string {
 	message := err.Error()
 	if key := noKey.FindStringSubmatch(message); key != nil {
+		if meant := engines.MissingField(key[1], engines.FieldNames(request)); meant != "" {
+			return message + ": " + meant
+		}
 		access := ".?" + key[1]
 		if !plainField.MatchString(key[1]) {
 			access = fmt.Sprintf("[?'%s']", key[1])
@@ -92,8 +96,8 @@ func (c *compilation) explain(message string) string {
 	case slices.Contains(withClock, found[1]):
 		return message + ": expressions have no clock"
 	}
-	if near := engines.Nearest(found[1], slices.Concat(c.fields, c.functions())); near != "" {
-		return fmt.Sprintf("%s: is %s meant?", message, near)
+	if meant := spelling.Meant(found[1], slices.Concat(c.fields, c.functions())); meant != "" {
+		return message + ": " + meant
 	}
 	return message
 }

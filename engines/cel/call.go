@@ -46,7 +46,7 @@ func (c *call) evaluate(x *expression, where string) (ref.Val, *engines.Error) {
 	case c.spent > maxCost:
 		return nil, withFrame(exhausted(err), x.code.at(0), where)
 	case err != nil:
-		return nil, c.hint(x.failure(err, where))
+		return nil, x.failure(err, where, c.request)
 	default:
 		return v, nil
 	}

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 
 	"github.com/libretto-k8s/libretto/engines"
 )
 
-// failure returns what an error of cel-go means.
-func (x *expression) failure(err error, where string) *engines.Error {
+// failure returns what an error of cel-go means in a call with a request.
+func (x *expression) failure(err error, where string, request map[string]any) *engines.Error {
 	var inner *engines.Error
 	if errors.As(err, &inner) {
 		// The variable that failed may be asked for again, elsewhere.
@@ -20,23 +19,10 @@ func (x *expression) failure(err error, where string) *engines.Error {
 		again.Stack = slices.Clone(inner.Stack)
 		return withFrame(&again, x.origin(err), where)
 	}
-	return withFrame(&engines.Error{Kind: engines.Failed, Message: x.advised(err), Err: err}, x.origin(err), where)
+	return withFrame(&engines.Error{Kind: engines.Failed, Message: x.advised(err, request), Err: err}, x.origin(err), where)
 }
 
 var costMessage = fmt.Sprintf("costs more than the %d that a call may: go through shorter lists", maxCost)
-
-// missingMessage is how cel-go says that a map has no such key.
-const missingMessage = "no such key: "
-
-// hint adds to the error of a key that is not there which one of the request may be meant. cel-go does not say of which map.
-func (c *call) hint(e *engines.Error) *engines.Error {
-	if name, ok := strings.CutPrefix(e.Message, missingMessage); ok {
-		if hint := engines.MissingField(name, engines.FieldNames(c.request)); hint != "" {
-			e.Message += ": " + hint
-		}
-	}
-	return e
-}
 
 func exhausted(err error) *engines.Error {
 	return &engines.Error{Kind: engines.Exhausted, Err: err, Message: costMessage}

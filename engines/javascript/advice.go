@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,8 +48,8 @@ var builtInCall = regexp.MustCompile(`^(?:Object|Reflect|Array|JSON|Math|Promise
 // keyword matches what is no expression though it looks like a name.
 var keyword = regexp.MustCompile(`^(?:function|return|for|if|while|switch|throw|const|let|var|await|async|case|class|export|else|do|try)\b`)
 
-// explain rewrites the messages of goja that name neither a value nor a way out, with the code at the place, and adds what to do.
-func explain(files engines.Files, e *engines.Error) {
+// explain rewrites the messages of goja that name neither a value nor a way out, with the code at the place, and adds what to do: hint, if there is one.
+func explain(files engines.Files, e *engines.Error, hint string) {
 	code := codeAt(files, e.Location)
 	called := strings.Contains(code, "(") && !strings.HasPrefix(code, "new ")
 	message := strings.TrimPrefix(e.Message, "TypeError: ")
@@ -59,10 +60,11 @@ func explain(files engines.Files, e *engines.Error) {
 	case isValue:
 		e.Message = fmt.Sprintf("TypeError: an object is needed, and there is %s%s", value, near(code))
 	case message == "Value is not object coercible" && called, message == "Cannot convert undefined or null to object" && called:
-		e.Message = "TypeError: undefined or null is given where an object is needed" + near(code) + ": look whether it is there, or write ?? {}"
+		e.Message = "TypeError: undefined or null is given where an object is needed" + near(code) + ": " +
+			cmp.Or(hint, "look whether it is there, or write ?? {}")
 	case message == "Value is not object coercible", message == "Cannot convert undefined or null to object":
-		e.Message = "TypeError: a value is undefined or null where an object or a list is needed" + near(code) +
-			": look whether it is there, or write ?? {} or ?? []"
+		e.Message = "TypeError: a value is undefined or null where an object or a list is needed" + near(code) + ": " +
+			cmp.Or(hint, "look whether it is there, or write ?? {} or ?? []")
 	case strings.HasPrefix(message, "Object has no member ") && called:
 		e.Message = "TypeError: " + noMember(callee(code))
 	case message == "Value is not a constructor":
@@ -71,14 +73,16 @@ func explain(files engines.Files, e *engines.Error) {
 		e.Message = "TypeError: reduce of an empty list needs a first value as its second argument" + near(code)
 	case strings.HasPrefix(code, "JSON.parse(") && strings.HasPrefix(e.Message, "SyntaxError: "):
 		e.Message += ": the text that JSON.parse is given is no JSON" + near(code)
+	case hint != "":
+		e.Message += ": " + hint
 	}
 	if name := notDefined.FindStringSubmatch(e.Message); name != nil && missingGlobals[name[1]] != "" {
 		e.Message += ": " + missingGlobals[name[1]]
 	}
 }
 
-// explained adds advice to an error of a call or a load, and a place to one that has none.
-func (p *program) explained(err error) {
+// explained adds advice to an error of a call or a load, and a place to one that has none. hint is what to do, or "".
+func (p *program) explained(err error, hint string) {
 	var e *engines.Error
 	if !errors.As(err, &e) {
 		return
@@ -86,7 +90,7 @@ func (p *program) explained(err error) {
 	if e.Location.File == "" && e.Kind == engines.Failed && e.Err == nil && !p.ofTests {
 		e.Location.File = p.script.Path
 	}
-	explain(p.script.Files, e)
+	explain(p.script.Files, e, hint)
 }
 
 // noMember returns the message for a call of a field that is not there.

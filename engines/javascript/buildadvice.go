@@ -10,12 +10,9 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 
-	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
+	"github.com/libretto-k8s/libretto/spelling"
 )
-
-// maxListedNames bounds the exports that a message lists.
-const maxListedNames = 10
 
 var (
 	// noExport and undefinedImport match esbuild's messages about a name that a module does not export.
@@ -63,13 +60,7 @@ func (t tree) exportAdvice(module, name string) string {
 	case len(names) == 0:
 		return ""
 	}
-	if near := engines.Nearest(name, names); near != "" && len(names) > 3 {
-		return fmt.Sprintf(": is %s meant?", near)
-	}
-	if len(names) > maxListedNames {
-		return fmt.Sprintf(": it has %s and %d more", strings.Join(names[:maxListedNames], ", "), len(names)-maxListedNames)
-	}
-	return ": it has " + strings.Join(names, ", ")
+	return ": " + spelling.Hint(name, names)
 }
 
 // exports returns what a module exports by name, as far as its text says it in plain declarations.

@@ -25,7 +25,7 @@ func (p *program) load(ctx context.Context) error {
 	if errors.As(err, &e) && e.Kind == engines.Failed && ctx.Err() == nil {
 		e.Kind = engines.Invalid
 	}
-	p.explained(err)
+	p.explained(err, "")
 	return err
 }
 

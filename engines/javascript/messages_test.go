@@ -44,12 +44,12 @@ func TestMessages(t *testing.T) {
 func TestLoadMessages(t *testing.T) {
 	const hook = "export function sync() {}\n"
 	cases := map[string]struct{ reason, path, text, want string }{
-		"misspelt name":     {"also if nothing uses it", "sync.js", `import { deploymnt } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "deploymnt": is deployment meant?`},
-		"unused TypeScript": {"TypeScript would drop the import", "sync.ts", "import { CompositeRequest, deployment,\n  servce } from \"libretto\";", `sync.ts:2:3: No matching export in "<libretto>" for import "servce": is service meant?`},
-		"by the module":     {"it would be undefined, and throw only when it is called", "sync.js", "import * as libretto from \"libretto\";\nexport const f = () => libretto.objectOf();", `sync.js:2:33: No matching export in "<libretto>" for "objectOf": is objectsOf meant?`},
+		"misspelt name":     {"also if nothing uses it", "sync.js", `import { deploymnt } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "deploymnt": did you mean deployment?`},
+		"unused TypeScript": {"TypeScript would drop the import", "sync.ts", "import { CompositeRequest, deployment,\n  servce } from \"libretto\";", `sync.ts:2:3: No matching export in "<libretto>" for import "servce": did you mean service?`},
+		"by the module":     {"it would be undefined, and throw only when it is called", "sync.js", "import * as libretto from \"libretto\";\nexport const f = () => libretto.objectOf();", `sync.js:2:33: No matching export in "<libretto>" for "objectOf": did you mean objectsOf?`},
 		"type as value":     {"types are no values", "sync.js", `import { CompositeRequest } from "libretto";`, `sync.js:1:10: No matching export in "<libretto>" for import "CompositeRequest": it is a type: write import type`},
 		"no default":        {"the module has names alone", "sync.js", `import x from "./lib";`, `sync.js:1:8: No matching export in "lib.js" for import "default": it has no default export: write import * as NAME for all of it, or import { b }`},
-		"own file":          {"the exports are listed", "sync.js", `import { a } from "./lib";`, `sync.js:1:10: No matching export in "lib.js" for import "a": it has b, c`},
+		"own file":          {"the exports are listed", "sync.js", `import { a } from "./lib";`, `sync.js:1:10: No matching export in "lib.js" for import "a": there are b, c`},
 		"JSX":               {"esbuild says: The JSX syntax extension is not currently enabled", "sync.js", `const a = <b/>;`, `sync.js:1:11: Unexpected "<": scripts have no JSX and no HTML: a text is put in quotes`},
 		"await":             {"esbuild names its targets", "sync.js", `await null;`, "sync.js:1:1: await stands outside of a function: a module can't wait: write it into the hook's function, and make that async"},
 		"type in JS":        {"esbuild says only what it expected", "sync.js", `export const f = (a: any) => a;`, `sync.js:1:20: Expected ")" but found ":": if it is a type, that is TypeScript: name the file .ts, or leave the type out`},

@@ -11,8 +11,8 @@ func TestMissedFields(t *testing.T) {
 		"related": map[string]any{"Secret.v1": map[string]any{"a": map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": "eA=="}}}}}
 	for name, c := range map[string]struct{ reason, body, want string }{
 		"field":       {"A letter is missing.", "request.parent.spec.gretings.length", "TypeError: Cannot read property 'length' of undefined: there is no gretings: did you mean greeting?"},
-		"group":       {"The plural is no kind.", "Object.keys(request.children['Pods.v1'])", "TypeError: Cannot convert undefined or null to object: there is no Pods.v1: did you mean Pod.v1?"},
-		"far group":   {"A group that is far from all is followed by which there are.", "for (const job of request.children['Deployment.v1']) {}", "TypeError: Cannot convert undefined or null to object: there is no Deployment.v1: there are Job.batch/v1, Pod.v1"},
+		"group":       {"The plural is no kind.", "Object.keys(request.children['Pods.v1'])", "TypeError: undefined or null is given where an object is needed, in Object.keys(request.children['Pods.v1']): there is no Pods.v1: did you mean Pod.v1?"},
+		"far group":   {"A group that is far from all is followed by which there are.", "for (const job of request.children['Deployment.v1']) {}", "TypeError: a value is undefined or null where an object or a list is needed, in request.children['Deployment.v1']: there is no Deployment.v1: there are Job.batch/v1, Pod.v1"},
 		"destructure": {"The request is taken apart.", "const {chidlren} = request; chidlren['Pod.v1']", "TypeError: Cannot read property 'Pod.v1' of undefined: there is no chidlren: did you mean children?"},
 		"unlike":      {"Nothing is near.", "request.parent.spec.colour.length", "TypeError: Cannot read property 'length' of undefined"},
 		"thrown":      {"A script's own error is its own.", "request.parent.spec.gretings; throw new Error('boom')", "boom"},

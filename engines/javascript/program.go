@@ -1,6 +1,7 @@
 package javascript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -39,9 +40,7 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 		}
 		return p.answer(i, i.requestView(p.script.WithParameters(call.Request)))
 	})
-	p.hint(err)
-	i.hintMissed(err, call.Request)
-	p.explained(err)
+	p.explained(err, cmp.Or(p.hint(err), i.hint(err, call.Request)))
 	response := engines.Response{Body: body, TimeDependent: i.readClock, Logs: i.console.Lines, Coverage: p.reached(i)}
 	if err == nil {
 		response.Read = i.request.reads.Set()
@@ -49,12 +48,13 @@ func (p *program) Run(ctx context.Context, call engines.Call) (engines.Response,
 	return response, err
 }
 
-// hint adds advice to the error of a function that expects a context.
-func (p *program) hint(err error) {
+// hint returns advice about the error of a function that expects a context, or "".
+func (p *program) hint(err error) string {
 	var e *engines.Error
 	if p.script.Signature != engines.HTTPContext && errors.As(err, &e) && e.Message == "TypeError: Cannot read property 'body' of undefined" {
-		e.Message += ": the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
+		return "the function is given the request itself: for context.request.body set script.signature of this hook to HTTPContext"
 	}
+	return ""
 }
 
 // answer calls the function with argument and converts its result.

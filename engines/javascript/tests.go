@@ -70,7 +70,7 @@ func (i *isolate) stack(call goja.FunctionCall) goja.Value {
 	message, lines := "", []string(nil)
 	if len(call.Arguments) > 0 {
 		e := i.thrownError(call.Argument(0), nil)
-		explain(i.files, e)
+		explain(i.files, e, "")
 		message, lines = e.Message, e.Stack
 	} else {
 		for _, f := range frames(i.rt.CaptureCallStack(maxFrames, nil)) {

@@ -1,23 +1,25 @@
 package jsonnet
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/authoring"
+	"github.com/libretto-k8s/libretto/spelling"
 )
 
 var (
-	noField     = regexp.MustCompile(`^Field does not exist: (.*)$`)
-	noIndex     = regexp.MustCompile(`^Value non indexable: \*jsonnet\.value(\w+)$`)
-	ownModule   = regexp.MustCompile(`local\s+(\w+)\s*=\s*import\s*['"]libretto(?:\.libsonnet)?['"]`)
-	moduleField = regexp.MustCompile(`(?m)^  (\w+)\(.*::`)
+	noField   = regexp.MustCompile(`^Field does not exist: (.*)$`)
+	noIndex   = regexp.MustCompile(`^Value non indexable: \*jsonnet\.value(\w+)$`)
+	ownModule = regexp.MustCompile(`local\s+(\w+)\s*=\s*import\s*['"]libretto(?:\.libsonnet)?['"]`)
 )
 
 // explain adds to a message of the VM what to do, and removes names of Go. text is the file of the place.
-func explain(message, text string, at engines.Location) string {
+// request is looked at for the field that was meant, because the VM does not say of which object one is missing.
+func explain(message, text string, at engines.Location, request map[string]any) string {
 	if found := noIndex.FindStringSubmatch(message); found != nil {
 		kind := strings.ToLower(found[1])
 		if kind != "null" {
@@ -32,24 +34,16 @@ func explain(message, text string, at engines.Location) string {
 	name := found[1]
 	code := lineFrom(text, at)
 	if module := ownModule.FindStringSubmatch(text); module != nil && strings.HasPrefix(code, module[1]+"."+name) {
-		advice := "docs/reference/library.md has its functions"
-		if near := engines.Nearest(name, moduleFunctions()); near != "" {
-			advice = "is " + near + " meant?"
-		}
+		advice := cmp.Or(spelling.Meant(name, authoring.Names()), "docs/reference/library.md has its functions")
 		return fmt.Sprintf("%s: the module libretto has no such function: %s", message, advice)
 	}
 	if strings.HasPrefix(code, "std."+name) {
 		return message + ": std has no such function"
 	}
-	return fmt.Sprintf("%s: if it may be missing, write std.get(object, '%s', default)", message, name)
-}
-
-func moduleFunctions() []string {
-	var names []string
-	for _, found := range moduleField.FindAllStringSubmatch(authoring.Jsonnet, -1) {
-		names = append(names, found[1])
+	if meant := engines.MissingField(name, append(engines.FieldNames(request), authoring.Names()...)); meant != "" {
+		return message + ": " + meant
 	}
-	return names
+	return fmt.Sprintf("%s: if it may be missing, write std.get(object, '%s', default)", message, name)
 }
 
 // lineFrom returns the rest of a line from a place on.

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/libretto-k8s/libretto/engines"
-	"github.com/libretto-k8s/libretto/engines/authoring"
 )
 
 // Messages of the VM, which has no other way to distinguish its errors.
@@ -19,7 +18,6 @@ const (
 	stackMessage    = "max stack frames exceeded."
 	functionMessage = "couldn't manifest function as JSON"
 	externalMessage = "Undefined external variable: "
-	missingMessage  = "Field does not exist: "
 )
 
 // toError returns what an error of the VM means.
@@ -41,22 +39,11 @@ func (c *call) toError(ctx context.Context, err error) *engines.Error {
 		return c.function(thrown)
 	case strings.HasPrefix(thrown.Msg, externalMessage):
 		return c.errorAt(engines.Failed, c.program.unknownExternal(strings.TrimPrefix(thrown.Msg, externalMessage)), thrown)
-	case strings.HasPrefix(thrown.Msg, missingMessage):
-		return c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes)+c.hint(strings.TrimPrefix(thrown.Msg, missingMessage)), thrown)
 	default:
 		e := c.errorAt(engines.Failed, engines.Truncate(thrown.Msg, maxShownBytes), thrown)
-		e.Message = explain(e.Message, c.program.script.Files[e.Location.File], e.Location)
+		e.Message = explain(e.Message, c.program.script.Files[e.Location.File], e.Location, c.input.Request)
 		return e
 	}
-}
-
-// hint returns what to add to the error of a field that is not there. The VM does not say of which object: fields of the request and
-// functions of the module are looked at.
-func (c *call) hint(name string) string {
-	if hint := engines.MissingField(name, append(engines.FieldNames(c.input.Request), authoring.Names()...)); hint != "" {
-		return ": " + hint
-	}
-	return ""
 }
 
 // function returns the error of a function among values: in the answer, or in what the

@@ -23,8 +23,8 @@ func Hint(apiVersion, resource string, known iter.Seq[Resource]) string {
 			elsewhere = append(elsewhere, found.Resource+" in "+own)
 		}
 	}
-	if meant := spelling.Nearest(resource, here); meant != "" {
-		return "did you mean " + meant + "?"
+	if meant := spelling.Meant(resource, here); meant != "" {
+		return meant
 	}
 	slices.Sort(elsewhere)
 	if elsewhere = slices.Compact(elsewhere); len(elsewhere) > 0 {
