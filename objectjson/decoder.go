@@ -63,7 +63,7 @@ type Decoder struct {
 	depth                 int
 	fields                []field  // Of the maps that are being decoded.
 	items                 []any    // Of the lists that are being decoded.
-	long                  int      // Bytes of strings decoded so far that are too long to be interned.
+	held                  int      // Bytes of the strings decoded so far that the interner does not keep already.
 	longTexts             []string // The first long strings of the object.
 	escaped               bool     // Whether the last string had bytes that do not stand for themselves.
 	scratch               []byte
@@ -155,7 +155,7 @@ func (d *Decoder) forget() {
 
 // begin prepares for the next object.
 func (d *Decoder) begin() {
-	d.depth, d.long = 0, 0
+	d.depth, d.held = 0, 0
 	d.fields, d.items = d.fields[:0], d.items[:0]
 	if d.source != nil {
 		d.compact()

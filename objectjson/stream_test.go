@@ -95,6 +95,7 @@ func TestList(t *testing.T) {
 			items:  []map[string]any{{"apiVersion": "e/v2", "kind": "X"}, {"apiVersion": "e/v1", "kind": "Box", "spec": int64(1)}},
 		},
 		"Empty":   {reason: "no items", text: `{"kind":"List","items":[]}`, list: map[string]any{"kind": "List"}, items: []map[string]any{}},
+		"Null":    {reason: "a nil slice of an API server in Go", text: `{"kind":"XList","metadata":{},"items":null}`, list: map[string]any{"kind": "XList", "metadata": map[string]any{}}, items: []map[string]any{}},
 		"NoItems": {reason: "another object is no list", text: `{"kind":"Pod"}`, err: "is no list"},
 		"NoKind":  {reason: "nothing says what the items are", text: `{"items":[]}`, err: "is no list"},
 		"Page":    {reason: "a proxy's page", text: `<html>`, err: "'<' where a list begins"},
