@@ -139,6 +139,16 @@ func TestAnswers(t *testing.T) {
 		"NoObject": {"not an object", 200, `[]`},
 		"NoJSON":   {"not JSON", 200, `{"kind":"PartialObjectMetadata",`},
 		"Empty":    {"nothing", 200, ``},
+		"None":     {"no content", 204, ``},
+		"Null":     {"no object", 200, `null`},
+		"NoKind":   {"an object of no kind", 200, `{"metadata": {"name": "a"}}`},
+		"Table":    {"another kind than was asked for", 200, `{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": [{"cells": ["a", 1]}]}`},
+		"Success":  {"a status may say that all is well", 200, `{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": "a"}}`},
+		"Failed":   {"a status with the code of success", 200, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}`},
+		"Other":    {"an error that is no status", 500, `{"kind": "Problem", "apiVersion": "v1", "message": "no"}`},
+		"Large":    {"an error page of 1 MiB", 500, strings.Repeat("<p>sorry</p>", 1<<20/12)},
+		"Odd":      {"a status with a field of another type", 409, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": "409"}`},
+		"Redirect": {"not followed without a place", 301, ``},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
