@@ -137,16 +137,19 @@ func (d *Decoder) list(before any) (any, uint64, bool) {
 	if !ok {
 		return nil, 0, false
 	}
+	value, hash := d.listOf(start, before, hash, d.held-held)
+	return value, hash, true
+}
+
+// listOf returns a list of the items from start on, which are taken from the stack, and its hash.
+func (d *Decoder) listOf(start int, before any, hash uint64, held int) (value any, listHash uint64) {
 	items := d.items[start:]
-	hash = mix(hash, ^uint64(len(items)))
-	var result any
-	if d.share == nil {
-		result = newList(items)
-	} else {
-		result = d.share.list(items, before, hash, d.held-held)
-	}
 	d.items = d.items[:start]
-	return result, hash, true
+	hash = mix(hash, ^uint64(len(items)))
+	if d.share == nil {
+		return newList(items), hash
+	}
+	return d.share.list(items, before, hash, held), hash
 }
 
 // object decodes a map.
@@ -257,17 +260,11 @@ func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok b
 		hash = mix(hash, h)
 		return ok
 	})
-	items := d.items[start:]
-	if ok && len(items) > 0 {
-		hash, found = mix(hash, ^uint64(len(items))), true
-		if d.share == nil {
-			value = newList(items)
-		} else {
-			value = d.share.list(items, before, hash, d.held-held)
-		}
+	if !ok || len(d.items) == start {
+		return nil, 0, false, ok
 	}
-	d.items = d.items[:start]
-	return value, hash, found, ok
+	value, hash = d.listOf(start, before, hash, d.held-held)
+	return value, hash, true, true
 }
 
 // scanEntry skips an entry of managedFields, the one with that number, and reports whether it is kept.
