@@ -55,7 +55,8 @@ type Decoder struct {
 	own     *Interner
 
 	source  io.Reader // Nil for bytes.
-	buf     []byte    // What was read, from the beginning of the current object.
+	buf     []byte    // What was read.
+	begun   int       // Where the current object begins.
 	pos     int
 	dropped int64 // Bytes of the stream before buf.
 	err     error // The first error: nothing can be decoded after it.
@@ -162,11 +163,16 @@ func (d *Decoder) begin() {
 	}
 }
 
-// compact removes from the buffer what was decoded.
+// compact removes from the buffer what was decoded, once that is more than what is left: otherwise all that came after a large
+// object would be moved again for each small one.
 func (d *Decoder) compact() {
 	rest := d.buf[d.pos:]
+	if len(rest) > d.pos {
+		d.begun = d.pos
+		return
+	}
 	d.dropped += int64(d.pos)
-	d.pos = 0
+	d.begun, d.pos = 0, 0
 	if cap(d.buf) > maxIdleBuffer && len(rest) < minBuffer {
 		d.buf = append(make([]byte, 0, minBuffer), rest...)
 		return
@@ -183,7 +189,7 @@ func (d *Decoder) fill() bool {
 		d.err = io.ErrUnexpectedEOF
 		return false
 	}
-	if len(d.buf) >= maxValue {
+	if len(d.buf)-d.begun >= maxValue {
 		d.err = ErrTooLarge
 		return false
 	}

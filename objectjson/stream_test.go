@@ -132,6 +132,26 @@ func TestList(t *testing.T) {
 }
 
 // TestListBuffer checks that a list of any length is read with little memory besides its items.
+// TestBufferIsMovedSeldom checks that many small objects that came together are not moved for each of them.
+func TestBufferIsMovedSeldom(t *testing.T) {
+	const number = 10_000
+	text := `{"type":"ADDED","object":{"kind":"` + strings.Repeat("x", 1<<20) + `"}}` + strings.Repeat(`{"type":"ADDED","object":{"kind":"A"}}`, number)
+	d := NewDecoder(strings.NewReader(text), Options{})
+	moves := 0
+	for i := range number + 1 {
+		dropped := d.dropped
+		if _, err := d.Event(); err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+		if d.dropped > dropped && len(d.buf) > minBuffer {
+			moves++
+		}
+	}
+	if moves > 20 {
+		t.Errorf("the buffer was moved %d times", moves)
+	}
+}
+
 func TestListBuffer(t *testing.T) {
 	item := `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 1000) + `"},`
 	d := NewDecoder(strings.NewReader(`{"kind":"List","items":[`+strings.Repeat(item, 3000)+`{}]}`), Options{})
