@@ -83,7 +83,7 @@ func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.E
 	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
 		r.config.Changed()
 	}
-	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
+	if e.New != nil && source.IgnoresStatus(e.New) && onlyStatusChanged(e) {
 		return
 	}
 	if r.isParent(source, e.Object()) || e.Old != nil && r.isParent(source, e.Old) {
