@@ -138,16 +138,25 @@ func (p *pendingWrites) fields(object *unstructured.Unstructured) []any {
 
 // newest returns the newest known state of a cached object.
 func (p *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
+	objects := []*unstructured.Unstructured{cached}
+	p.setNewest(objects)
+	return objects[0]
+}
+
+// setNewest replaces cached objects by their newest known states.
+func (p *pendingWrites) setNewest(objects []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.writes) == 0 {
-		return cached
+		return
 	}
-	w, ok := p.writes[apply.KeyOf(cached)]
-	if !ok || w.partial != nil || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
-		return cached // A partial one has no content; its owner waits for it.
+	for i, cached := range objects {
+		w, ok := p.writes[apply.KeyOf(cached)]
+		if !ok || w.partial != nil || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
+			continue // A partial one has no content; its owner waits for it.
+		}
+		objects[i] = w.object
 	}
-	return w.object
 }
 
 // createdBy returns the objects that were created for owner and that no event has shown yet.
