@@ -129,7 +129,7 @@ func TestStatusAtOnce(t *testing.T) {
 		"Waiting":     {"The hook waits, and may for long.", readsSpec, variant.Desired{Waiting: wait}, true, nil},
 		"InputWaits":  {"So may that of an input.", readsSpec, variant.Desired{WaitingInputs: []variant.Wait{*wait}}, true, nil},
 		"Finalizing":  {"The parent may soon be gone.", readsSpec, variant.Desired{}, true, func(p *pass) { p.observed.Finalizing = true }},
-		"NoEvents":    {"Nothing was written of which events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
+		"NoEvents":    {"No events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
 		"Offline":     {"Each pass is looked at by itself.", readsSpec, variant.Desired{}, true, func(p *pass) { p.env.StatusDelay = 0 }},
 	}
 	for name, tc := range cases {
@@ -172,8 +172,12 @@ func TestStatusThatWasLeft(t *testing.T) {
 		"Failed":   {"It is not lost.", t.Context(), false, nil, nil, []any{statusOfN(2)}, false},
 		"Stopped":  {"The next process makes a pass over each parent.", canceled, false, nil, nil, nil, true},
 		"Conflict": {"The retry of the pass writes it.", t.Context(), false, conflict, nil, nil, true},
-		"Stored":   {"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false},
-		"Another":  {"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false},
+		"Stored": {
+			"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false,
+		},
+		"Another": {
+			"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false,
+		},
 		"Merged": {
 			"Fields of others are kept.", t.Context(), true, nil,
 			func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"n": int64(1), "other": "x"} },

@@ -218,7 +218,8 @@ func TestSyncContents(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 			client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, tc.live, tc.err })
-			r := &shared{env: Environment{Client: client, Pool: informer.NewPool(t.Context(), client, logr.Discard())}, pendingWrites: newPendingWrites(clock)}
+			pool := informer.NewPool(t.Context(), client, logr.Discard())
+			r := &shared{env: Environment{Client: client, Pool: pool}, pendingWrites: newPendingWrites(clock)}
 			defer r.pendingWrites.close()
 			written := partial(live("u", "13"))
 			written.Change.Resource = configMaps
