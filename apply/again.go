@@ -28,10 +28,12 @@ func (o Outcome) Again() (again Change, ok bool) {
 // that it manages, and the status.
 func versioned(object, by map[string]any) map[string]any {
 	meta, now := jsonvalue.ObjectIn(object, "metadata"), jsonvalue.ObjectIn(by, "metadata")
-	meta, _ = jsonvalue.Without(meta, "resourceVersion", "generation")
+	meta = jsonvalue.Clone(meta)
 	for _, field := range []string{"resourceVersion", "generation"} {
 		if value, has := now[field]; has {
-			meta = jsonvalue.With(meta, field, value)
+			meta[field] = value
+		} else {
+			delete(meta, field)
 		}
 	}
 	out := jsonvalue.With(object, "metadata", meta)

@@ -137,7 +137,7 @@ func (e *execution) write(ctx context.Context, given Change) (written Change, ob
 // been adopted, if it has. Adopting is a write too: the object has a new resource
 // version, and the new owner reference must not be lost.
 func (e *execution) afterAdoption(c Change) (Change, error) {
-	if c.Observed == nil || c.Action == ActionAdopt {
+	if len(e.adopted) == 0 || c.Observed == nil || c.Action == ActionAdopt {
 		return c, nil
 	}
 	adoption, ok := e.adopted[c.Observed.GetUID()]

@@ -16,14 +16,14 @@ func (o *Outcome) resolvePartial() {
 		"apiVersion": o.Change.Key.Kind.GroupVersion().String(), "kind": o.Change.Key.Kind.Kind, "metadata": o.Object.Object["metadata"],
 	}}
 	o.Partial = true
-	if observed := o.Change.Observed; observed != nil && observed.GetResourceVersion() == o.Object.GetResourceVersion() {
+	if observed := o.Change.Observed; observed != nil && versionOf(observed) != "" && versionOf(observed) == versionOf(o.Object) {
 		*o = o.WithContent(observed)
 	}
 }
 
 // WithContent returns a partial outcome with the content of full, which is the same version of the object.
 func (o Outcome) WithContent(full *unstructured.Unstructured) Outcome {
-	meta := o.Object.Object["metadata"] // It has all of managedFields, which caches have not.
+	meta := o.Object.Object["metadata"] // Of managedFields it has what was applied, which caches need not have.
 	o.Object, o.Partial = &unstructured.Unstructured{Object: jsonvalue.With(full.Object, "metadata", meta)}, false
 	return o
 }

@@ -17,6 +17,8 @@ func TestPartial(t *testing.T) {
 			},
 		}}
 	}
+	versionless := observed.DeepCopy()
+	versionless.SetResourceVersion("")
 	cases := map[string]struct {
 		reason   string
 		answer   *unstructured.Unstructured
@@ -24,11 +26,12 @@ func TestPartial(t *testing.T) {
 		partial  bool
 		spec     any
 	}{
-		"None":      {reason: "a deletion returns nothing"},
-		"Full":      {reason: "an API server may know no partial answers", answer: observed, spec: observed.Object["spec"]},
-		"Created":   {reason: "the content is not known", answer: answer("8"), partial: true},
-		"Updated":   {reason: "the content of another version is not known", answer: answer("8"), observed: observed, partial: true},
-		"Unchanged": {reason: "nothing was written", answer: answer("7"), observed: observed, spec: observed.Object["spec"]},
+		"None":        {reason: "a deletion returns nothing"},
+		"Full":        {reason: "an API server may know no partial answers", answer: observed, spec: observed.Object["spec"]},
+		"Created":     {reason: "the content is not known", answer: answer("8"), partial: true},
+		"Updated":     {reason: "the content of another version is not known", answer: answer("8"), observed: observed, partial: true},
+		"Versionless": {reason: "without versions, nothing tells that nothing was written", answer: answer(""), observed: versionless, partial: true},
+		"Unchanged":   {reason: "nothing was written", answer: answer("7"), observed: observed, spec: observed.Object["spec"]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

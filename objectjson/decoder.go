@@ -55,7 +55,8 @@ type Decoder struct {
 	own     *Interner
 
 	source  io.Reader // Nil for bytes.
-	buf     []byte    // What was read, from the beginning of the current object.
+	buf     []byte    // What was read.
+	begun   int       // Where the current object begins.
 	pos     int
 	dropped int64 // Bytes of the stream before buf.
 	err     error // The first error: nothing can be decoded after it.
@@ -63,7 +64,7 @@ type Decoder struct {
 	depth                 int
 	fields                []field  // Of the maps that are being decoded.
 	items                 []any    // Of the lists that are being decoded.
-	long                  int      // Bytes of strings decoded so far that are too long to be interned.
+	held                  int      // Bytes of the strings decoded so far that the interner does not keep already.
 	longTexts             []string // The first long strings of the object.
 	escaped               bool     // Whether the last string had bytes that do not stand for themselves.
 	scratch               []byte
@@ -155,18 +156,23 @@ func (d *Decoder) forget() {
 
 // begin prepares for the next object.
 func (d *Decoder) begin() {
-	d.depth, d.long = 0, 0
+	d.depth, d.held = 0, 0
 	d.fields, d.items = d.fields[:0], d.items[:0]
 	if d.source != nil {
 		d.compact()
 	}
 }
 
-// compact removes from the buffer what was decoded.
+// compact removes from the buffer what was decoded, once that is more than what is left: otherwise all that came after a large
+// object would be moved again for each small one.
 func (d *Decoder) compact() {
 	rest := d.buf[d.pos:]
+	if len(rest) > d.pos {
+		d.begun = d.pos
+		return
+	}
 	d.dropped += int64(d.pos)
-	d.pos = 0
+	d.begun, d.pos = 0, 0
 	if cap(d.buf) > maxIdleBuffer && len(rest) < minBuffer {
 		d.buf = append(make([]byte, 0, minBuffer), rest...)
 		return
@@ -183,7 +189,7 @@ func (d *Decoder) fill() bool {
 		d.err = io.ErrUnexpectedEOF
 		return false
 	}
-	if len(d.buf) >= maxValue {
+	if len(d.buf)-d.begun >= maxValue {
 		d.err = ErrTooLarge
 		return false
 	}

@@ -16,8 +16,7 @@ import (
 func Append(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	dst, err := e.value(dst, v)
-	clear(e.names[:cap(e.names)])
-	e.names = e.names[:0]
+	e.forget()
 	encoders.Put(e)
 	return dst, err
 }
@@ -79,6 +78,7 @@ func Unquote(text string) (value string, ok bool) {
 	if ok = ok && d.pos == len(text); ok {
 		value = string(raw)
 	}
+	d.forget()
 	d.buf, d.options, d.share, d.names = nil, Options{}, nil, nil
 	return value, ok
 }
@@ -88,8 +88,8 @@ var (
 	buffers  = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// maxIdleText bounds the buffers that are kept for reuse.
-const maxIdleText = 256 << 10
+// maxIdleText and maxIdleNames bound the buffers and the lists of names that are kept for reuse.
+const maxIdleText, maxIdleNames = 256 << 10, 1 << 10
 
 func releaseBuffer(buf *[]byte, text []byte) {
 	if cap(text) <= maxIdleText {
@@ -100,6 +100,15 @@ func releaseBuffer(buf *[]byte, text []byte) {
 
 // encoder holds the names of the objects that are being written, sorted, one object after the other.
 type encoder struct{ names []string }
+
+// forget releases the names of the last value, between two values.
+func (e *encoder) forget() {
+	if cap(e.names) > maxIdleNames {
+		e.names = nil
+	}
+	clear(e.names[:cap(e.names)])
+	e.names = e.names[:0]
+}
 
 func (e *encoder) value(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {

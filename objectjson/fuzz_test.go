@@ -2,6 +2,7 @@ package objectjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -69,7 +70,36 @@ func FuzzDecode(f *testing.F) {
 			compare(t, "in an event", want, event.Object, wantErr, err)
 		}
 		compareLists(t, data, in)
+		if wantErr == nil && object.UnmarshalJSON(data) == nil {
+			compareKept(t, &object, in)
+		}
 	})
+}
+
+// compareKept compares the decoding of an object with all of its managedFields. It is encoded anew, so that no field comes twice.
+func compareKept(t *testing.T, object *unstructured.Unstructured, in *Interner) {
+	t.Helper()
+	text, err := json.Marshal(object.Object)
+	if err != nil || object.UnmarshalJSON(text) != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	keep := func(string, string, string) bool { return true }
+	got, err := Decode(text, Options{Interner: in, KeepManagedFields: keep})
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	var kept []any
+	for _, entry := range entries {
+		if entry, ok := entry.(map[string]any); ok {
+			delete(entry, "time")
+			delete(entry, "fieldsType")
+			kept = append(kept, entry)
+		}
+	}
+	dropManagedFields(object.Object)
+	if len(kept) > 0 {
+		metadata["managedFields"] = kept
+	}
+	compare(t, "with managedFields", object.Object, got, nil, err)
 }
 
 func dropManagedFields(object map[string]any) {

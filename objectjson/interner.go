@@ -10,8 +10,10 @@ import (
 const (
 	// maxInterned is the longest string that is shared with other objects, in bytes.
 	maxInterned = 128
-	// maxLongTexts is how many long strings of an object later ones are looked for in.
-	maxLongTexts = 4
+	// maxLongTexts is how many long strings of an object later ones are looked for in, and maxContaining how many times as long
+	// as a string they may be: a string that points into another one keeps all of that in memory, also when it has become part of
+	// another version of the object.
+	maxLongTexts, maxContaining = 4, 4
 	// maxNames bounds the names of fields, all of which are forgotten at once.
 	maxNames = 1 << 12
 	// maxText is the longest text of a map or list that is remembered, and maxTexts bounds all of them, in bytes.
@@ -84,23 +86,23 @@ func (in *Interner) name(raw []byte) *name {
 	return found
 }
 
-// text returns the shared instance of a string, as an interface value.
-func (in *Interner) text(raw []byte, hash uint64) any {
+// text returns the shared instance of a string, as an interface value, and how many bytes it takes if it is new.
+func (in *Interner) text(raw []byte, hash uint64) (value any, size int) {
 	if s := in.strings.set(hash); s != nil {
 		for i := range s {
 			if known, ok := s[i].value.(string); ok && s[i].hash == hash && known == string(raw) {
-				return s.use(i)
+				return s.use(i), 0
 			}
 		}
 	}
-	var value any = string(raw)
+	value = string(raw)
 	in.strings.add(hash, value, 0)
-	return value
+	return value, stringBytes + len(raw)
 }
 
 // remember keeps the text of a map or list that is the value of a field.
 func (in *Interner) remember(of *name, raw []byte, part any, hash uint64) {
-	if len(raw) > maxText || in.texts+len(raw) > maxTexts+cap(of.raw) {
+	if len(of.text) > maxInterned || len(raw) > maxText || in.texts+len(raw) > maxTexts+cap(of.raw) {
 		return
 	}
 	in.texts -= cap(of.raw)
@@ -109,9 +111,8 @@ func (in *Interner) remember(of *name, raw []byte, part any, hash uint64) {
 	of.part, of.partHash = part, hash
 }
 
-// list returns a list of these items, whose parts are shared already. Long is how many bytes of long strings it
-// brings.
-func (in *Interner) list(items []any, before any, hash uint64, long int) any {
+// list returns a list of these items, whose parts are shared already. Held is how many bytes of strings it keeps in memory.
+func (in *Interner) list(items []any, before any, hash uint64, held int) any {
 	if sameItems(before, items) {
 		return before
 	}
@@ -123,13 +124,13 @@ func (in *Interner) list(items []any, before any, hash uint64, long int) any {
 		}
 	}
 	var value any = newList(items)
-	in.keep(hash, value, 24+16*len(items)+long)
+	in.keep(hash, value, 24+16*len(items)+held)
 	return value
 }
 
 // fields returns a map of these fields, whose values are shared already. The maps of the object itself and of its
 // metadata are shared only with its previous version, because no other object has equal ones.
-func (in *Interner) fields(fields []field, before any, hash uint64, long int, at level) any {
+func (in *Interner) fields(fields []field, before any, hash uint64, held int, at level) any {
 	if !distinct(fields) {
 		return newMap(fields)
 	}
@@ -146,7 +147,7 @@ func (in *Interner) fields(fields []field, before any, hash uint64, long int, at
 	}
 	var value any = newMap(fields)
 	if inner {
-		in.keep(hash, value, mapBytes(len(fields))+long)
+		in.keep(hash, value, mapBytes(len(fields))+held)
 	}
 	return value
 }
@@ -156,6 +157,9 @@ func (in *Interner) keep(hash uint64, value any, size int) {
 		in.parts.add(hash, value, size)
 	}
 }
+
+// stringBytes is what a string takes besides its text.
+const stringBytes = 16
 
 // mapBytes returns about how many bytes a map of n fields takes.
 func mapBytes(n int) int {

@@ -82,6 +82,8 @@ func (d *Decoder) List() (list map[string]any, items []map[string]any, err error
 		value, _, ok := d.value(nil, nil)
 		if name != "items" {
 			list[name] = value
+		} else if value == nil {
+			isList = true // A nil slice of Go: some API servers write it for no items.
 		}
 		return ok
 	})

@@ -95,6 +95,7 @@ func TestList(t *testing.T) {
 			items:  []map[string]any{{"apiVersion": "e/v2", "kind": "X"}, {"apiVersion": "e/v1", "kind": "Box", "spec": int64(1)}},
 		},
 		"Empty":   {reason: "no items", text: `{"kind":"List","items":[]}`, list: map[string]any{"kind": "List"}, items: []map[string]any{}},
+		"Null":    {reason: "a nil slice of an API server in Go", text: `{"kind":"XList","metadata":{},"items":null}`, list: map[string]any{"kind": "XList", "metadata": map[string]any{}}, items: []map[string]any{}},
 		"NoItems": {reason: "another object is no list", text: `{"kind":"Pod"}`, err: "is no list"},
 		"NoKind":  {reason: "nothing says what the items are", text: `{"items":[]}`, err: "is no list"},
 		"Page":    {reason: "a proxy's page", text: `<html>`, err: "'<' where a list begins"},
@@ -131,6 +132,26 @@ func TestList(t *testing.T) {
 }
 
 // TestListBuffer checks that a list of any length is read with little memory besides its items.
+// TestBufferIsMovedSeldom checks that many small objects that came together are not moved for each of them.
+func TestBufferIsMovedSeldom(t *testing.T) {
+	const number = 10_000
+	text := `{"type":"ADDED","object":{"kind":"` + strings.Repeat("x", 1<<20) + `"}}` + strings.Repeat(`{"type":"ADDED","object":{"kind":"A"}}`, number)
+	d := NewDecoder(strings.NewReader(text), Options{})
+	moves := 0
+	for i := range number + 1 {
+		dropped := d.dropped
+		if _, err := d.Event(); err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+		if d.dropped > dropped && len(d.buf) > minBuffer {
+			moves++
+		}
+	}
+	if moves > 20 {
+		t.Errorf("the buffer was moved %d times", moves)
+	}
+}
+
 func TestListBuffer(t *testing.T) {
 	item := `{"metadata":{"name":"a"},"data":"` + strings.Repeat("x", 1000) + `"},`
 	d := NewDecoder(strings.NewReader(`{"kind":"List","items":[`+strings.Repeat(item, 3000)+`{}]}`), Options{})

@@ -64,12 +64,14 @@ func (d *Decoder) text(before any, of *name) (any, uint64, bool) {
 	}
 	hash := maphash.Bytes(d.share.seed, raw)
 	if known, ok := before.(string); ok && known == string(raw) {
+		d.held += stringBytes + len(known)
 		return before, hash, true
 	}
 	if len(raw) > maxInterned {
 		return d.longText(raw), hash, true
 	}
-	shared := d.share.text(raw, hash)
+	shared, size := d.share.text(raw, hash)
+	d.held += size
 	if of != nil {
 		of.value, _ = shared.(string)
 		of.shared, of.valueHash = shared, hash
@@ -82,12 +84,16 @@ func (d *Decoder) text(before any, of *name) (any, uint64, bool) {
 func (d *Decoder) longText(raw []byte) string {
 	if !d.escaped {
 		for _, known := range d.longTexts {
+			if len(known) > maxContaining*len(raw) {
+				continue
+			}
 			if text, ok := within(known, raw); ok {
+				d.held += stringBytes + len(known)
 				return text
 			}
 		}
 	}
-	d.long += len(raw)
+	d.held += stringBytes + len(raw)
 	text := string(raw)
 	if len(d.longTexts) < maxLongTexts {
 		d.longTexts = append(d.longTexts, text)
@@ -116,7 +122,7 @@ func within(known string, raw []byte) (string, bool) {
 // list decodes a list.
 func (d *Decoder) list(before any) (any, uint64, bool) {
 	old, _ := before.([]any)
-	start, long := len(d.items), d.long
+	start, held := len(d.items), d.held
 	var hash uint64
 	ok := d.eachItem(func() bool {
 		var known any
@@ -131,16 +137,19 @@ func (d *Decoder) list(before any) (any, uint64, bool) {
 	if !ok {
 		return nil, 0, false
 	}
+	value, hash := d.listOf(start, before, hash, d.held-held)
+	return value, hash, true
+}
+
+// listOf returns a list of the items from start on, which are taken from the stack, and its hash.
+func (d *Decoder) listOf(start int, before any, hash uint64, held int) (value any, listHash uint64) {
 	items := d.items[start:]
-	hash = mix(hash, ^uint64(len(items)))
-	var result any
-	if d.share == nil {
-		result = newList(items)
-	} else {
-		result = d.share.list(items, before, hash, d.long-long)
-	}
 	d.items = d.items[:start]
-	return result, hash, true
+	hash = mix(hash, ^uint64(len(items)))
+	if d.share == nil {
+		return newList(items), hash
+	}
+	return d.share.list(items, before, hash, held), hash
 }
 
 // object decodes a map.
@@ -148,7 +157,7 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 	if !d.enter() {
 		return nil, 0, false
 	}
-	start, long := len(d.fields), d.long
+	start, held := len(d.fields), d.held
 	var hash uint64
 	for more := d.next() != '}'; more; {
 		raw, ok := d.fieldName()
@@ -156,6 +165,9 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 			return nil, 0, false
 		}
 		name := d.names.name(raw)
+		if len(raw) > maxInterned {
+			d.held += len(raw)
+		}
 		value, h, found, ok := d.fieldValue(name, &before, at)
 		if !ok {
 			return nil, 0, false
@@ -183,7 +195,7 @@ func (d *Decoder) object(before any, at level) (any, uint64, bool) {
 	if d.share == nil {
 		result = newMap(fields)
 	} else {
-		result = d.share.fields(fields, before, hash, d.long-long, at)
+		result = d.share.fields(fields, before, hash, d.held-held, at)
 	}
 	d.fields = d.fields[:start]
 	return result, hash, true
@@ -227,7 +239,7 @@ func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok b
 		return nil, 0, false, d.skip()
 	}
 	old, _ := before.([]any)
-	start, long, number := len(d.items), d.long, 0
+	start, held, number := len(d.items), d.held, 0
 	ok = d.eachItem(func() bool {
 		if d.next() != '{' {
 			return d.skip()
@@ -248,17 +260,11 @@ func (d *Decoder) managedFields(before any) (value any, hash uint64, found, ok b
 		hash = mix(hash, h)
 		return ok
 	})
-	items := d.items[start:]
-	if ok && len(items) > 0 {
-		hash, found = mix(hash, ^uint64(len(items))), true
-		if d.share == nil {
-			value = newList(items)
-		} else {
-			value = d.share.list(items, before, hash, d.long-long)
-		}
+	if !ok || len(d.items) == start {
+		return nil, 0, false, ok
 	}
-	d.items = d.items[:start]
-	return value, hash, found, ok
+	value, hash = d.listOf(start, before, hash, d.held-held)
+	return value, hash, true, true
 }
 
 // scanEntry skips an entry of managedFields, the one with that number, and reports whether it is kept.
@@ -347,7 +353,7 @@ func (d *Decoder) completeItem(start int) {
 		name := d.names.name([]byte(f.name))
 		var value any = f.value
 		if d.share != nil {
-			value = d.share.text([]byte(f.value), maphash.String(d.share.seed, f.value))
+			value, _ = d.share.text([]byte(f.value), maphash.String(d.share.seed, f.value))
 		}
 		d.fields = append(d.fields, field{name.text, name.hash, value})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // SelectorIndex names the index of parents by their selector for children. It is the same for
@@ -36,8 +37,10 @@ func (v *Variant) Claim(p *unstructured.Unstructured) (variant.Claim, error) {
 // hasNoMark reports whether neither a decorator nor a map made the object. They update,
 // release and delete their own objects of the same parent.
 func hasNoMark(child *unstructured.Unstructured) bool {
-	annotations := child.GetAnnotations()
-	return annotations[v1alpha1.DecoratorAnnotation] == "" && annotations[v1alpha1.MapAnnotation] == ""
+	annotations := jsonvalue.ObjectIn(jsonvalue.ObjectIn(child.Object, "metadata"), "annotations")
+	decorator, _ := annotations[v1alpha1.DecoratorAnnotation].(string)
+	output, _ := annotations[v1alpha1.MapAnnotation].(string)
+	return decorator == "" && output == ""
 }
 
 func selectorOf(p *unstructured.Unstructured) (labels.Selector, error) {

@@ -2,9 +2,9 @@ package parent
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
@@ -17,14 +17,14 @@ type claimResult struct{ owned, adopt, release []*unstructured.Unstructured }
 // nor releases. An object that is being deleted is not adopted.
 func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candidates []*unstructured.Unstructured) claimResult {
 	var c claimResult
-	deleting := parent.GetDeletionTimestamp() != nil
+	deleting, uid := parent.GetDeletionTimestamp() != nil, parent.GetUID()
 	for _, candidate := range candidates {
 		owner := informer.ControllerOf(candidate)
-		matches := claim.Selector == nil || claim.Selector.Matches(labels.Set(candidate.GetLabels()))
+		matches := claim.Selector == nil || claim.Selector.Matches(viewLabels(candidate))
 		switch {
-		case candidate.GetUID() == parent.GetUID():
+		case candidate.GetUID() == uid:
 			// A parent may be of a child's kind and match itself.
-		case owner != nil && owner.UID != parent.GetUID():
+		case owner != nil && owner.UID != uid:
 			// Its owner has changed since the lookup.
 		case owner != nil && claim.Marked != nil && !claim.Marked(candidate):
 			// It is a child that another definition made for the parent.
@@ -38,3 +38,25 @@ func claimChildren(parent *unstructured.Unstructured, claim variant.Claim, candi
 	}
 	return c
 }
+
+// labelView shows the labels of an object to a selector. A labels.Set would be a copy.
+type labelView map[string]any
+
+func viewLabels(object *unstructured.Unstructured) labelView {
+	return jsonvalue.ObjectIn(jsonvalue.ObjectIn(object.Object, "metadata"), "labels")
+}
+
+// Has implements labels.Labels.
+func (l labelView) Has(label string) bool {
+	_, has := l[label]
+	return has
+}
+
+// Get implements labels.Labels.
+func (l labelView) Get(label string) string {
+	value, _ := l[label].(string)
+	return value
+}
+
+// Lookup implements labels.Labels.
+func (l labelView) Lookup(label string) (value string, has bool) { return l.Get(label), l.Has(label) }

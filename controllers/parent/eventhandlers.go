@@ -83,7 +83,7 @@ func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.E
 	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
 		r.config.Changed()
 	}
-	if onlyStatusChanged(e) && source.IgnoresStatus(e.New) {
+	if e.New != nil && source.IgnoresStatus(e.New) && onlyStatusChanged(e) {
 		return
 	}
 	if r.isParent(source, e.Object()) || e.Old != nil && r.isParent(source, e.Old) {
@@ -122,20 +122,30 @@ func (r *Reconciler) ownedEvent(queue Queue, e informer.Event) {
 	for key := range r.creationWaiters.take(apply.KeyOf(e.Object())) {
 		queue.EnqueueSoon(key, debounce)
 	}
-	for _, object := range []*unstructured.Unstructured{e.Old, e.New} {
-		if object != nil {
-			r.enqueueOwner(queue, object)
+	var last *metav1.OwnerReference
+	for _, object := range []*unstructured.Unstructured{e.New, e.Old} {
+		if object == nil {
+			continue
 		}
+		owner := informer.ControllerOf(object)
+		if owner == nil || last != nil && last.UID == owner.UID {
+			continue // Most often the new and the old one are the same.
+		}
+		r.enqueueReferenced(queue, object, owner)
+		last = owner
 	}
 }
 
-// enqueueOwner enqueues the parent that the object's controllerRef names, if it is a parent of
-// the definition with the same UID.
+// enqueueOwner enqueues the parent that the object's controllerRef names.
 func (r *Reconciler) enqueueOwner(queue Queue, object *unstructured.Unstructured) {
-	ref := informer.ControllerOf(object)
-	if ref == nil {
-		return
+	if ref := informer.ControllerOf(object); ref != nil {
+		r.enqueueReferenced(queue, object, ref)
 	}
+}
+
+// enqueueReferenced enqueues the parent that a controllerRef of an object names, if it is a parent of
+// the definition with the same UID.
+func (r *Reconciler) enqueueReferenced(queue Queue, object *unstructured.Unstructured, ref *metav1.OwnerReference) {
 	source := r.referencedSource(ref)
 	if source == nil || r.pendingWrites.awaitsContent(ref.UID) {
 		return // Other events are awaited, too: the last one enqueues it, or the time does that they are awaited at most.

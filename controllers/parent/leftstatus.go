@@ -74,6 +74,25 @@ func (p *pass) leaveStatus(desired variant.Desired, applied bool) bool {
 	return now.Before(p.statusDue)
 }
 
+// sawOldStatus reports whether the hooks may have read the parent's status while that of their last answer was left to this pass. It may
+// be their memory, also if the call that set it has not read it.
+func (p *pass) sawOldStatus() bool {
+	_, left := p.leftStatuses.of(p.key, p.parent.GetUID())
+	return left && p.read&(readStatus|readVersion) != 0
+}
+
+// callAgain ends a pass whose hooks have answered, or failed with err, with an old status in view. It writes the one that was left, and
+// has the hooks called again. A status that can't be written is left no longer, so that it does not hold up the children.
+func (p *pass) callAgain(ctx context.Context, err error) (controller.Result, error) {
+	if failed := p.writeLeftStatus(ctx, nil); failed != nil {
+		if !errors.Is(failed, controller.ErrLater) {
+			p.leftStatuses.forget(p.key)
+		}
+		return p.retry(joinErrors([]error{err, failed}), false)
+	}
+	return controller.Result{RequeueAfter: time.Millisecond, Unfinished: true}, nil
+}
+
 // writeLeftStatus writes the status that the last pass has left to this one, which has failed with err before it had an
 // answer. It returns err, with that of the write if it is of use.
 func (p *pass) writeLeftStatus(ctx context.Context, err error) error {

@@ -129,7 +129,7 @@ func TestStatusAtOnce(t *testing.T) {
 		"Waiting":     {"The hook waits, and may for long.", readsSpec, variant.Desired{Waiting: wait}, true, nil},
 		"InputWaits":  {"So may that of an input.", readsSpec, variant.Desired{WaitingInputs: []variant.Wait{*wait}}, true, nil},
 		"Finalizing":  {"The parent may soon be gone.", readsSpec, variant.Desired{}, true, func(p *pass) { p.observed.Finalizing = true }},
-		"NoEvents":    {"Nothing was written of which events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
+		"NoEvents":    {"No events are to come.", readsSpec, variant.Desired{}, true, func(p *pass) { p.awaitsEvents = false }},
 		"Offline":     {"Each pass is looked at by itself.", readsSpec, variant.Desired{}, true, func(p *pass) { p.env.StatusDelay = 0 }},
 	}
 	for name, tc := range cases {
@@ -172,8 +172,12 @@ func TestStatusThatWasLeft(t *testing.T) {
 		"Failed":   {"It is not lost.", t.Context(), false, nil, nil, []any{statusOfN(2)}, false},
 		"Stopped":  {"The next process makes a pass over each parent.", canceled, false, nil, nil, nil, true},
 		"Conflict": {"The retry of the pass writes it.", t.Context(), false, conflict, nil, nil, true},
-		"Stored":   {"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false},
-		"Another":  {"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false},
+		"Stored": {
+			"It is there.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.Object["status"] = statusOfN(2) }, nil, false,
+		},
+		"Another": {
+			"It is another parent of that name.", t.Context(), false, nil, func(o *unstructured.Unstructured) { o.SetUID("new") }, nil, false,
+		},
 		"Merged": {
 			"Fields of others are kept.", t.Context(), true, nil,
 			func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"n": int64(1), "other": "x"} },
@@ -203,6 +207,53 @@ func TestStatusThatWasLeft(t *testing.T) {
 			}
 			if _, kept := p.leftStatuses.of(p.key, "u"); kept != tc.kept && name != "Another" {
 				t.Errorf("the status is kept for later: %v", kept)
+			}
+		})
+	}
+}
+
+// TestHookThatSawAnOldStatus has a hook read the status only after it has set it once.
+func TestHookThatSawAnOldStatus(t *testing.T) {
+	conflict := apierrors.NewConflict(thingResource(true, true).GroupResource(), "p", errors.New("newer"))
+	invalid := apierrors.NewBadRequest("no such field")
+	cases := map[string]struct {
+		reason string
+		read   engines.ReadSet
+		refuse error
+		again  bool
+		sent   []any
+		kept   bool
+		err    bool
+	}{
+		"NotRead":   {"It makes no difference.", readsSpec, nil, false, nil, true, false},
+		"Read":      {"It has not seen what it answered last.", engines.ReadSet{"parent.status"}, nil, true, []any{statusOfN(2)}, false, false},
+		"Unknown":   {"It may have read it.", nil, nil, true, []any{statusOfN(2)}, false, false},
+		"Conflict":  {"The retry writes it.", nil, conflict, true, nil, true, true},
+		"Unwritten": {"The children are not held up by it.", nil, invalid, true, nil, false, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newLeftStatusEnv(t)
+			e.conclude(e.next(readsSpec), variant.Desired{Status: statusOfN(2)}, true)
+			p := e.next(tc.read)
+			e.server.refuse = tc.refuse
+			if p.sawOldStatus() != tc.again {
+				t.Fatalf("%s\nthe hook has to be called again: %v", tc.reason, !tc.again)
+			}
+			if tc.again {
+				result, err := p.callAgain(t.Context(), nil)
+				if (err != nil) != tc.err || err == nil && (result.RequeueAfter <= 0 || !result.Unfinished) {
+					t.Errorf("%s\ngot %+v and %v", tc.reason, result, err)
+				}
+			}
+			if diff := cmp.Diff(tc.sent, e.server.sent); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+			if _, kept := p.leftStatuses.of(p.key, "u"); kept != tc.kept {
+				t.Errorf("%s\nthe status is kept for later: %v", tc.reason, kept)
+			}
+			if next := e.next(tc.read); !tc.kept && next.sawOldStatus() {
+				t.Errorf("%s\nthe hook is called again and again", tc.reason)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func markOf(object *unstructured.Unstructured) variant.Mark {
 // lastAppliedMark returns the mark in the last applied configuration of an object, or the zero
 // Mark.
 func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
-	if !strings.Contains(merge.Annotation(object.Object), v1alpha1.GroupVersion.Group+"/") {
+	if !namesGroup(merge.Annotation(object.Object)) {
 		return variant.Mark{} // One search in place of one for each kind of mark.
 	}
 	for _, annotation := range markAnnotations {
@@ -41,6 +41,21 @@ func lastAppliedMark(object *unstructured.Unstructured) variant.Mark {
 		}
 	}
 	return variant.Mark{}
+}
+
+// namesGroup reports whether text has a name of the group of the definitions, with a slash behind. It looks for the slash, which
+// is rare: strings.Contains would look at each byte of a long text.
+func namesGroup(text string) bool {
+	for {
+		slash := strings.IndexByte(text, '/')
+		if slash < 0 {
+			return false
+		}
+		if strings.HasSuffix(text[:slash], v1alpha1.GroupVersion.Group) {
+			return true
+		}
+		text = text[slash+1:]
+	}
 }
 
 // withLostMarks returns claim.Marked extended by children that have lost their mark but show

@@ -97,6 +97,9 @@ func (p *pass) claimKind(child *childSource, claim variant.Claim, created []*uns
 	p.findUnownedOutputs(candidates)
 	p.observed.Adopt = append(p.observed.Adopt, c.adopt...)
 	p.observed.Release = append(p.observed.Release, c.release...)
+	if len(c.adopt) == 0 {
+		return c.owned
+	}
 	children := append(c.owned, c.adopt...)
 	sortByName(children)
 	return children
@@ -109,13 +112,12 @@ func (p *pass) candidates(child *childSource, claim variant.Claim, created []*un
 	if claim.Selector != nil {
 		found = append(found, child.cache.Orphans(p.parent.GetNamespace(), claim.Selector)...)
 	}
-	for i := range found {
-		found[i] = p.pendingWrites.newest(found[i])
-	}
+	p.pendingWrites.setNewest(found)
 	found = append(found, unknown(created, found, child.Kind)...)
 	if p.source.Namespaced {
 		// The garbage collector does not find an owner in another namespace.
-		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != p.parent.GetNamespace() })
+		namespace := p.parent.GetNamespace()
+		found = slices.DeleteFunc(found, func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
 	}
 	return found
 }
@@ -140,7 +142,8 @@ func unknown(objects, others []*unstructured.Unstructured, kind schema.GroupVers
 
 func sortByName(objects []*unstructured.Unstructured) {
 	type name struct{ namespace, name string }
-	sortBy(objects, func(o *unstructured.Unstructured) name { return name{o.GetNamespace(), o.GetName()} }, func(a, b name) int {
+	nameOf := func(o *unstructured.Unstructured) name { return name{o.GetNamespace(), o.GetName()} }
+	sortBy(objects, nameOf, func(a, b name) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 }

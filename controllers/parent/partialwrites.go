@@ -17,9 +17,14 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// contentWait is how long the passes over a parent wait for the events that show what it has written, before the objects
-// are read from the API server.
-const contentWait = time.Second
+const (
+	// contentWait is how long the passes over a parent wait for the events that show what it has written, before the objects
+	// are read from the API server.
+	contentWait = time.Second
+	// maxContentWait is how long they wait while events of the same kind come: the watch is late then, but not dead, and reading each
+	// object would add to the load that makes it late.
+	maxContentWait = 5 * time.Second
+)
 
 // notePartial records a write that was answered by the metadata of the object alone. The passes over the owner wait until
 // its content is known.
@@ -58,7 +63,7 @@ func (p *pendingWrites) contentDelay(owner types.UID) (delay time.Duration, over
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key := range p.partial[owner] {
-		delay = max(delay, contentWait-p.clock.Since(p.writes[key].at))
+		delay = max(delay, p.contentDelayOf(key))
 	}
 	if delay > 0 {
 		return delay, nil
@@ -67,6 +72,16 @@ func (p *pendingWrites) contentDelay(owner types.UID) (delay time.Duration, over
 		overdue = append(overdue, *p.writes[key].partial)
 	}
 	return 0, overdue
+}
+
+// contentDelayOf is contentDelay for one object. The lock must be held.
+func (p *pendingWrites) contentDelayOf(key apply.Key) time.Duration {
+	written := p.writes[key].at
+	last := written
+	if moved := p.moved[key.Kind]; moved.After(written) {
+		last = moved
+	}
+	return min(contentWait-p.clock.Since(last), maxContentWait-p.clock.Since(written))
 }
 
 // setContent records the live state of an object whose content was unknown, or that it is gone if live is nil or another object.

@@ -61,6 +61,29 @@ func TestPartialWrites(t *testing.T) {
 		"Another": {"The deletion of an earlier object of that name does not.", func(p *pendingWrites, _ *clocktesting.FakeClock) {
 			p.observe(informer.Event{Old: object("a", version("9"), withUID("earlier"))})
 		}, contentWait, 0, "", 0},
+		"Moving": {"The watch is late, but not dead.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
+			clock.Step(contentWait - time.Millisecond)
+			p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+			clock.Step(contentWait - time.Millisecond)
+		}, time.Millisecond, 0, "", 0},
+		"Stopped": {"It was late, and is dead now.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
+			clock.Step(contentWait - time.Millisecond)
+			p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+			clock.Step(contentWait)
+		}, 0, 1, "", 0},
+		"MovingForLong": {"It does not show this object.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
+			for range maxContentWait / (contentWait / 2) {
+				clock.Step(contentWait / 2)
+				p.observe(informer.Event{New: object("b", version("12"), withUID("b-uid"))})
+			}
+		}, 0, 1, "", 0},
+		"OtherMoves": {"The watch of another kind does.", func(p *pendingWrites, clock *clocktesting.FakeClock) {
+			clock.Step(contentWait / 2)
+			other := object("b", version("12"), withUID("b-uid"))
+			other.SetKind("Other")
+			p.observe(informer.Event{New: other})
+			clock.Step(contentWait / 2)
+		}, 0, 1, "", 0},
 		"Late": {"After a while it is read.", func(_ *pendingWrites, clock *clocktesting.FakeClock) {
 			clock.Step(contentWait)
 		}, 0, 1, "", 0},
@@ -195,7 +218,8 @@ func TestSyncContents(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			client := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
 			client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, tc.live, tc.err })
-			r := &shared{env: Environment{Client: client, Pool: informer.NewPool(t.Context(), client, logr.Discard())}, pendingWrites: newPendingWrites(clock)}
+			pool := informer.NewPool(t.Context(), client, logr.Discard())
+			r := &shared{env: Environment{Client: client, Pool: pool}, pendingWrites: newPendingWrites(clock)}
 			defer r.pendingWrites.close()
 			written := partial(live("u", "13"))
 			written.Change.Resource = configMaps

@@ -86,6 +86,9 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	p.rules = p.rulesBySchema(ctx)
 	// 2. Call the hooks for the desired state.
 	desired, err := p.callHooks(ctx)
+	if p.sawOldStatus() {
+		return p.callAgain(ctx, err)
+	}
 	if err != nil {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/lru"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -129,9 +130,12 @@ func (c *passCache) versionOf(object *unstructured.Unstructured) uint64 {
 func writeVersions(h *maphash.Hash, objects []*unstructured.Unstructured) {
 	h.WriteByte(0)
 	for _, object := range objects {
-		h.WriteString(string(object.GetUID()))
+		meta := jsonvalue.ObjectIn(object.Object, "metadata")
+		uid, _ := meta["uid"].(string)
+		version, _ := meta["resourceVersion"].(string)
+		h.WriteString(uid)
 		h.WriteByte('@')
-		h.WriteString(object.GetResourceVersion())
+		h.WriteString(version)
 		h.WriteByte(0)
 	}
 }

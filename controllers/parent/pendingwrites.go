@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
@@ -37,7 +38,9 @@ type pendingWrites struct {
 	writes    map[apply.Key]pendingWrite
 	created   map[types.UID]map[apply.Key]bool // by owner
 	// partial are the writes of which only the metadata is known, by owner.
-	partial     map[types.UID]map[apply.Key]bool
+	partial map[types.UID]map[apply.Key]bool
+	// moved is when the last event of a kind came while there was such a write.
+	moved       map[schema.GroupVersionKind]time.Time
 	deletedUIDs *generations[types.UID, struct{}] // whose deletion was seen lately
 	scheduled   bool                              // expire will be called
 }
@@ -61,6 +64,7 @@ func newPendingWrites(clock clock.Clock) *pendingWrites {
 		clock: clock, unconfirmed: func(*unstructured.Unstructured) {}, completed: func(apply.Outcome) {},
 		done: done, close: sync.OnceFunc(func() { close(done) }),
 		writes: map[apply.Key]pendingWrite{}, created: map[types.UID]map[apply.Key]bool{}, partial: map[types.UID]map[apply.Key]bool{},
+		moved:       map[schema.GroupVersionKind]time.Time{},
 		deletedUIDs: newGenerations[types.UID, struct{}](pendingWriteTTL, clock.Now()),
 	}
 }
@@ -138,16 +142,25 @@ func (p *pendingWrites) fields(object *unstructured.Unstructured) []any {
 
 // newest returns the newest known state of a cached object.
 func (p *pendingWrites) newest(cached *unstructured.Unstructured) *unstructured.Unstructured {
+	objects := []*unstructured.Unstructured{cached}
+	p.setNewest(objects)
+	return objects[0]
+}
+
+// setNewest replaces cached objects by their newest known states.
+func (p *pendingWrites) setNewest(objects []*unstructured.Unstructured) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.writes) == 0 {
-		return cached
+		return
 	}
-	w, ok := p.writes[apply.KeyOf(cached)]
-	if !ok || w.partial != nil || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
-		return cached // A partial one has no content; its owner waits for it.
+	for i, cached := range objects {
+		w, ok := p.writes[apply.KeyOf(cached)]
+		if !ok || w.partial != nil || p.expired(w) || w.object.GetUID() != cached.GetUID() || newer(cached, w.object) {
+			continue // A partial one has no content; its owner waits for it.
+		}
+		objects[i] = w.object
 	}
-	return w.object
 }
 
 // createdBy returns the objects that were created for owner and that no event has shown yet.
@@ -178,6 +191,9 @@ func (p *pendingWrites) dropShown(event informer.Event) (completed apply.Outcome
 	key := apply.KeyOf(object)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.partial) > 0 {
+		p.moved[key.Kind] = p.clock.Now()
+	}
 	if event.New == nil {
 		p.deletedUIDs.rotate(p.clock.Now())
 		p.deletedUIDs.put(object.GetUID(), struct{}{})

@@ -212,10 +212,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		r.forget(key)
 		return controller.Result{}, nil
 	}
-	if delay, err := r.syncContents(ctx, parent); delay > 0 || err != nil {
-		return controller.Result{RequeueAfter: delay}, err
+	delay, err := r.syncContents(ctx, parent)
+	if delay > 0 {
+		return controller.Result{RequeueAfter: delay, Unfinished: true}, nil
 	}
-	updated, err := r.syncFinalizer(ctx, parent, source)
+	updated := parent
+	if err == nil {
+		updated, err = r.syncFinalizer(ctx, parent, source)
+	}
 	result := controller.Result{Retry: retryOf(err, false)}
 	if err == nil {
 		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.

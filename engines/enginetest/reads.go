@@ -113,31 +113,29 @@ func (c Caller) CheckUnread(t *testing.T, program engines.Program, request map[s
 	for name, changed := range unreadChanges(request, before.Read) {
 		after, failure := c.run(t, program, changed, patience)
 		if failure != nil {
-			t.Errorf("%s, and the hook fails, which read %v: %s", name, before.Read, failure.Detail())
+			t.Errorf("%s in place of all but %v, which was read, and the hook fails: %s", name, before.Read, failure.Detail())
 			continue
 		}
 		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("%s, and the answer is another one (-before +after):\n%s", name, diff)
+			t.Errorf("%s in place of all but %v, which was read, and the answer is another one (-before +after):\n%s", name, before.Read, diff)
 		}
 	}
 	return before.Read, true
 }
 
-// unreadChanges returns requests that differ from one only in what is not in read. Fields of the request itself
-// neither appear nor vanish, and there is always a parent with metadata.
+// unreadChanges returns requests in which all that is not in read has changed, in one way each. Fields of the request
+// itself neither appear nor vanish, and there is always a parent with metadata.
 func unreadChanges(request map[string]any, read engines.ReadSet) map[string]map[string]any {
 	changes := map[string]map[string]any{}
-	all := request
-	for _, path := range readablePaths(request) {
-		if read.Contains(path) {
-			continue
+	for name, value := range replacements {
+		changed := request
+		for _, path := range readablePaths(request) {
+			if !read.Contains(path) && (value != removed{} || strings.Contains(path, ".")) {
+				changed = withPath(changed, strings.Split(path, "."), value)
+			}
 		}
-		for name, value := range replacements(path) {
-			changes[path+" "+name] = withPath(request, strings.Split(path, "."), value)
-			all = withPath(all, strings.Split(path, "."), value)
-		}
+		changes[name] = changed
 	}
-	changes["all that was not read has changed"] = all
 	return changes
 }
 
@@ -172,15 +170,10 @@ func fieldsAnd(object map[string]any, more ...string) []string {
 // removed stands for no value.
 type removed struct{}
 
-// replacements returns values to put in the place of that at path, by what they are.
-func replacements(path string) map[string]any {
-	values := map[string]any{
-		"is a text": "changed", "is null": nil, "is an object": map[string]any{"size": int64(9), "app": "other"},
-	}
-	if strings.Contains(path, ".") {
-		values["is gone"] = removed{}
-	}
-	return values
+// replacements are put in the place of what was not read.
+var replacements = map[string]any{
+	"texts are there": "changed", "nulls are there": nil, "nothing is there": removed{},
+	"objects are there": map[string]any{"size": int64(9), "app": "other"},
 }
 
 // withPath returns a copy of the object with another value at path.
@@ -213,6 +206,7 @@ var formFields = [3][]string{{"parent", "children"}, {"spec", "status", "metadat
 // CheckForms tries each form with each object and field, and checks that what the hook says it does not read is of no
 // matter.
 func (c Caller) CheckForms(t *testing.T, forms ReadForms) {
+	engine := c.Start(t)
 	for _, form := range forms.Forms {
 		t.Run(form, func(t *testing.T) {
 			answered := false
@@ -221,7 +215,7 @@ func (c Caller) CheckForms(t *testing.T, forms ReadForms) {
 					script := forms.Script(object, strings.NewReplacer("%O", object, "%F", field).Replace(form))
 					files := map[string]string{c.Path: script}
 					maps.Copy(files, forms.Files)
-					program, err := c.Compile(t, Source(c.Path, files))
+					program, err := engine.Compile(t.Context(), Source(c.Path, files))
 					if err != nil {
 						t.Fatalf("%s: %v", script, err)
 					}

@@ -186,7 +186,31 @@ libretto.merge({a: 1}, %O).%F
 libretto.findCondition(%O, "Ready")
 libretto.ownerName({metadata: {...%O}})
 libretto.matchesLabels({matchLabels: {app: "web"}}, %O.%F?.app ? %O.%F : {})
-libretto.withLabels(%O, {a: "b"})`
+libretto.withLabels(%O, {a: "b"})
+(() => { const c = structuredClone({o: %O}); return Object.keys(c.o) })()
+(() => { const o = %O; Object.prototype.%F = 5; try { return o.%F } finally { delete Object.prototype.%F } })()
+(() => { const o = %O; o.toJSON = () => 1; return JSON.stringify(o) })()
+JSON.stringify({a: %O}, (k, v) => typeof v === "object" && k === "a" ? "%F" in v : v)
+Reflect.set(%O, "%F", 1)
+Reflect.defineProperty(%O, "%F", {value: 1})
+(() => { const o = %O; const before = o.%F; o.%F = 1; delete o.%F; return o })()
+(() => { const c = Object.create(%O); c.%F = 1; return Object.keys(c) })()
+(() => { const c = Object.create(%O); c.%F = 1; return c.%F })()
+(() => { class A { #o = %O; has() { return "%F" in this.#o } } return new A().has() })()
+Array.prototype.slice.call(%O)
+(() => { let n = 0; JSON.stringify(%O, () => { n++; return undefined }); return n })()
+(() => { const o = {__proto__: %O}; return "%F" in o })()
+(() => { const o = {__proto__: %O}; let n = 0; for (const k in o) n++; return n })()
+(() => { const o = Object.setPrototypeOf({own: 1}, %O); return structuredClone(o) })()
+(() => { const o = Object.setPrototypeOf({own: 1}, %O); return o })()
+(() => { request.parent = {...request.parent, added: 1}; return request.parent.spec })()
+(() => { request.parent.metadata = {name: 1}; return request.parent.metadata })()
+(() => { delete request.parent; return request.parent === undefined })()
+Promise.all([%O]).then(([o]) => "%F" in o)
+Promise.reject(%O).catch(o => Object.keys(o).length)
+(() => { console.log("%o %j %s", %O, %O, %O); return 1 })()
+structuredClone(new Map([["a", %O]])).get("a").%F
+(({%F = 3}) => %F)(%O)`
 
 func TestReadForms(t *testing.T) {
 	caller.CheckForms(t, enginetest.ReadForms{

@@ -73,8 +73,9 @@ func benchmark(b *testing.B, text string, request map[string]any) {
 
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
+	e := newEngine()
 	for b.Loop() {
-		if _, err := (engine{}).Compile(b.Context(), source(b, enginetest.StatefulSet)); err != nil {
+		if _, err := e.Compile(b.Context(), source(b, enginetest.StatefulSet)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -66,7 +66,8 @@ func (s *scope) lookup(name ast.Identifier) (v followed, found bool) {
 // readsOf returns what a hook may read of its request, or nil for all. It is a set of paths below the parent only: other fields
 // are noted when they are converted.
 func (l *linked) readsOf(h hook) engines.ReadSet {
-	if h.none {
+	asksHost := func(path string) bool { return strings.Contains(l.tree.text(path), "$field") }
+	if h.none || slices.ContainsFunc(l.order, asksHost) { // A script can have the parent from the host's native function, too.
 		return nil
 	}
 	f := &follower{linked: l, left: maxFollowed, seen: map[closure]bool{}}
@@ -141,12 +142,16 @@ func (f *follower) bind(binds ast.LocalBinds, outer *scope) *scope {
 	s := &scope{outer: outer, variables: make(map[ast.Identifier]followed, len(binds))}
 	for _, b := range binds {
 		s.variables[b.Variable] = followed{}
+		if function, ok := b.Body.(*ast.Function); ok {
+			s.variables[b.Variable] = followed{closure: closure{function, s}}
+		}
 	}
 	for range len(binds) + 1 {
 		changed := false
 		for _, b := range binds {
 			if v := f.value(b.Body, s); v != s.variables[b.Variable] {
 				s.variables[b.Variable], changed = v, true
+				clear(f.seen) // With it, functions that were seen may read more.
 			}
 		}
 		if !changed {

@@ -162,11 +162,72 @@ libretto.hash(%O)
 libretto.findCondition(%O, "Ready")
 libretto.merge(%O, {a: 1})
 libretto.childKey({metadata: {name: "a"}}, {metadata: %O})
-libretto.matchesLabels({matchLabels: {app: "web"}}, std.get(%O, "%F", {}))`
+libretto.matchesLabels({matchLabels: {app: "web"}}, std.get(%O, "%F", {}))
+local a = [function() std.objectHas(b, "%F")], b = %O; a[0]()
+local a = {f():: std.objectHas(b, "%F")}, b = %O; a.f()
+local a = {f():: b.%F}, b = %O; a.f()
+local a = std.map(function(x) std.objectHas(b, "%F"), [1]), b = %O; a
+{local a = [function() std.objectHas(b, "%F")], local b = %O, x: a[0]()}
+local a = c(function() std.objectHas(b, "%F")), c(f) = [f], b = %O; a[0]()
+local o = {a: 1} + {b: super.a, c: std.length(%O)}; o.c
+local f(o) = o { x: "%F" in super }; f(%O).x
+std.foldl(function(a, k) a + k, std.objectFields(%O), "")
+std.isEmpty("") && std.objectHas(%O, "%F")
+std.objectHas(%O, "%F") tailstrict
+local f(o) = std.objectHas(o, "%F"); f(%O) tailstrict
+local f(o) = {g: function() std.objectHas(o, "%F")}; f(%O).g()
+local m = {x:: %O}; local n = m {y: std.objectHas(self.x, "%F")}; n.y
+local rec(n) = if n == 0 then function(o) std.objectHas(o, "%F") else rec(n - 1); rec(3)(%O)
+local rec(n) = if n == 0 then function() std.objectHas(%O, "%F") else rec(n - 1); rec(3)()
+local y(f) = f(f); y(function(f) std.objectHas(%O, "%F"))
+local k(x) = function(y) x; std.objectHas(k(%O)(1), "%F")
+local k(x) = function(y) x; k(%O)(1)
+local k(x, y=x) = y; std.objectHas(k(%O), "%F")
+local k(x=1, y=std.objectHas(%O, "%F")) = y; k()
+local k(f=function() std.objectHas(%O, "%F")) = f(); k()
+local a = b, b = c, c = d, d = %O; [function() a][0]()
+local f = function(o) std.objectHas(o, "%F"), g = f, h = g; h(%O)
+local f(g) = g(%O); f(function(o) std.objectHas(o, "%F"))
+local f(g) = [g(%O)]; f(function(o) std.length(o))
+local f(x) = (if true then x else null); std.objectHas(f(%O), "%F")
+assert std.objectHas(%O, "%F") || true : %O.%F; 1
+{assert std.objectHas(%O, "%F") || true, x: 1}
+{["a" + std.objectHas(%O, "%F")]: 1}
+{[if std.objectHas(%O, "%F") then "x"]: 1}
+{x+: std.objectHas(%O, "%F")}
+-std.length(%O)
+!std.objectHas(%O, "%F")
+std.objectHas(%O, "%F") == null
+null == %O
+null != std.get(%O, "%F")
+(if std.objectHas(%O, "%F") then %O else null) == null
+(if std.objectHas(%O, "%F") then null else 1) == null
+std.get(%O, "%F") == null
+std.get(%O, "%F") != null
+std.get({}, "x", %O)
+std.get({}, "x", std.objectHas(%O, "%F"))
+std.objectRemoveKey(%O, "%F")
+std.type(if std.objectHas(%O, "%F") then 1 else "")
+std.type((function() std.objectHas(%O, "%F"))())
+std.isFunction(function() %O)
+local std2 = std, f = std2.objectHas; f(%O, "%F")
+[std][0].objectHas(%O, "%F")
+local f(std) = std.get(%O, "%F", 1); f({get(o, f, d):: std.length(o)} + {local std = {length(x): 1}})
+local x = {std:: {objectHas(o, f):: o == {}}}; x.std.objectHas(%O, "%F")
+std.native("$field")("parent")
+std.objectHas(std.native("$field")("parent"), "%F")
+lib.curry(%O)("%F")
+lib.wrap(%O).has("%F")
+lib.rec(%O, 3)
+lib.lazy(%O)
+lib.opt(o=%O)
+lib.chain(%O)
+(import "lib.libsonnet").size(%O)`
 
 // readLibrary is a file with functions that forms call.
 const readLibrary = `
 local size(o) = std.length(o);
+local late = [function(o) std.objectHas(o, key)], key = 'status';
 {
   local object = self,
   has(o, f):: std.objectHas(o, f),
@@ -174,6 +235,12 @@ local size(o) = std.length(o);
   field(o):: [std.get(o, 'spec', 1), std.get(o, 'labels', 2)],
   apply(f, o):: f(o),
   deep:: { size(o):: object.size(o) },
+  curry(o):: function(f) std.objectHas(o, f),
+  wrap(o):: { has(f):: std.objectHas(o, f) },
+  rec(o, n):: if n == 0 then std.objectHas(o, 'status') else object.rec(o, n - 1),
+  lazy(o):: late[0](o),
+  opt(o=null, d=std.objectHas(o, 'status')):: d,
+  chain:: object.size,
 }`
 
 func TestReadForms(t *testing.T) {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"container/list"
 	"reflect"
+	"slices"
 
 	"github.com/libretto-k8s/libretto/engines/sandbox/wire"
 )
@@ -123,7 +124,7 @@ func (o *objectCache) rollback() {
 	for _, e := range o.pending {
 		o.remove(e)
 	}
-	for _, e := range o.superseded { // They are the last ones again.
+	for _, e := range slices.Backward(o.superseded) { // The first of each object is the last one again.
 		uid, _ := versionOf(e.Value.(*cachedObject).value)
 		o.byUID[uid] = e
 	}

@@ -123,7 +123,10 @@ func TestObjectCacheVersions(t *testing.T) {
 			t.Fatalf("version %d: %d are kept", n, len(o.byID))
 		}
 		if n == 10 {
-			o.rollback()
+			message(&o, version(100), version(101))
+			if o.rollback(); o.byUID["a"] != nil && o.byID[o.byUID["a"].Value.(*cachedObject).id] == nil {
+				t.Error("a version that was never sent is held")
+			}
 			continue
 		}
 		o.commit()

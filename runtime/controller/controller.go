@@ -32,6 +32,9 @@ type Result struct {
 	RequeueAfter time.Duration
 	// Retry is the kind of the failure. It is ignored without an error.
 	Retry Retry
+	// Unfinished is set if the reconcile ended early because it waits for something. Without an error it counts neither as a success
+	// nor as a failure: the backoff goes on where it was.
+	Unfinished bool
 }
 
 // Reconciler reconciles one key. It is called by several workers at once, but never twice at once for
@@ -153,7 +156,7 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 	}
 	start := c.config.Clock.Now()
 	result, err := c.reconcile(ctx, key)
-	c.config.Metrics.observe(c.config.Name, outcome(err), c.config.Clock.Since(start))
+	c.config.Metrics.observe(c.config.Name, outcome(result, err), c.config.Clock.Since(start))
 	c.schedule(ctx, key, result, err)
 	return true
 }
@@ -161,8 +164,10 @@ func (c *Controller) processNextItem(ctx context.Context) bool {
 // schedule decides when key is reconciled again.
 func (c *Controller) schedule(ctx context.Context, key Key, result Result, err error) {
 	if err == nil {
-		c.failures.forget(key)
-		c.log.forget(key)
+		if !result.Unfinished {
+			c.failures.forget(key)
+			c.log.forget(key)
+		}
 		if result.RequeueAfter > 0 {
 			c.queue.AddAfter(key, result.RequeueAfter)
 		}
@@ -195,8 +200,10 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (result Result, err
 	return c.config.Reconciler.Reconcile(ctx, key)
 }
 
-func outcome(err error) string {
+func outcome(result Result, err error) string {
 	switch {
+	case err == nil && result.Unfinished:
+		return "later"
 	case err == nil:
 		return "success"
 	case errors.Is(err, ErrLater):

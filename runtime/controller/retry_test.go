@@ -85,6 +85,32 @@ func TestFailures(t *testing.T) {
 	expect("a success resets the backoff", key, HookFailed, 100*time.Millisecond, 1)
 }
 
+// TestUnfinished checks that a reconcile that waits for something leaves the backoff as it is.
+func TestUnfinished(t *testing.T) {
+	c := New(Config{Name: "test", Clock: clock.RealClock{}, Log: logr.Discard()})
+	defer c.Close()
+	recorder := &delayRecorder{TypedDelayingInterface: c.queue}
+	c.queue = recorder
+	steps := []struct {
+		reason string
+		result Result
+		err    error
+		want   time.Duration
+	}{
+		{"the first failure", Result{Retry: HookFailed}, errors.New("boom"), 100 * time.Millisecond},
+		{"it waits as long as it asks for", Result{RequeueAfter: time.Second, Unfinished: true}, nil, time.Second},
+		{"the backoff goes on where it was", Result{Retry: HookFailed}, errors.New("boom"), 200 * time.Millisecond},
+		{"a success", Result{RequeueAfter: time.Minute}, nil, time.Minute},
+		{"the backoff begins again", Result{Retry: HookFailed}, errors.New("boom"), 100 * time.Millisecond},
+	}
+	for _, step := range steps {
+		c.schedule(context.Background(), Key{Name: "a"}, step.result, step.err)
+		if recorder.last != step.want {
+			t.Errorf("%s: the next reconcile is after %s, want %s", step.reason, recorder.last, step.want)
+		}
+	}
+}
+
 func TestSooner(t *testing.T) {
 	cases := map[string]struct{ a, b, want Retry }{
 		"LowerMax":    {Invalid, Unavailable, Unavailable},

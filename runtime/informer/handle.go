@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // Handle gives one user access to a shared cache. The objects that it returns are read-only.
@@ -162,11 +163,28 @@ func objects(list []any) []*unstructured.Unstructured {
 }
 
 // ControllerOf returns the reference to the object's controlling owner, or nil. Unlike
-// metav1.GetControllerOf, it does not copy the other references.
+// metav1.GetControllerOf, it does not copy all references first: it is called several times for each event.
 func ControllerOf(object *unstructured.Unstructured) *metav1.OwnerReference {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return nil
+	refs, _ := jsonvalue.ObjectIn(object.Object, "metadata")["ownerReferences"].([]any)
+	for _, item := range refs {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return nil
+		}
+		if controller, _ := fields["controller"].(bool); !controller {
+			continue
+		}
+		text := func(field string) string {
+			value, _ := fields[field].(string)
+			return value
+		}
+		ref := &metav1.OwnerReference{
+			APIVersion: text("apiVersion"), Kind: text("kind"), Name: text("name"), UID: types.UID(text("uid")), Controller: new(true),
+		}
+		if block, ok := fields["blockOwnerDeletion"].(bool); ok {
+			ref.BlockOwnerDeletion = &block
+		}
+		return ref
 	}
-	return metav1.GetControllerOfNoCopy(m)
+	return nil
 }

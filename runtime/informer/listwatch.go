@@ -166,10 +166,17 @@ func (s *stream) receive() {
 	}
 }
 
-// next decodes an event. It returns an error if the event makes no sense, too.
+// errUnreadable is the error of an event that came and makes no sense.
+var errUnreadable = errors.New("an event of the watch can't be read")
+
+// next decodes an event.
 func (s *stream) next() (watch.Event, error) {
 	decoded, err := s.decoder.Event()
-	if err != nil {
+	var syntax *objectjson.SyntaxError
+	switch {
+	case errors.As(err, &syntax), errors.Is(err, objectjson.ErrTooLarge):
+		return watch.Event{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	case err != nil:
 		return watch.Event{}, err
 	}
 	event := watch.Event{Type: watch.EventType(decoded.Type), Object: &unstructured.Unstructured{Object: decoded.Object}}
@@ -181,22 +188,24 @@ func (s *stream) next() (watch.Event, error) {
 			return event, nil // The reflector shows it as an unexpected object.
 		}
 		status := &metav1.Status{}
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(decoded.Object, status)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(decoded.Object, status); err != nil {
+			return watch.Event{}, fmt.Errorf("%w: the status of an error: %w", errUnreadable, err)
+		}
 		event.Object = status
-		return event, err
+		return event, nil
 	default:
-		return watch.Event{}, fmt.Errorf("unknown type of event %q", decoded.Type)
+		return watch.Event{}, fmt.Errorf("%w: unknown type of event %q", errUnreadable, decoded.Type)
 	}
 }
 
-// end tells the reflector why the stream has ended, unless that is normal.
+// end tells the reflector why the stream has ended, unless that is normal. A connection may break in many ways, and what is
+// wrong with it shows in the next request.
 func (s *stream) end(err error) {
 	switch {
 	case isStopped(s.done), errors.Is(err, io.EOF):
-	case errors.Is(err, io.ErrUnexpectedEOF), utilnet.IsProbableEOF(err), utilnet.IsTimeout(err):
+	case !errors.Is(err, errUnreadable):
 		s.log.V(1).Info("the connection of a watch has ended", "error", err.Error())
 	default:
-		err = fmt.Errorf("an event of the watch can't be read: %w", err)
 		s.failed(err)
 		status := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding").AsObject(err)
 		select {

@@ -167,11 +167,18 @@ func TestWatch(t *testing.T) {
 		`"message":"too old resource version"}`)
 	cases := map[string]struct {
 		reason, text string
+		aborted      bool
 		want         []string
 		failed       string
 	}{
 		"Ended":   {reason: "a watch ends after some minutes", text: added, want: []string{"ADDED a"}},
 		"Cut":     {reason: "a connection may break, then the reflector watches again", text: added + `{"type":"ADD`, want: []string{"ADDED a"}},
+		"Aborted": {reason: "an error of HTTP/2 is another way to break", text: added + `{"type":"ADD`, aborted: true, want: []string{"ADDED a"}},
+		"OddError": {
+			reason: "what the error says is not known", text: watchEvent("ERROR", `{"kind":"Status","code":"no number"}`),
+			want:   []string{"ERROR internal: an event of the watch can't be read: the status of an error: unrecognized type: int32"},
+			failed: "an event of the watch can't be read: the status of an error: unrecognized type: int32",
+		},
 		"Expired": {reason: "the reflector lists again", text: expired, want: []string{"ERROR expired: too old resource version"}},
 		"Garbage": {
 			reason: "an event that can't be read is no end of a watch", text: added + `{"type":"ADDED","object":[]}`,
@@ -189,6 +196,10 @@ func TestWatch(t *testing.T) {
 			client := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, tc.text)
+				if tc.aborted {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
 			})
 			failed := ""
 			l := &listWatch{

@@ -63,6 +63,20 @@ func serve(t *testing.T, code int, answer string) (*rest.Config, *[]received) {
 	return &rest.Config{Host: server.URL, UserAgent: "test"}, &all
 }
 
+// newClients returns client-go's dynamic client and ours.
+func newClients(t testing.TB, config *rest.Config) (dynamic.Interface, Clients) {
+	t.Helper()
+	theirs, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return theirs, ours
+}
+
 // requests are what the host sends, with what each returns.
 var requests = map[string]struct {
 	metadata bool // The answer that is asked for.
@@ -95,14 +109,7 @@ func TestRequests(t *testing.T) {
 	for name, tc := range requests {
 		t.Run(name, func(t *testing.T) {
 			config, all := serve(t, http.StatusOK, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}`)
-			theirs, err := dynamic.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ours, err := New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			theirs, ours := newClients(t, config)
 			for _, client := range []dynamic.Interface{theirs, ours.Full, ours.Metadata} {
 				if _, err := tc.send(t.Context(), client.Resource(configMaps).Namespace("b")); err != nil {
 					t.Fatal(err)
@@ -139,18 +146,21 @@ func TestAnswers(t *testing.T) {
 		"NoObject": {"not an object", 200, `[]`},
 		"NoJSON":   {"not JSON", 200, `{"kind":"PartialObjectMetadata",`},
 		"Empty":    {"nothing", 200, ``},
+		"None":     {"no content", 204, ``},
+		"Null":     {"no object", 200, `null`},
+		"NoKind":   {"an object of no kind", 200, `{"metadata": {"name": "a"}}`},
+		"Table":    {"another kind than was asked for", 200, `{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": [{"cells": ["a", 1]}]}`},
+		"Success":  {"a status may say that all is well", 200, `{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": "a"}}`},
+		"Failed":   {"a status with the code of success", 200, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422}`},
+		"Other":    {"an error that is no status", 500, `{"kind": "Problem", "apiVersion": "v1", "message": "no"}`},
+		"Large":    {"an error page of 1 MiB", 500, strings.Repeat("<p>sorry</p>", 1<<20/12)},
+		"Odd":      {"a status with a field of another type", 409, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": "409"}`},
+		"Redirect": {"not followed without a place", 301, ``},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			config, _ := serve(t, tc.code, tc.answer)
-			theirs, err := dynamic.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ours, err := New(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			theirs, ours := newClients(t, config)
 			want, wantErr := theirs.Resource(configMaps).Namespace("b").Create(t.Context(), configMap(), metav1.CreateOptions{})
 			for _, client := range []dynamic.Interface{ours.Full, ours.Metadata} {
 				got, err := client.Resource(configMaps).Namespace("b").Create(t.Context(), configMap(), metav1.CreateOptions{})
@@ -213,14 +223,7 @@ func BenchmarkCreate(b *testing.B) {
 	}))
 	b.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1}
-	theirs, err := dynamic.NewForConfig(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	ours, err := New(config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	theirs, ours := newClients(b, config)
 	object := configMap()
 	for name, client := range map[string]dynamic.Interface{"dynamic": theirs, "metadata": ours.Metadata} {
 		b.Run(name, func(b *testing.B) {

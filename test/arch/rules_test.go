@@ -87,7 +87,7 @@ var rules = []rule{
 	}, excludes: clients, why: "it is the contract between the reconcile core and its variants: pure, without clients and informers"},
 	{packages: "controllers/parent/...", imports: []string{
 		"controllers/variant", "engines", "apply/...", "runtime/...", "controllers/api/...",
-	}, inTests: realHooks, why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
+	}, inTests: slices.Concat(realHooks, []string{"controllers/render/memcluster"}), why: "it is the one reconcile core: it knows the hook contract but no concrete engine, and none of its variants"},
 	{packages: "controllers/credentials/...", imports: []string{"controllers/api/...", "engines", "runtime/..."},
 		why: "it resolves the credentials of webhooks: it knows nothing of parents"},
 	variantRule("controllers/composite/..."),
