@@ -1,4 +1,5 @@
-// Package recording makes a picture of a terminal: an SVG in which the lines of a demonstration appear one after the other.
+// Package recording makes a picture of a terminal: an SVG in which the lines of a demonstration appear one after the other. It needs no
+// player, its text can be read in a diff, and it is legible on light and dark pages. Where nothing moves, all lines are there.
 package recording
 
 import (
