@@ -31,9 +31,13 @@ export GO
 help: ## Print this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z0-9-]*:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+# What a target like demo builds first, as steps of so many: $(call step,1) is "[1/4] ". Other targets have no such steps.
+step = $(if $(STEPS),[$(1)/$(STEPS)] )
+
 .PHONY: build
 build: ## Build bin/libretto, bin/libretto-worker, which runs scripts, and links for kubectl libretto
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
+	CGO_ENABLED=0 ./tools/progress.sh '$(call step,1)bin/libretto' ./cmd/... \
+		$(GO) build -v -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 	ln -sf libretto $(BIN)/kubectl-libretto
 	ln -sf libretto $(BIN)/kubectl_complete-libretto
 
@@ -48,15 +52,23 @@ dist: ## Build the archives of a release and its krew manifest (VERSION=v1.2.3)
 controlplane: $(BIN)/controlplane $(BIN)/kubectl ## Build bin/controlplane and bin/kubectl (minutes the first time)
 
 $(BIN)/controlplane: $(CONTROLPLANE_MODULE) $(CONTROLPLANE_SOURCES)
-	./test/controlplane/build.sh controlplane
+	STEP='$(call step,2)' ./test/controlplane/build.sh controlplane
 
 # The order-only prerequisite keeps make -j from building both at once: each takes all cores and two gigabytes.
 $(BIN)/kubectl: $(CONTROLPLANE_MODULE) | $(BIN)/controlplane
-	./test/controlplane/build.sh kubectl
+	STEP='$(call step,3)' ./test/controlplane/build.sh kubectl
 
-.PHONY: demo
+.PHONY: demo picture
+demo picture: STEPS := 4
 demo: build controlplane ## Run the demo on a control plane of its own
-	$(GO) run ./test/demo
+	@$(BUILD_DEMO)
+	@./$(BIN)/demo
+
+picture: build controlplane ## Write docs/edit.svg, the picture of an edit in the README, from a run of the demo
+	@$(BUILD_DEMO)
+	@KUBECONFIG= ./$(BIN)/demo -picture docs/edit.svg
+
+BUILD_DEMO = CGO_ENABLED=0 ./tools/progress.sh '$(call step,4)bin/demo' ./test/demo $(GO) build -v -o $(BIN)/demo ./test/demo
 
 .PHONY: vitess
 vitess: build controlplane ## Bring examples/vitess up on a control plane of its own, roll an image and delete it (VITESSFLAGS='-clusters 10': measure many)

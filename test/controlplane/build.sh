@@ -5,7 +5,7 @@
 #   build.sh kubectl         builds bin/kubectl
 #   build.sh go ARGUMENTS    runs go on this module: build.sh go test ./...
 #
-# The first build takes minutes. It tells how far it is, as a silent terminal looks like a hanging one.
+# The first build takes minutes. It tells how far it is, as a silent terminal looks like a hanging one; STEP is printed before.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,35 +45,8 @@ for path in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
     ldflags="$ldflags -X $path.gitTreeState=clean"
 done
 
-# progress prints the seconds that passed until it is killed.
-progress() {
-    seconds=0
-    while :; do
-        if [ -t 2 ]; then
-            printf '\rbuilding %s: %d s (the first time takes minutes) ' "$name" "$seconds" >&2
-        elif [ $((seconds % 15)) -eq 14 ]; then
-            echo "building $name: $((seconds + 1)) s (the first time takes minutes)" >&2
-        fi
-        sleep 1
-        seconds=$((seconds + 1))
-    done
-}
-
-ticker=
-stop_progress() {
-    [ -n "$ticker" ] || return 0
-    kill "$ticker" 2>/dev/null || :
-    ticker=
-    [ ! -t 2 ] || printf '\r\033[K' >&2
-}
-trap stop_progress EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
 mkdir -p "$bin"
-progress &
-ticker=$!
 # A program that runs cannot be overwritten, but its name can be given to another file.
 new=$bin/.$name.new
-"$GO" build -p 4 -trimpath -gcflags="$GCFLAGS" -ldflags "$ldflags" -o "$new" "$package"
+"$root/tools/progress.sh" "${STEP:-}bin/$name" "$package" "$GO" build -v -p 4 -trimpath -gcflags="$GCFLAGS" -ldflags "$ldflags" -o "$new" "$package"
 mv -f "$new" "$bin/$name"

@@ -1,19 +1,23 @@
 // Command demo shows what libretto does, step by step, on a control plane of its own or on the cluster of KUBECONFIG. Each
 // step prints what it does and why, runs commands that a reader could type, and waits for the expected state. `make demo`
-// runs it.
+// runs it, `make picture` with -picture, which writes a recording of an edit.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/libretto-k8s/libretto/test/steps"
 )
 
 func main() {
+	picture := flag.String("picture", "", "write a recording of the edits to this file, as an SVG")
+	flag.Parse()
 	steps.Main("demo", func(out *steps.Report) steps.Program {
 		d := newDemo(os.Getenv("KUBECONFIG"), out)
 		return steps.Program{
@@ -22,9 +26,29 @@ func main() {
 			Log:     d.Log,
 			Close:   d.close,
 			Reading: nextReading,
+			Picture: d.picture(*picture),
 		}
 	})
 }
+
+// picture returns what to record of the demo, or nil if there is no file.
+func (d *demo) picture(file string) *steps.Picture {
+	if file == "" {
+		return nil
+	}
+	return &steps.Picture{
+		File:    file,
+		Title:   "A terminal: a script is edited, and at once a Pod has the new label; then it is broken, and no Pod changes",
+		Steps:   []string{editTitle, breakTitle},
+		Shorten: func(line string) string { return strings.ReplaceAll(line, d.WorkDir+"/", "") },
+	}
+}
+
+// Titles of the steps that are in the picture.
+const (
+	editTitle  = "Edit the script"
+	breakTitle = "Break the script"
+)
 
 // nextReading are files for the reader to continue with.
 var nextReading = [][2]string{
@@ -87,12 +111,12 @@ func (d *demo) steps() []steps.Step {
 			Run:   d.deletePod,
 		},
 		{
-			Title: "Edit the script",
+			Title: editTitle,
 			Why:   "Pod 0 is to be labelled as the leader. The ConfigMap is changed, and that is all.",
 			Run:   d.editScript,
 		},
 		{
-			Title: "Break the script",
+			Title: breakTitle,
 			Why:   "A parenthesis gets lost. What does not load never runs: the last good revision goes on.",
 			Run:   d.breakScript,
 		},

@@ -44,6 +44,17 @@ type Program struct {
 	Close func(ctx context.Context) error
 	// Reading are files for the reader to continue with, and what each is.
 	Reading [][2]string
+	// Picture is written if all went well. Nil means none.
+	Picture *Picture
+}
+
+// Picture is a recording of some steps as an SVG.
+type Picture struct {
+	File  string
+	Title string
+	Steps []string // Their titles.
+	// Shorten returns a line without what is of this machine only.
+	Shorten func(line string) string
 }
 
 // Main runs a demonstration in the root of the checkout, which the paths of its commands are relative to, and ends the process.
@@ -95,6 +106,9 @@ func interrupted(ctx context.Context) bool {
 
 // run runs a program and returns the exit code.
 func run(ctx context.Context, out *Report, p Program) int {
+	if p.Picture != nil {
+		out.record()
+	}
 	out.Title(p.Title)
 	outcomes, err := runSteps(ctx, out, p.Steps)
 	if err != nil && !interrupted(ctx) {
@@ -110,6 +124,13 @@ func run(ctx context.Context, out *Report, p Program) int {
 	}
 	out.summary(outcomes, p, ended)
 	if err != nil || ended != nil {
+		return 1
+	}
+	if p.Picture == nil {
+		return 0
+	}
+	if err := out.writePicture(*p.Picture); err != nil {
+		out.failure(fmt.Errorf("picture: %w", err), "")
 		return 1
 	}
 	return 0

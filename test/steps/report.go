@@ -1,10 +1,14 @@
 package steps
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
+
+	"github.com/libretto-k8s/libretto/test/steps/recording"
 )
 
 // logTail is the number of log lines that a failure prints.
@@ -16,11 +20,35 @@ type Report struct {
 	terminal bool
 	style    style
 	begin    time.Time
+	recorder *recording.Recorder // Nil if nothing is recorded.
 }
 
 // NewReport returns a Report that prints to the standard output of an environment.
 func NewReport(env Environment) *Report {
 	return &Report{out: env.Stdout, terminal: env.Terminal, style: style(env.Colour), begin: time.Now()}
+}
+
+// record records what is printed from now on, with colours and without the progress lines of a terminal.
+func (r *Report) record() {
+	r.recorder = recording.NewRecorder(time.Now)
+	r.out, r.terminal, r.style = io.MultiWriter(r.out, r.recorder), false, true
+}
+
+// writePicture writes the recording of the picture's steps.
+func (r *Report) writePicture(p Picture) error {
+	lines := recording.Pace(r.recorder.Sections(p.Steps...))
+	for i := range lines {
+		lines[i].Text = p.Shorten(lines[i].Text)
+	}
+	var svg bytes.Buffer
+	if err := recording.WriteSVG(&svg, p.Title, lines); err != nil {
+		return err
+	}
+	if err := os.WriteFile(p.File, svg.Bytes(), 0o644); err != nil {
+		return err
+	}
+	r.line("\nWrote %s", p.File)
+	return nil
 }
 
 // print prints. It ignores errors, as SIGPIPE ends the demo.
