@@ -18,8 +18,6 @@ const (
 	readAnnotations
 	readStatus
 	readRelated // the related objects and their kinds
-
-	readAll = readVersion | readLabels | readAnnotations | readStatus | readRelated
 )
 
 // inputPaths are the paths by which a hook reads the inputs. The parent is the object of a decorator's request.
