@@ -13,6 +13,8 @@ const (
 	maxListed = 10
 	// maxCompared bounds the names that are looked at, and maxLength their bytes: a hint has to be cheap, however much there is.
 	maxCompared, maxLength = 10_000, 128
+	// maxDistance is in how many letters a name may differ from what is meant.
+	maxDistance = 3
 )
 
 // Hint returns what to say about a name that is not among known: "did you mean X?", or "there are X, Y", or "" if there are none.
@@ -46,7 +48,7 @@ func List(names []string) string {
 // Nearest returns the one of known that differs from name in few letters or only in case, or "". Of several that are as near it is the
 // first in the order of their letters.
 func Nearest(name string, known []string) string {
-	meant, least := "", min(3, len(name)/3)+1
+	meant, least := "", maxDistance+1
 	lower := strings.ToLower(name)
 	if len(name) > maxLength {
 		return ""
@@ -56,6 +58,9 @@ func Nearest(name string, known []string) string {
 			continue
 		}
 		d := distance(lower, strings.ToLower(other))
+		if d > max(len(name), len(other))/4 { // A short name is near to many.
+			continue
+		}
 		if d < least || d == least && meant != "" && other < meant {
 			meant, least = other, d
 		}
