@@ -109,7 +109,7 @@ func itemTypeOf(list map[string]any) (kind, version string) {
 	return strings.TrimSuffix(kind, "List"), version
 }
 
-// complete gives an item of a list a kind and an apiVersion if it has neither.
+// complete sets the kind and apiVersion of an item of a list if it has neither.
 func complete(item map[string]any, kind, version string) {
 	itemKind, _ := item["kind"].(string)
 	itemVersion, _ := item["apiVersion"].(string)

@@ -342,7 +342,7 @@ func (d *Decoder) previous() any {
 	return nil
 }
 
-// completeItem gives an item of a list the kind and apiVersion of the list, if it has neither.
+// completeItem sets the kind and apiVersion of an item of a list to those of the list, if it has neither.
 func (d *Decoder) completeItem(start int) {
 	for _, f := range d.fields[start:] {
 		if text, _ := f.value.(string); text != "" && (f.name == "kind" || f.name == "apiVersion") {

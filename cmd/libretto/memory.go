@@ -112,7 +112,7 @@ func returnMemory(ctx context.Context) {
 	}
 }
 
-// quietness tells when a process becomes quiet.
+// quietness detects when a process becomes quiet.
 type quietness struct{ last, released uint64 }
 
 // next reports whether a process, which has allocated so many bytes since its start, was busy since the last call, and if not, whether

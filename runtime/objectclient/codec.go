@@ -41,7 +41,7 @@ func newSerializer(decode decode) runtime.NegotiatedSerializer {
 	return negotiated{others, info}
 }
 
-// negotiated gives objects to codec, and options and errors to client-go's serializer.
+// negotiated serializes objects by codec, and options and errors by client-go's serializer.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 	json runtime.SerializerInfo

@@ -25,7 +25,7 @@ type sample struct {
 	hostAnonymous, workersAnonymous int64
 }
 
-// meter measures processes from outside, by what the kernel tells of them.
+// meter measures processes from outside, by what the kernel counts.
 type meter struct {
 	host, apiServer int
 	workers         []int // At the time of found. Only one goroutine looks at a time.

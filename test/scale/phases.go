@@ -247,22 +247,10 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 	if err == nil {
 		err = c.settle(ctx, meter, mark, children)
 	}
-	var m measurement
-	busy, busyErr := meter.lastBusy()
-	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
-		return measurement{}, err
-	}
-	after, err := c.hookCalls(ctx)
+	m, busy, made, err := c.conclude(ctx, profile, meter, mark, calls, err)
 	if err != nil {
 		return measurement{}, err
 	}
-	m.HookCalls = after - calls
-	made, err := c.cluster.Requests(ctx, mark, "")
-	if err != nil {
-		return measurement{}, err
-	}
-	made = ofHost(made)
-	m.Requests, m.Failed = count(made), len(failed(made))
 	if m.Failed > 0 && c.subject.direct {
 		return measurement{}, fmt.Errorf("of the direct writes %d failed, the first was: %s", m.Failed, failed(made)[0])
 	}
@@ -275,6 +263,27 @@ func (c *scene) measure(ctx context.Context, phase string, requests func(context
 	}
 	m.Wall = end.Sub(begin).Seconds()
 	return m, nil
+}
+
+// conclude ends a measurement, of which err is the outcome. It returns what it cost without times, when the host was busy last, and the
+// requests since the mark. calls is the number of hook calls before.
+func (c *scene) conclude(
+	ctx context.Context, profile *profiling, meter *meter, mark cluster.Mark, calls int, err error,
+) (m measurement, busy time.Time, made cluster.Requests, failure error) {
+	busy, busyErr := meter.lastBusy()
+	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
+		return measurement{}, time.Time{}, nil, err
+	}
+	after, err := c.hookCalls(ctx)
+	if err != nil {
+		return measurement{}, time.Time{}, nil, err
+	}
+	if made, err = c.cluster.Requests(ctx, mark, ""); err != nil {
+		return measurement{}, time.Time{}, nil, err
+	}
+	made = ofHost(made)
+	m.HookCalls, m.Requests, m.Failed = after-calls, count(made), len(failed(made))
+	return m, busy, made, nil
 }
 
 func maxTime(a, b time.Time) time.Time {
@@ -348,32 +357,18 @@ func (c *scene) restart(ctx context.Context) (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
-	var m measurement
 	filled, err := c.filled(ctx)
 	if err == nil {
-		if c.subject.libretto {
-			m.Filled = filled.Sub(begin).Seconds()
-		}
 		err = c.settle(ctx, meter, mark, 0)
 	}
-	busy, busyErr := meter.lastBusy()
-	if err := errors.Join(err, busyErr, meter.end(&m), profile.end(ctx)); err != nil {
-		return measurement{}, err
-	}
-	after, err := c.hookCalls(ctx)
+	m, busy, _, err := c.conclude(ctx, profile, meter, mark, calls, err)
 	if err != nil {
 		return measurement{}, err
 	}
-	m.HookCalls = after - calls
-	made, err := c.cluster.Requests(ctx, mark, "")
-	if err != nil {
-		return measurement{}, err
-	}
-	made = ofHost(made)
-	m.Requests, m.Failed = count(made), len(failed(made))
 	m.Settled = busy.Sub(begin).Seconds()
 	m.Wall = m.Settled
-	if m.Filled > 0 {
+	if c.subject.libretto {
+		m.Filled = filled.Sub(begin).Seconds()
 		m.Wall = m.Filled
 	}
 	return m, nil

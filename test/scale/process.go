@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tick is the unit in which the kernel tells the time of processes: hundredths of a second on all architectures.
+// tick is the unit in which the kernel counts the time of processes: hundredths of a second on all architectures.
 const tick = 10 * time.Millisecond
 
 // times are the processor times of a process, and of its children that have ended and were waited for.
