@@ -210,13 +210,8 @@ func (h *editedHost) settleEvents() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for resource, version := range watched {
-		for !h.pool.Handled(resource, version) {
-			if ctx.Err() != nil {
-				h.t.Fatalf("version %d of %s is not handled", version, resource.Resource)
-			}
-			time.Sleep(50 * time.Microsecond)
-		}
+	if err := h.pool.WaitForHandled(ctx, watched); err != nil {
+		h.t.Fatal(err)
 	}
 }
 

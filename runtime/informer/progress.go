@@ -1,8 +1,12 @@
 package informer
 
 import (
+	"context"
+	"fmt"
+	"runtime"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -43,6 +47,32 @@ func (p *Pool) Handled(resource schema.GroupVersionResource, version int64) bool
 		}
 	}
 	return true
+}
+
+const (
+	// maxYields is how often WaitForHandled yields the processor before it leaves it for longer: on a busy machine those who are waited
+	// for get it later.
+	maxYields = 10
+	yieldTime = 20 * time.Microsecond
+)
+
+// WaitForHandled waits until the changes with these versions, by resource, are Handled. The error is that ctx ended before. It polls, and
+// is for a cluster in this process, whose events are on their way through goroutines of this process.
+func (p *Pool) WaitForHandled(ctx context.Context, versions map[schema.GroupVersionResource]int64) error {
+	tries := 0
+	for resource, version := range versions {
+		for !p.Handled(resource, version) {
+			if ctx.Err() != nil {
+				return fmt.Errorf("the cache of %s has not processed version %d: %w", resource.Resource, version, context.Cause(ctx))
+			}
+			if tries++; tries < maxYields {
+				runtime.Gosched()
+			} else {
+				time.Sleep(yieldTime)
+			}
+		}
+	}
+	return nil
 }
 
 func (h *Handle) handled(version int64) bool {
