@@ -159,6 +159,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	}
 	r.config.Failover.Forget(key.String())
 	r.config.ScriptMetrics.Forget(key.String())
+	r.config.DefinitionMetrics.forget(key)
 	return nil
 }
 
