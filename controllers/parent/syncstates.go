@@ -175,7 +175,7 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 	}
 	signature := uint64(0)
 	if why.message != "" {
-		signature = maphash.String(seed, controller.Signature(why.message))
+		signature = maphash.String(seed, why.place+" "+controller.Signature(why.message)) // Another line is another way.
 	}
 	if state != s.state || signature != s.signature {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)

@@ -49,6 +49,7 @@ func TestSyncStates(t *testing.T) {
 		{"the same failure again", pass("b", outcome{err: thrown(3, "boom")}), false, 1, 1, 0, 0},
 		{"other numbers in its message", pass("b", outcome{err: thrown(3, "boom 7")}), true, 1, 1, 0, 0},
 		{"are the same failure", pass("b", outcome{err: thrown(3, "boom 8")}), false, 1, 1, 0, 0},
+		{"another line of the script is another", pass("b", outcome{err: thrown(4, "boom 8")}), true, 1, 1, 0, 0},
 		{"a conflict does not end a failure", pass("b", outcome{err: later}), false, 1, 1, 0, 0},
 		{"a hook that waits does", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), true, 1, 0, 1, 0},
 		{"and is not synced by the same answer", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), false, 1, 0, 1, 0},
