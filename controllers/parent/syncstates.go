@@ -153,7 +153,7 @@ func (s *syncStates) done(key controller.Key) (swept bool) {
 
 // advance changes the state to that after a pass. It keeps since when the parent fails if it fails in the same way.
 func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
-	state, why := s.state, cause{}
+	state, why, text := s.state, cause{}, ""
 	switch {
 	case o.err != nil && errors.Is(o.err, controller.ErrLater):
 		if s.postponedAt.IsZero() {
@@ -162,20 +162,20 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 		if s.state == Failing || now.Sub(s.postponedAt) < longPostponed {
 			return
 		}
-		state, why = Failing, causeOf(o.err)
+		state, text, why = Failing, o.err.Error(), causeOf(o.err)
 	case o.err != nil:
 		s.postponedAt = time.Time{}
-		state, why = Failing, causeOf(o.err)
+		state, text, why = Failing, o.err.Error(), causeOf(o.err)
 	case len(o.waits) > 0:
 		s.postponedAt = time.Time{}
-		state, why = Waiting, causeOfWait(o.waits[0])
+		state, text, why = Waiting, o.waits[0].String(), causeOfWait(o.waits[0])
 	default:
 		s.postponedAt = time.Time{}
 		state = Synced
 	}
 	signature := uint64(0)
-	if why.message != "" {
-		signature = maphash.String(seed, why.place+" "+controller.Signature(why.message)) // Another line is another way.
+	if text != "" {
+		signature = maphash.String(seed, why.place+" "+controller.Signature(text)) // Another line is another way.
 	}
 	if state != s.state || signature != s.signature {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)

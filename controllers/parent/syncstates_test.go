@@ -3,6 +3,8 @@ package parent
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +164,49 @@ func TestCauseOf(t *testing.T) {
 	if long := causeOf(thrown(3, string(make([]byte, 10_000)))); len(long.message) > 4*maxCauseBytes {
 		t.Errorf("%d bytes are kept of a message", len(long.message))
 	}
+}
+
+// TestManyFailingParents checks that parents that fail with one text share it, and that those with texts of their own keep little of them.
+func TestManyFailingParents(t *testing.T) {
+	const many, perParent = 10_000, 1 << 10
+	long := strings.Repeat("x", 2<<10)
+	for name, message := range map[string]func(i int) string{
+		"one text":   func(int) string { return long },
+		"many texts": func(i int) string { return fmt.Sprintf("%d %s", i, long) },
+	} {
+		s := newSyncStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))
+		keys := make([]controller.Key, many)
+		for i := range keys {
+			keys[i] = thingKey(fmt.Sprintf("thing-%d", i))
+		}
+		before := heapBytes()
+		for i, key := range keys {
+			s.set(key, "uid", outcome{err: thrown(3, message(i))})
+		}
+		took := heapBytes() - before
+		if got := s.summary(many); got.Failing != many || len(got.Failures) != maxReports || got.Ways != 1 {
+			t.Errorf("%s: %d fail in %d ways, and %d are named", name, got.Failing, got.Ways, len(got.Failures))
+		}
+		if took > many*perParent {
+			t.Errorf("%s: %d bytes for each parent that fails", name, took/many)
+		}
+		t.Logf("%s: %d bytes for each", name, took/many)
+		for _, key := range keys {
+			s.set(key, "uid", outcome{})
+		}
+		if len(s.byParent) != 0 || s.total != (counts{}) {
+			t.Errorf("%s: parents that are synced are kept", name)
+		}
+		runtime.KeepAlive(keys)
+	}
+}
+
+// heapBytes returns the memory that is in use.
+func heapBytes() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 // TestInputsOfMaps checks the counts of inputs over several parents.
