@@ -76,7 +76,7 @@ func (e *Env) WaitForColumns(kind, name, ready, scripts, parents string) {
 			return err
 		}
 		header, row, _ := strings.Cut(strings.TrimSpace(out), "\n")
-		if got := strings.Fields(header); !slices.Equal(got, []string{"NAME", "READY", "SCRIPTS", "REVISION", "PARENTS", "AGE"}) {
+		if got := strings.Fields(header); !slices.Equal(got, []string{"NAME", "READY", "SYNCED", "SCRIPTS", "REVISION", "PARENTS", "FAILING", "WAITING", "AGE"}) {
 			return fmt.Errorf("columns are %q", got)
 		}
 		column := func(name string) string {

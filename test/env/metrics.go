@@ -45,11 +45,11 @@ func (e *Env) WaitForNoMetric(name string, labels map[string]string) {
 // HookCalls returns the number of calls of a definition's hook.
 func (e *Env) HookCalls(kind, name, hook string) float64 {
 	e.T.Helper()
-	return e.Metric("libretto_hook_duration_seconds", map[string]string{"definition": kind + " " + name, "hook": hook})
+	return e.Metric("libretto_definition_hook_duration_seconds", map[string]string{"kind": kind, "definition": name, "hook": hook})
 }
 
 func reconcileLabels(kind, name, outcome string) map[string]string {
-	return map[string]string{"controller": kind + "-" + name, "outcome": outcome}
+	return map[string]string{"kind": kind, "definition": name, "outcome": outcome}
 }
 
 // Reconciles returns the number of reconciles of a CompositeController's parents with an outcome.
@@ -61,7 +61,7 @@ func (e *Env) Reconciles(name, outcome string) float64 {
 // ReconcilesOf returns the number of reconciles of a definition's parents with an outcome.
 func (e *Env) ReconcilesOf(kind, name, outcome string) float64 {
 	e.T.Helper()
-	return e.Metric("libretto_reconcile_total", reconcileLabels(kind, name, outcome))
+	return e.Metric("libretto_definition_reconcile_total", reconcileLabels(kind, name, outcome))
 }
 
 // WaitForReconciles waits until a CompositeController has more successful reconciles than before.
@@ -73,5 +73,5 @@ func (e *Env) WaitForReconciles(name string, before, more float64) {
 // WaitForReconcilesOf waits until a definition has so many successful reconciles.
 func (e *Env) WaitForReconcilesOf(kind, name string, want float64) {
 	e.T.Helper()
-	e.WaitForMetric(want, "libretto_reconcile_total", reconcileLabels(kind, name, "success"))
+	e.WaitForMetric(want, "libretto_definition_reconcile_total", reconcileLabels(kind, name, "success"))
 }

@@ -60,9 +60,10 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{
 		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01",
-		Parents: ptr(int32(3)), WaitingParents: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
+		Parents: ptr(int32(3)), SyncedParents: ptr(int32(2)), FailingParents: ptr(int32(0)), WaitingParents: ptr(int32(1)),
+		SyncedInputs: ptr(int32(4)), FailingInputs: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
 	}
-	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady} {
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced} {
 		status.Conditions = append(status.Conditions, metav1.Condition{
 			Type: kind, Status: metav1.ConditionTrue, Reason: kind + "Reason", Message: kind + " message", ObservedGeneration: 1,
 			LastTransitionTime: metav1.Now(),
