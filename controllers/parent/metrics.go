@@ -12,10 +12,11 @@ import (
 
 // Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
 type Metrics struct {
-	calls    *prometheus.HistogramVec
-	writes   *prometheus.CounterVec
-	hotLoops *prometheus.CounterVec
-	events   *prometheus.CounterVec
+	calls      *prometheus.HistogramVec
+	writes     *prometheus.CounterVec
+	hotLoops   *prometheus.CounterVec
+	events     *prometheus.CounterVec
+	hostEvents *prometheus.CounterVec
 }
 
 // NewMetrics returns registered metrics.
@@ -36,8 +37,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_hook_events_total", Help: "Events that hooks asked for, by outcome: emitted, repeated (the answer before had it too), " +
 				"dropped (beyond the limits) or withheld (a child could not be written).",
 		}, []string{"definition", "outcome"}),
+		hostEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "libretto_events_total", Help: "Events about the syncs of parents, by outcome: emitted, repeated (reported not long ago) " +
+				"or dropped (beyond the limits).",
+		}, []string{"definition", "reason", "outcome"}),
 	}
-	registry.MustRegister(m.calls, m.writes, m.hotLoops, m.events)
+	registry.MustRegister(m.calls, m.writes, m.hotLoops, m.events, m.hostEvents)
 	return m
 }
 
@@ -51,6 +56,7 @@ func (m *Metrics) Forget(definition string) {
 	m.writes.DeletePartialMatch(labels)
 	m.hotLoops.DeletePartialMatch(labels)
 	m.events.DeletePartialMatch(labels)
+	m.hostEvents.DeletePartialMatch(labels)
 }
 
 // AnswerCacheMetrics returns the metrics of the cache that Environment.Answers is.
@@ -111,7 +117,7 @@ func (m *Metrics) countHotLoop(definition string) {
 	}
 }
 
-// Outcomes of the events that hooks ask for.
+// Outcomes of events. Only those that hooks ask for are withheld.
 const (
 	eventsEmitted  = "emitted"
 	eventsRepeated = "repeated"
@@ -122,5 +128,12 @@ const (
 func (m *Metrics) countEvents(definition, outcome string, count int) {
 	if m != nil && count > 0 {
 		m.events.WithLabelValues(definition, outcome).Add(float64(count))
+	}
+}
+
+// countEvent counts an event of the host. There is none without an outcome.
+func (m *Metrics) countEvent(definition, reason, outcome string) {
+	if m != nil && outcome != "" {
+		m.hostEvents.WithLabelValues(definition, reason, outcome).Inc()
 	}
 }
