@@ -115,10 +115,6 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	}
 	defer stopEngines()
 	resources, schemas := newDiscovery(clients, o, log)
-	recorder, stopEvents := newRecorder(clients.typed, o)
-	defer stopEvents()
-	hookRecorder, stopHookEvents := newRecorder(clients.typed, o)
-	defer stopHookEvents()
 	target, err := labels.Parse(o.targetSelector)
 	if err != nil {
 		return fmt.Errorf("--target-label-selector: %w", err)
@@ -134,14 +130,14 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 	}
 	pool := informer.NewRESTPool(ctx, clients.reading, log.WithName("informer"))
 	pool.KeepFields(o.fieldManager)
+	environment := parent.Environment{
+		Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
+		Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
+		Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
+	}
+	defer recordEvents(&environment, clients.typed, o)()
 	definitions := definition.New(definition.Config{
-		Environment: parent.Environment{
-			Client: clients.bounded, Children: clients.children, Metadata: clients.boundedMetadata, Pool: pool, Schemas: schemas,
-			Events: recorder, HookEvents: hookRecorder, EventLimits: parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst},
-			Clock: clock.RealClock{}, Log: log, Metrics: parent.NewMetrics(registry), Writes: o.concurrentWrites, Calls: o.concurrentCalls,
-			Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
-		},
-		Discovery: resources, Library: library,
+		Environment: environment, Discovery: resources, Library: library,
 		ScriptMetrics: scriptMetrics, DefinitionMetrics: definition.NewMetrics(registry),
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),

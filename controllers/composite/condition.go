@@ -3,6 +3,8 @@ package composite
 import (
 	"fmt"
 	"strings"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 // The condition of a parent's status that reports a rollout, and its reasons (section 0 of
@@ -12,7 +14,7 @@ const (
 	reasonOnLatest         = "OnLatestRevision"
 	reasonProgressing      = "RolloutProgressing"
 	reasonWaiting          = "RolloutWaiting"
-	reasonDeadlineExceeded = "ProgressDeadlineExceeded"
+	reasonDeadlineExceeded = variant.ReasonDeadlineExceeded
 )
 
 // maxNamed is how many children a message names.

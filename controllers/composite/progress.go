@@ -69,13 +69,16 @@ func (r *rollout) deadline() int32 {
 }
 
 // setCondition sets the condition Updated of the desired status and requests a resync at the
-// deadline.
+// deadline. A rollout beyond it is also a warning.
 func (r *rollout) setCondition(desired *variant.Desired, observed variant.Observed) {
 	since := r.lastProgress(observed.Now)
 	updated := r.condition()
 	left := updated.checkDeadline(r.deadline(), since, observed.Now)
 	desired.ResyncAfterSeconds = variant.Earlier(desired.ResyncAfterSeconds, left)
 	desired.TimeDependent = left > 0
+	if updated.reason == reasonDeadlineExceeded {
+		desired.Warnings = append(desired.Warnings, variant.Warning{Reason: updated.reason, Message: updated.message})
+	}
 	if observed.BuiltIn && desired.Status["conditions"] == nil {
 		return // The conditions belong to another controller, unless the hook sets them.
 	}

@@ -276,6 +276,7 @@ func limitCases() map[string]rolloutCase {
 		"DeadlineExceeded": {
 			reason: "After it the reason is ProgressDeadlineExceeded.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",
 			wantImages: "a=v2 b=v1 c=v1", wantCondition: deadlineExceeded + "b waits for a, which is missing: nothing has moved for 60 seconds or more", wantRevisions: []string{"v2: a =", "v1: b c ="},
+			wantWarnings: []string{"nothing has moved for 60 seconds or more"},
 		},
 		"DeadlineFromLastStart": {
 			reason: "It counts from the last start of an update.", strategy: "progressDeadlineSeconds: 60", revisions: []string{"v1: b c", "v2: a"}, children: "b=v1 c=v1",

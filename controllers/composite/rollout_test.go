@@ -85,7 +85,8 @@ func (c rolloutCase) run(t *testing.T, s scope, method string) {
 		t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 	}
 	matches := func(w variant.Warning, part string) bool {
-		return w.Reason == variant.ReasonRevisionInvalid && strings.Contains(w.Message, part)
+		exceeded := strings.HasPrefix(c.wantCondition, deadlineExceeded)
+		return (w.Reason == variant.ReasonRevisionInvalid || exceeded && w.Reason == reasonDeadlineExceeded) && strings.Contains(w.Message, part)
 	}
 	if !slices.EqualFunc(d.Warnings, c.wantWarnings, matches) {
 		t.Errorf("%s\nwarnings %q, want %q", c.reason, d.Warnings, c.wantWarnings)

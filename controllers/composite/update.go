@@ -31,8 +31,8 @@ func (v *Variant) rollOut(observed variant.Observed, answers []variant.Answer) (
 	}
 	r.run()
 	r.useCurrentVersions(&desired)
-	r.setCondition(&desired, observed)
 	desired.Warnings = v.warnings(h)
+	r.setCondition(&desired, observed)
 	desired.Revisions, err = v.desiredRevisions(observed, r)
 	return desired, err
 }

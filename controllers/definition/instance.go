@@ -69,6 +69,7 @@ func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool, lev
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	env := r.config.Environment
 	env.Log = verbosity.Raised(env.Log, level)
+	boundEvents(&env, " ("+config.Definition+")") // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
 	if err != nil {
 		h.close()

@@ -36,6 +36,7 @@ const recheckInterval = 15 * time.Second
 // New returns a Reconciler with its control loop.
 func New(config Config) *Reconciler {
 	config.Environment.Registry = parent.NewRegistry()
+	boundEvents(&config.Environment, "")
 	r := &Reconciler{
 		config: config,
 		planner: Planner{

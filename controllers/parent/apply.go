@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +29,7 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 		return nil
 	}
 	defer p.logWrites()
+	defer p.emitChildEvents()
 	if len(p.observed.Adopt) > 0 {
 		if err := p.ensureAlive(ctx); err != nil {
 			return err
@@ -150,6 +150,7 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 		return
 	}
 	p.logChild(change)
+	p.noteChanged(change)
 	p.detectHotLoop(change)
 	if outcome.Object == nil {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
@@ -196,7 +197,7 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}
 	err = &failure{reason: variant.ReasonAlreadyOwned, retry: controller.AlreadyExists, err: fmt.Errorf("%s %s", change.Key, why)}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonAlreadyOwned, err.Error())
+	p.warn(p.key, p.parent, problem{variant.ReasonAlreadyOwned, err.Error(), true})
 	return err
 }
 

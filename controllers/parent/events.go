@@ -2,18 +2,132 @@ package parent
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/verbosity"
 )
 
-// report emits an event for a failed pass. It emits none for an error that passes by itself.
-func (r *Reconciler) report(parent *unstructured.Unstructured, err error) {
-	if err == nil || errors.Is(err, controller.ErrLater) {
+// report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself.
+func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, result controller.Result, err error) {
+	switch {
+	case errors.Is(err, controller.ErrLater), err == nil && result.Unfinished:
+	case err != nil:
+		r.warn(key, parent, problem{variant.ReasonSyncError, "Sync error: " + err.Error(), true})
+	default:
+		outcome := r.problems.noteSynced(key, parent.GetUID())
+		if outcome == eventsEmitted {
+			r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+		}
+		r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
+	}
+}
+
+// warn emits an event about a problem of a parent, unless there was one not long ago.
+func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, found problem) {
+	outcome := r.problems.note(key, parent.GetUID(), found)
+	recorder := r.env.Events
+	if found.failure {
+		recorder = r.env.SyncEvents
+	}
+	if outcome == eventsEmitted {
+		recorder.Event(parent, corev1.EventTypeWarning, found.reason, found.message)
+	}
+	r.env.Metrics.countEvent(r.config.Definition, found.reason, outcome)
+}
+
+// logDroppedEvents logs how many events were dropped, if any were.
+func (r *Reconciler) logDroppedEvents() {
+	if dropped := r.problems.takeDropped(); dropped > 0 {
+		verbosity.Warn(r.env.Log, "events are dropped, as there are too many", "definition", r.config.Definition, "dropped", dropped)
+	}
+}
+
+// maxNamedChildren is how many children of a kind an event names, and maxNamedKinds how many kinds.
+const (
+	maxNamedChildren = 10
+	maxNamedKinds    = 5
+)
+
+// childVerbs are the events about children, with the beginning of their messages.
+var childVerbs = []struct {
+	action       apply.Action
+	reason, verb string
+}{
+	{apply.ActionCreate, variant.ReasonCreated, "Created"},
+	{apply.ActionRecreate, variant.ReasonRecreated, "Deleted, to create them anew,"},
+	{apply.ActionDelete, variant.ReasonDeleted, "Deleted"},
+}
+
+// noteChanged records a child that was created or deleted for emitChildEvents.
+func (p *pass) noteChanged(change apply.Change) {
+	if p.env.ChildEvents == nil || p.isRevision(change) {
 		return
 	}
-	r.env.Events.Event(parent, corev1.EventTypeWarning, variant.ReasonSyncError, "Sync error: "+err.Error())
+	if p.changed == nil {
+		p.changed = map[apply.Action][]apply.Change{}
+	}
+	p.changed[change.Action] = append(p.changed[change.Action], change)
+}
+
+// emitChildEvents emits an event for the children that the pass has created, one for those that it has deleted to create them anew, and one
+// for those that it has deleted.
+func (p *pass) emitChildEvents() {
+	for _, v := range childVerbs {
+		children := p.changed[v.action]
+		if len(children) == 0 {
+			continue
+		}
+		outcome := p.problems.noteChildren()
+		if outcome == eventsEmitted {
+			message := v.verb + " " + describeChildren(p.parent.GetNamespace(), children)
+			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
+		}
+		p.env.Metrics.countEvent(p.config.Definition, v.reason, outcome)
+	}
+}
+
+// describeChildren returns the number and the names of children, by kind. Those of another namespace have it before their names.
+func describeChildren(namespace string, children []apply.Change) string {
+	var plurals []string
+	byPlural := map[string][]string{}
+	for _, change := range children {
+		plural := pluralOf(change.Key.Kind.Kind, change.Resource.Resource)
+		if byPlural[plural] == nil {
+			plurals = append(plurals, plural)
+		}
+		name := change.Key.Name
+		if change.Key.Namespace != "" && change.Key.Namespace != namespace {
+			name = change.Key.Namespace + "/" + name
+		}
+		byPlural[plural] = append(byPlural[plural], name)
+	}
+	var texts []string
+	for _, plural := range plurals[:min(len(plurals), maxNamedKinds)] {
+		names := byPlural[plural]
+		text := fmt.Sprintf("%d %s: %s", len(names), plural, strings.Join(names[:min(len(names), maxNamedChildren)], ", "))
+		if more := len(names) - maxNamedChildren; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		texts = append(texts, text)
+	}
+	if more := len(plurals) - maxNamedKinds; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more kinds", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// pluralOf returns the name of a resource with the capitals of its kind: Ingresses, NetworkPolicies.
+func pluralOf(kind, resource string) string {
+	same := 0
+	for same < len(kind) && same < len(resource) && strings.EqualFold(kind[same:same+1], resource[same:same+1]) {
+		same++
+	}
+	return kind[:same] + resource[same:]
 }

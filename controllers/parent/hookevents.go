@@ -182,7 +182,7 @@ func (p *pass) emitEvents(desired variant.Desired, applied bool) {
 		p.env.Log.Info("events of a hook are dropped", "definition", p.config.Definition, "parent", p.key.String(), "dropped", c.dropped)
 	}
 	if c.tellDropped {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonEventsDropped, p.hookEvents.limits.explain())
+		p.env.SyncEvents.Event(p.parent, corev1.EventTypeWarning, variant.ReasonEventsDropped, p.hookEvents.limits.explain())
 	}
 }
 

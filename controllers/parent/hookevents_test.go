@@ -180,7 +180,7 @@ func TestHookEventsHaveTheirOwnQueue(t *testing.T) {
 	ofHost, ofHooks := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	p := &pass{parent: parentOf("1", 0), shared: &shared{
 		hookEvents: newHookEvents(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{QPS: 1, Burst: 2}, time.Time{}),
-		env:        Environment{Events: ofHost, HookEvents: ofHooks},
+		env:        Environment{SyncEvents: ofHost, HookEvents: ofHooks},
 	}}
 	p.emitEvents(variant.Desired{
 		Waiting: &variant.Wait{Reason: "Late", Message: "not yet"}, Events: []variant.Event{{Type: "Normal", Reason: "Said", Message: "a"}},

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -150,9 +149,9 @@ func (p *pass) reportUnownedOutputs(desired variant.Desired) {
 		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {
 			continue
 		}
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonMarkMissing, fmt.Sprintf(
+		p.warn(p.key, p.parent, problem{reason: variant.ReasonMarkMissing, message: fmt.Sprintf(
 			"%s: %s is an output of the parent, but has no annotation %s any more, so that nothing tells which definition made it: "+
 				"it is neither updated nor deleted: put the annotation back with the definition's name, or delete the object",
-			variant.ReasonMarkMissing, child, v1alpha1.MapAnnotation))
+			variant.ReasonMarkMissing, child, v1alpha1.MapAnnotation)})
 	}
 }

@@ -13,10 +13,11 @@ import (
 
 // Metrics are the metrics of all controllers of a process. A nil *Metrics records nothing.
 type Metrics struct {
-	calls    *prometheus.HistogramVec
-	writes   *prometheus.CounterVec
-	hotLoops *prometheus.CounterVec
-	events   *prometheus.CounterVec
+	calls      *prometheus.HistogramVec
+	writes     *prometheus.CounterVec
+	hotLoops   *prometheus.CounterVec
+	events     *prometheus.CounterVec
+	hostEvents *prometheus.CounterVec
 }
 
 // NewMetrics returns registered metrics.
@@ -37,7 +38,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: definitionmetrics.Prefix + "hook_events_total", Help: "Events that hooks asked for, by outcome: emitted, repeated (the answer before had it too), " +
 				"dropped (beyond the limits) or withheld (a child could not be written).",
 		}, definitionmetrics.Labels("outcome")),
+		hostEvents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: definitionmetrics.Prefix + "events_total", Help: "Events about the syncs of parents, by outcome: emitted, repeated (reported not long ago) " +
+				"or dropped (beyond the limits).",
+		}, definitionmetrics.Labels("reason", "outcome")),
 	}
+	registry.MustRegister(m.hostEvents)
 	for name, metric := range map[string]struct {
 		collector prometheus.Collector
 		labels    []string
@@ -82,6 +88,7 @@ func (m *Metrics) Forget(definition string) {
 	m.writes.DeletePartialMatch(labels)
 	m.hotLoops.DeletePartialMatch(labels)
 	m.events.DeletePartialMatch(labels)
+	m.hostEvents.DeletePartialMatch(labels)
 }
 
 // RegisterAnswerCacheMetrics registers the metrics of the cache that Environment.Answers is.
@@ -143,7 +150,7 @@ func (m *Metrics) countHotLoop(definition string) {
 	}
 }
 
-// Outcomes of the events that hooks ask for.
+// Outcomes of events. Only those that hooks ask for are withheld.
 const (
 	eventsEmitted  = "emitted"
 	eventsRepeated = "repeated"
@@ -154,5 +161,12 @@ const (
 func (m *Metrics) countEvents(definition, outcome string, count int) {
 	if m != nil && count > 0 {
 		m.events.WithLabelValues(definitionmetrics.Values(definition, outcome)...).Add(float64(count))
+	}
+}
+
+// countEvent counts an event of the host. There is none without an outcome.
+func (m *Metrics) countEvent(definition, reason, outcome string) {
+	if m != nil && outcome != "" {
+		m.hostEvents.WithLabelValues(definitionmetrics.Values(definition, reason, outcome)...).Inc()
 	}
 }

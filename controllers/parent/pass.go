@@ -64,6 +64,8 @@ type pass struct {
 	answered     bool
 	// written counts the written children by action, for the log.
 	written map[apply.Action]int
+	// changed are the children that were created or deleted, by action, for events.
+	changed map[apply.Action][]apply.Change
 	// missingNamespaces are those in which children could not be created.
 	missingNamespaces map[string]bool
 	// otherManagers are the last other writers of children that are rewritten again and again.

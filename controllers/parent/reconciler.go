@@ -79,9 +79,14 @@ type Environment struct {
 	// Metadata lists and patches parents of a removed definition. Only Release needs it.
 	Metadata metadata.Interface
 	Pool     *informer.Pool
-	Events   record.EventRecorder
-	// HookEvents emits the events that hooks ask for. It has a queue of its own, so that hooks don't crowd out the host's events, also
-	// not those of many definitions together. Nil means Events.
+	// Events emits the events that are rare and must not be lost, such as of hot loops. The next three have queues and limits of their own,
+	// so that they don't crowd out these, also not those of many definitions together.
+	Events record.EventRecorder
+	// SyncEvents emits what syncs report: when a parent begins to fail and ceases to. Nil means Events.
+	SyncEvents record.EventRecorder
+	// ChildEvents emits the creations and deletions of children. Nil means that these have no events.
+	ChildEvents record.EventRecorder
+	// HookEvents emits the events that hooks ask for. Nil means Events.
 	HookEvents record.EventRecorder
 	// EventLimits are those of Events on one object. Zero means DefaultEventLimits.
 	EventLimits EventLimits
@@ -147,6 +152,7 @@ type shared struct {
 	waits            *waits
 	states           *syncStates
 	hookEvents       *hookEvents
+	problems         *problems
 	status           *StatusWriter
 	// By definition.
 	droppedFields *droppedFields
@@ -165,6 +171,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 	if env.Answers == nil {
 		env.Answers = lru.New(DefaultAnswerCacheBytes)
 	}
+	if env.SyncEvents == nil {
+		env.SyncEvents = env.Events
+	}
 	if env.HookEvents == nil {
 		env.HookEvents = env.Events
 	}
@@ -179,7 +188,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(),
+		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -191,10 +200,10 @@ func New(config Config, env Environment) (*Reconciler, error) {
 }
 
 // Succeed takes over what former, which runs an earlier spec of the definition, remembers of the answers of hooks: what they wait for, and
-// which events they asked for, within limits that an edit does not renew, and since when parents fail. It is called before Watch, and RetainParents once
-// the caches are synced.
+// which events they asked for, which problems were reported, within limits that an edit does not renew, and since when parents fail. It is
+// called before Watch, and RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
-	r.waits, r.states, r.hookEvents = former.waits, former.states, former.hookEvents
+	r.waits, r.states, r.hookEvents, r.problems = former.waits, former.states, former.hookEvents, former.problems
 }
 
 // RetainParents drops what Succeed took over about objects that are no longer parents of the definition, and notes that all parents are
@@ -206,6 +215,7 @@ func (r *Reconciler) RetainParents() {
 	}
 	r.waits.retain(isParent)
 	r.hookEvents.retain(isParent)
+	r.problems.retain(isParent)
 	var parents []controller.Key
 	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
 		parents = append(parents, keyOf(source.Kind, parent))
@@ -252,14 +262,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	err = shorten(err)
 	if ctx.Err() == nil {
 		r.noteState(key, parent, ended, err)
-		r.report(parent, err)
+		r.report(key, parent, result, err)
 	}
 	return result, err
 }
 
-// Expire drops state that is kept only for some minutes after a write. The caller calls it
-// at least every minute, also if no parent is reconciled.
-func (r *Reconciler) Expire() { r.detector.expire() }
+// Expire drops state that is kept only for some minutes after a write or an event, and logs how many events were dropped. The caller
+// calls it at least every minute, also if no parent is reconciled.
+func (r *Reconciler) Expire() {
+	r.detector.expire()
+	r.problems.expire()
+	r.logDroppedEvents()
+}
 
 // forget drops the state of a deleted parent.
 func (r *Reconciler) forget(key controller.Key) {
@@ -272,6 +286,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.finalizeWaits.forget(key)
 	r.hookEvents.forget(key)
 	r.states.forget(key)
+	r.problems.forget(key)
 	if r.waits.forget(key) {
 		r.config.Changed()
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -95,10 +94,10 @@ func ownedObject(object *unstructured.Unstructured, owner metav1.OwnerReference)
 	return owned
 }
 
-// reportWarnings emits an event for each warning of the variant.
+// reportWarnings emits an event for each warning of the variant that is new.
 func (p *pass) reportWarnings(warnings []variant.Warning) {
 	for _, warning := range warnings {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, warning.Reason, warning.Message)
+		p.warn(p.key, p.parent, problem{reason: warning.Reason, message: warning.Message})
 	}
 }
 

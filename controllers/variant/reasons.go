@@ -3,7 +3,9 @@ package variant
 // Reasons of events on a parent. SyncError is from metacontroller (section 0 of the
 // specification); its message begins with a more precise reason.
 const (
-	ReasonSyncError    = "SyncError"
+	ReasonSyncError = "SyncError"
+	// ReasonSynced is for a parent that was reported to fail and does not any more.
+	ReasonSynced       = "Synced"
 	ReasonAlreadyOwned = "AlreadyOwned"
 	ReasonApplyFailed  = "ApplyFailed"
 	ReasonMarkMissing  = "MarkMissing"
@@ -19,4 +21,10 @@ const (
 	ReasonEventsDropped = "EventsDropped"
 	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
 	ReasonRevisionInvalid = "RevisionInvalid"
+	// ReasonDeadlineExceeded is for a rolling update that has waited for longer than its deadline. It is also the reason of its condition.
+	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
+	// Reasons for children. A recreated one is deleted, and created by a later sync.
+	ReasonCreated   = "Created"
+	ReasonRecreated = "Recreated"
+	ReasonDeleted   = "Deleted"
 )

@@ -136,6 +136,7 @@ func deadlineExceeded(d *definition) {
 	c.updateVersion("v2")
 	c.waitForVersions("v2", "v1")
 	c.waitForUpdated("False", "ProgressDeadlineExceeded", "waits for", c.childName(0), "nothing has moved for 1 seconds or more")
+	c.WaitForEvent(c.name, "ProgressDeadlineExceeded", c.childName(0), "nothing has moved for 1 seconds or more", "(CompositeController ")
 	c.expectQuiet()
 	c.waitForRollout()
 }

@@ -1,0 +1,48 @@
+package definition
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+)
+
+// maxEventBytes bounds the message of an event. Hooks and values of objects make a part of it.
+const maxEventBytes = 2 << 10
+
+// boundedRecorder cuts messages that are too long, and appends a suffix to each.
+type boundedRecorder struct {
+	record.EventRecorder
+	suffix string
+}
+
+// boundEvents bounds the messages of all events, and has them end in a suffix.
+func boundEvents(env *parent.Environment, suffix string) {
+	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents} {
+		if *recorder != nil {
+			*recorder = boundedRecorder{*recorder, suffix}
+		}
+	}
+}
+
+// Event emits an event.
+func (r boundedRecorder) Event(object runtime.Object, kind, reason, message string) {
+	r.EventRecorder.Event(object, kind, reason, r.bound(message))
+}
+
+// Eventf formats and emits an event.
+func (r boundedRecorder) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
+	r.Event(object, kind, reason, fmt.Sprintf(format, args...))
+}
+
+// AnnotatedEventf formats and emits an event with annotations.
+func (r boundedRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, kind, reason, format string, args ...any) {
+	r.EventRecorder.AnnotatedEventf(object, annotations, kind, reason, "%s", r.bound(fmt.Sprintf(format, args...)))
+}
+
+func (r boundedRecorder) bound(message string) string {
+	return engines.Truncate(message, maxEventBytes-len(r.suffix)) + r.suffix
+}

@@ -1,0 +1,191 @@
+package parent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// problemHistory plays what syncs of one parent come to.
+type problemHistory struct {
+	clock    *clocktesting.FakePassiveClock
+	problems *problems
+}
+
+func newProblemHistory() *problemHistory {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	return &problemHistory{clock, newProblems(clock)}
+}
+
+// step plays one sync, and returns what becomes of its event: a number is minutes that pass, "ok" a sync that succeeds, "expire" a minute's
+// housekeeping, "gone" a parent that is deleted, "new" another parent of that name that fails, "?word" a warning, and every other word a
+// failure of that message.
+func (h *problemHistory) step(word string) string {
+	key := controller.Key{Name: "a"}
+	var minutes int
+	if _, err := fmt.Sscanf(word, "%dm", &minutes); err == nil {
+		h.clock.SetTime(h.clock.Now().Add(time.Duration(minutes) * time.Minute))
+		return ""
+	}
+	switch message, warning := strings.CutPrefix(word, "?"); {
+	case word == "ok":
+		return h.problems.noteSynced(key, "1")
+	case word == "expire":
+		h.problems.expire()
+	case word == "gone":
+		h.problems.forget(key)
+	case word == "new":
+		return h.problems.note(key, "2", problem{variant.ReasonSyncError, "a", true})
+	default:
+		return h.problems.note(key, "1", problem{variant.ReasonSyncError, message, !warning})
+	}
+	return ""
+}
+
+// TestProblems checks which problems of one parent have an event.
+func TestProblems(t *testing.T) {
+	cases := map[string]struct{ reason, steps, want string }{
+		"Retries":       {"Retries of one failure have one event.", "a a a", "a"},
+		"Ways":          {"Each way to fail has its own.", "a b c", "a b c"},
+		"Numbers":       {"A number makes no failure new.", "a,1 a,2", "a,1"},
+		"InTurn":        {"A parent that fails in two ways in turn has one event for each.", "a b a b a b", "a b"},
+		"Recovery":      {"The end is reported once.", "a ok ok", "a ok"},
+		"NoFailure":     {"A parent that has not failed does not recover.", "ok", ""},
+		"Again":         {"After a recovery a failure is new.", "a ok a", "a ok a"},
+		"Reminder":      {"What lasts is reported again after ten minutes, and then after ten more.", "a 9m a 1m a a 9m a 1m a", "a a a"},
+		"Warning":       {"A warning is no failure, so that a sync that succeeds does not end it.", "?a ok ?a", "?a"},
+		"WarningAgain":  {"One that lasts is reported again too.", "?a 10m ?a", "?a ?a"},
+		"WarningOver":   {"A warning of long ago is forgotten.", "?a 10m expire", "?a"},
+		"BothOver":      {"A failure and a warning are each by themselves.", "?a b ok b", "?a b ok b"},
+		"Deleted":       {"Nothing is kept of a parent that is gone.", "a gone ok", "a"},
+		"OtherParent":   {"Another parent of that name fails anew.", "a new", "a new"},
+		"FormerFailure": {"The failure of an earlier parent is not recovered from.", "new ok", "new"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := newProblemHistory()
+			var emitted []string
+			for word := range strings.FieldsSeq(tc.steps) {
+				if h.step(word) == eventsEmitted {
+					emitted = append(emitted, word)
+				}
+			}
+			if got := strings.Join(emitted, " "); got != tc.want {
+				t.Errorf("%s\n%s: there are events for %q, want %q", tc.reason, tc.steps, got, tc.want)
+			}
+			h.clock.SetTime(h.clock.Now().Add(time.Hour))
+			h.problems.expire()
+			if h.step("ok"); len(h.problems.byParent) > 0 && name != "OtherParent" {
+				t.Errorf("kept of a parent without problems: %v", h.problems.byParent)
+			}
+		})
+	}
+}
+
+// TestManyProblems checks what is kept of a parent that always fails in another way.
+func TestManyProblems(t *testing.T) {
+	h := newProblemHistory()
+	for i := range 1000 {
+		h.step("failure" + strings.Repeat("-x", i))
+	}
+	if kept := len(h.problems.byParent[controller.Key{Name: "a"}].all); kept != maxProblems {
+		t.Errorf("%d problems are kept, want %d", kept, maxProblems)
+	}
+}
+
+// TestProblemBudgets has many parents fail at once: their events are bounded, those that are dropped are counted once and come later, and
+// neither warnings nor recoveries nor children suffer.
+func TestProblemBudgets(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	p := newProblems(clock)
+	const parents = 1000
+	failAll := func() map[string]int {
+		outcomes := map[string]int{}
+		for i := range parents {
+			key := controller.Key{Name: fmt.Sprint(i)}
+			outcomes[p.note(key, types.UID(key.Name), problem{variant.ReasonSyncError, "a", true})]++
+		}
+		return outcomes
+	}
+	first, second := failAll(), failAll()
+	if first[eventsEmitted] != failureEvents.Burst || first[eventsDropped] != parents-failureEvents.Burst {
+		t.Errorf("of %d failures %v", parents, first)
+	}
+	if second[eventsRepeated] != parents {
+		t.Errorf("their retries: %v, want nothing emitted or counted again", second)
+	}
+	if got := p.note(controller.Key{Name: "0"}, "0", problem{reason: variant.ReasonRevisionInvalid}); got != eventsEmitted {
+		t.Errorf("a warning meanwhile is %s", got)
+	}
+	if got := p.noteSynced(controller.Key{Name: "0"}, "0"); got != eventsEmitted {
+		t.Errorf("a recovery meanwhile is %s", got)
+	}
+	if got := p.noteSynced(controller.Key{Name: "999"}, "999"); got != "" {
+		t.Errorf("the end of a failure without an event is %s", got)
+	}
+	if got := p.noteChildren(); got != eventsEmitted {
+		t.Errorf("children meanwhile are %s", got)
+	}
+	clock.SetTime(clock.Now().Add(10 * time.Second))
+	if third := failAll(); third[eventsEmitted] != 50 {
+		t.Errorf("ten seconds later: %v, want 50 more", third)
+	}
+}
+
+// TestDroppedEventsAreLogged checks that the log has how many events were dropped, once a minute.
+func TestDroppedEventsAreLogged(t *testing.T) {
+	var lines []string
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+	r := &Reconciler{&shared{
+		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock), detector: newFightDetector(clock),
+		env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
+	}}
+	r.Expire()
+	flood := func() {
+		for range childEvents.Burst + 7 {
+			r.problems.noteChildren()
+		}
+		r.Expire()
+	}
+	flood()
+	flood()
+	if len(lines) != 1 || !strings.Contains(lines[0], `"dropped"=7`) || !strings.Contains(lines[0], "CompositeController a") {
+		t.Fatalf("lines: %q, want one with 7", lines)
+	}
+	clock.SetTime(clock.Now().Add(time.Minute))
+	if r.Expire(); len(lines) != 2 || !strings.Contains(lines[1], fmt.Sprintf(`"dropped"=%d`, childEvents.Burst+7)) {
+		t.Errorf("lines: %q, want another one a minute later", lines)
+	}
+}
+
+// TestReportQueues checks which recorder has what: failures must not crowd out warnings.
+func TestReportQueues(t *testing.T) {
+	rare, syncs := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{&shared{problems: newProblems(clock), env: Environment{Events: rare, SyncEvents: syncs}}}
+	parent := parentOf("1", 0)
+	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
+	r.report(controller.Key{}, parent, controller.Result{}, fmt.Errorf("not yet: %w", controller.ErrLater))
+	r.report(controller.Key{}, parent, controller.Result{}, fmt.Errorf("broken"))
+	r.report(controller.Key{}, parent, controller.Result{Unfinished: true}, nil)
+	r.report(controller.Key{}, parent, controller.Result{}, nil)
+	close(rare.Events)
+	close(syncs.Events)
+	if got := <-rare.Events; got != "Warning RevisionInvalid edited" {
+		t.Errorf("the recorder of rare events has %q", got)
+	}
+	for _, want := range []string{"Warning SyncError Sync error: broken", "Normal Synced the sync succeeds again", ""} {
+		if got := <-syncs.Events; got != want {
+			t.Errorf("the recorder of syncs has %q, want %q", got, want)
+		}
+	}
+}

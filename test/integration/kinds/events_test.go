@@ -1,0 +1,125 @@
+package kinds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/test/cluster"
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// failing fails in the way that the parent names.
+const failing = `
+export function sync({parent: {metadata: {name, labels}, spec}}) {
+  const child = {apiVersion: "v1", kind: "ConfigMap", metadata: {name: name + "-child"}};
+  switch (spec.way) {
+  case "throws": throw new Error("no zone is given");
+  case "undefined": return {children: spec.nothing.length};
+  case "invalid": return {children: "none"};
+  case "refused": return {children: [{...child, metadata: {name: "No Name"}}]};
+  case "taken": return {children: [{...child, metadata: {name: "taken"}}]};
+  }
+  return {children: [child]};
+}`
+
+// eventWrites are libretto's requests that wrote events about objects of the test's namespace.
+func eventWrites(e *env.Env, since cluster.Mark) cluster.Requests {
+	e.T.Helper()
+	all, err := e.Cluster.Requests(e.T.Context(), since, env.UserAgent)
+	e.NoError(err)
+	return all.Writes().Of("", "events").In(e.Namespace)
+}
+
+// TestEventsAreAboutChanges has one parent fail in five ways, one after the other, while ten others go on failing in one, all of them
+// synced again and again.
+func TestEventsAreAboutChanges(t *testing.T) {
+	const others, retries = 10, 6
+	e := env.NewRunning(t)
+	name := e.DefineReady(env.Composite, "", e.Parent("things", "events"), "generateSelector: true", env.UpdatedChildren, env.Hooks(failing, "sync"))
+	e.ApplyConfigMap("taken", "", "of somebody")
+	mark := e.Mark()
+	parents := []string{"one"}
+	for i := range others {
+		parents = append(parents, fmt.Sprint("other-", i))
+	}
+	for _, parent := range parents {
+		e.ApplyThing(parent, "set: events", "way: throws")
+	}
+	ways := []struct{ way, told string }{
+		{"throws", "no zone is given"},
+		{"undefined", "of undefined"},
+		{"invalid", "HookResponseInvalid: sync hook: children: "},
+		{"refused", `ApplyFailed: `},
+		{"taken", "AlreadyOwned: ConfigMap " + e.Namespace + "/taken"},
+	}
+	for _, w := range ways {
+		e.Patch(e.Things(), "one", fmt.Sprintf(`{"spec": {"way": %q}}`, w.way))
+		for retry := range retries {
+			before := e.Reconciles(name, "error")
+			for _, parent := range parents {
+				e.Patch(e.Things(), parent, fmt.Sprintf(`{"spec": {"touched": "%s-%d"}}`, w.way, retry))
+			}
+			e.WaitForMetric(before+float64(len(parents)), "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
+		}
+	}
+	e.Patch(e.Things(), "one", `{"spec": {"way": "no"}}`)
+	e.WaitFor(env.ConfigMaps, "one-child", nil)
+
+	ended := e.WaitForEvent("one", "Synced", "(CompositeController "+name+")")
+	if ended.Type != "Normal" {
+		t.Errorf("the end of a failure is %s", ended.Type)
+	}
+	e.WaitForEvent("one", "Created", "Created 1 ConfigMaps: one-child")
+	for _, w := range ways {
+		if event := e.WaitForEvent("one", "SyncError", w.told, "(CompositeController "+name+")"); event.Count != 1 {
+			t.Errorf("%s: there were %d events for one change", w.way, event.Count)
+		}
+	}
+	e.WaitForEvent("one", "SyncError", "no zone is given", ".js:5:") // The place in the script.
+	for _, other := range parents[1:] {
+		e.WaitForEvent(other, "SyncError", "no zone is given")
+	}
+	writes := eventWrites(e, mark)
+	t.Logf("%d writes of events", len(writes))
+	// One for each way, its end, the child, and that an object is in the way; and one for each of the others.
+	if most := len(ways) + 3 + others; len(writes) > most {
+		t.Errorf("%d writes of events, want at most %d:\n%s", len(writes), most, writes)
+	}
+}
+
+// TestManyFailingParents checks that the events about parents that fail all at once are bounded, and that the host says how many it
+// has dropped.
+func TestManyFailingParents(t *testing.T) {
+	const parents = 1000
+	e := env.NewRunning(t)
+	mark := e.Mark()
+	for i := range parents {
+		thing := e.Parse(fmt.Sprintf(
+			"{apiVersion: %s/v1, kind: Thing, metadata: {name: many-%d, labels: {set: many}}, spec: {way: throws}}", e.Group, i))
+		_, err := e.In(e.Things()).Create(t.Context(), thing, metav1.CreateOptions{})
+		e.NoError(err)
+	}
+	name := e.DefineReady(env.Composite, "", e.Parent("things", "many"), "generateSelector: true", env.UpdatedChildren, env.Hooks(failing, "sync"))
+	e.WaitForMetric(parents, "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
+	count := func(outcome string) float64 {
+		return e.Metric("libretto_events_total", map[string]string{"reason": "SyncError", "outcome": outcome})
+	}
+	e.Eventually(func() error {
+		if !strings.Contains(e.Libretto().Log(), "events are dropped, as there are too many") {
+			return fmt.Errorf("the log does not say that events are dropped")
+		}
+		return nil
+	})
+	emitted, dropped := count("emitted"), count("dropped")
+	writes := eventWrites(e, mark)
+	t.Logf("%v events are emitted and %v dropped, %d writes", emitted, dropped, len(writes))
+	if dropped < parents/4 || emitted+dropped < parents {
+		t.Errorf("of %d parents %v have an event and %v were dropped", parents, emitted, dropped)
+	}
+	if late := count("emitted"); float64(len(writes)) > late {
+		t.Errorf("%d writes of events for %v events", len(writes), late)
+	}
+}
