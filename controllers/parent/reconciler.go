@@ -147,8 +147,11 @@ type shared struct {
 	waits            *waits
 	hookEvents       *hookEvents
 	status           *StatusWriter
+	toldStates       *toldStates
+	outdated         *outdatedChildren
 	// By definition.
-	droppedFields *droppedFields
+	droppedFields  *droppedFields
+	sharedChildren *sharedChildren
 }
 
 // ownManager is the field manager of all writes except server-side apply.
@@ -177,7 +180,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(),
+		leftStatuses: newLeftStatuses(), toldStates: newToldStates(), outdated: newOutdatedChildren(),
+		sharedChildren: newSharedChildren(),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -261,7 +265,8 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)
 	r.hookEvents.forget(key)
-	if r.waits.forget(key) {
+	r.toldStates.forget(key)
+	if waited, outdated := r.waits.forget(key), r.outdated.forget(key); waited || outdated {
 		r.config.Changed()
 	}
 }

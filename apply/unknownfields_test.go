@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/libretto-k8s/libretto/apply/applytest"
+)
+
+// TestUnknownFields writes many objects at the same time, and looks which warning each is given.
+func TestUnknownFields(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, name, _ := strings.Cut(string(body), `"name":"`)
+		name, _, _ = strings.Cut(name, `"`)
+		if name == "known" {
+			w.Header().Add("Warning", `299 - "v1 Pod is going to be removed"`)
+		} else {
+			w.Header().Add("Warning", fmt.Sprintf(`299 - "unknown field \"spec.%s\""`, name))
+			w.Header().Add("Warning", fmt.Sprintf(`299 - "unknown field \"spec.%s\""`, name))
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q}}`, path.Base(name))
+	}))
+	t.Cleanup(server.Close)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1, WarningHandlerWithContext: WarningHandler{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"known": nil}
+	changes := []Change{{Action: ActionCreate, Resource: podRule.Resource, Object: object(podRule, "known")}}
+	for i := range 50 {
+		name := fmt.Sprintf("p%d", i)
+		changes = append(changes, Change{Action: ActionCreate, Resource: podRule.Resource, Object: object(podRule, name)})
+		want[name] = []string{"spec." + name}
+	}
+	got := map[string][]string{}
+	for _, o := range Execute(t.Context(), client, changes, Options{Parallel: 8}) {
+		if o.Err != nil {
+			t.Fatal(o.Err)
+		}
+		got[o.Change.Object.GetName()] = o.Unknown
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestMeantField(t *testing.T) {
+	kind := applytest.Kinds(t, "merge/testdata")[podRule.Kind]
+	if kind == nil {
+		t.Fatal("there is no schema of Pods")
+	}
+	cases := map[string]string{
+		"spec.nodeNam":               "did you mean nodeName?",
+		"spec.containers[0].imagge":  "did you mean image?",
+		"spec.containers[12].ports0": "did you mean ports?",
+		"spc":                        "did you mean spec?",
+		"spec.zebra":                 "",
+		"nothing.here":               "",
+		"metadata.labels.a.b":        "",
+		"":                           "",
+	}
+	for path, want := range cases {
+		if got := MeantField(kind, path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+		if got := MeantField(nil, path); got != "" {
+			t.Errorf("%q without a schema: %q", path, got)
+		}
+	}
+}
