@@ -79,3 +79,24 @@ func TestMeantField(t *testing.T) {
 		}
 	}
 }
+
+func TestDropped(t *testing.T) {
+	cases := map[string]struct {
+		reason, object string
+		want           []string
+	}{
+		"None":    {"all fields are known, and labels have any name", `{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {x: y}}, spec: {nodeName: n}}`, nil},
+		"Root":    {"a field of the object", `{apiVersion: v1, kind: Pod, spc: {a: {b: 1}}}`, []string{"spc"}},
+		"Null":    {"null is as good as absent", `{apiVersion: v1, kind: Pod, spc: null}`, nil},
+		"Items":   {"fields of items have their number", `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a}, {name: b, imagee: c}], nodeNam: d}}`, []string{"spec.containers[1].imagee", "spec.nodeNam"}},
+		"Another": {"a value of another type is no field", `{apiVersion: v1, kind: Pod, spec: [{containers: 1}]}`, nil},
+	}
+	kind := applytest.Kinds(t, "merge/testdata")[podRule.Kind]
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, kind.Dropped(applytest.Parse(t, []byte("---\n"+tc.object)).Object)); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

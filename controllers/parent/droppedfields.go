@@ -98,7 +98,7 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	kind := outcome.Change.Key.Kind
 	var lost []string
 	meant := ""
-	for _, path := range outcome.Unknown {
+	for _, path := range p.unknownFields(outcome) {
 		if !p.droppedFields.isFirst(p.programs.Revision, controller.Signature(kind.String()+" "+path)) {
 			continue
 		}
@@ -118,6 +118,20 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
 		"the API server does not know and drops %s of %s, which the hook of %s returns: %s",
 		strings.Join(lost, ", "), outcome.Change.Key, p.config.Definition, remedy))
+}
+
+// unknownFields returns the paths of the fields that the API server has dropped: of what was sent, by its warnings, and by its schema of
+// what an update has left out, as it would be dropped.
+func (p *pass) unknownFields(outcome apply.Outcome) []string {
+	change := outcome.Change
+	if change.Action != apply.ActionUpdate || change.ServerSide != nil {
+		return outcome.Unknown
+	}
+	paths := outcome.Unknown
+	if desired := p.desiredChild(change.Key); desired != nil && change.Schema != nil {
+		paths = append(paths, change.Schema.Dropped(desired.Object)...)
+	}
+	return paths
 }
 
 // isCustomChild reports whether a CustomResourceDefinition defines a kind of children.

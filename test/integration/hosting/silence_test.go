@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,4 +80,90 @@ func TestDroppedFieldsOfChildren(t *testing.T) {
 	// An edit of the script begins anew.
 	define(e, "", strings.ReplaceAll(misspelt, "dta:", "binaryDta:"), inPlaceKinds)
 	e.WaitForEvent("a", "FieldsNotStored", "binaryDta", "did you mean binaryData?")
+}
+
+// Children that OnDelete leaves alone are told once for each state of the parent, and no more of those are when one is deleted.
+func TestOutdatedChildren(t *testing.T) {
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("OnDelete"))
+	applyThing(e, "a", "count: 5\ntext: one")
+	e.WaitFor(e.Things(), "a", hasCount(5))
+	e.WaitForQuiet()
+	if told := eventsOf(e, "a", "OutdatedChildren"); len(told) > 0 {
+		t.Fatalf("children are as the hook wants them, and there is %v", told)
+	}
+	const left = " (data.text) and 2 more: not as the hook of CompositeController "
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", left+name, "updateStrategy.method is OnDelete", "set InPlace")
+	e.WaitForQuiet()
+	mark := e.Mark()
+	e.Delete(env.ConfigMaps, e.Namespace, "a-0")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
+	e.WaitForQuiet()
+	e.NoRequests(e.Requests(mark).Writes().Of("", "events"), "what was told is told again when a child is replaced")
+	// Another state of the parent.
+	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
+	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", " and 2 more")
+	e.Eventually(func() error {
+		if told := eventsOf(e, "a", "OutdatedChildren"); len(told) != 1 || told[0].Object["count"] != int64(2) {
+			return fmt.Errorf("told %v, want one event that was seen twice", told)
+		}
+		return nil
+	})
+}
+
+// A sync hook that says that it is done is told that nothing comes of it.
+func TestFinalizedFromASyncHook(t *testing.T) {
+	e := newEnv(t)
+	name := define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: 1}, finalized: true})`, "")
+	for _, parent := range []string{"a", "b"} {
+		applyThing(e, parent, "")
+		e.WaitFor(e.Things(), parent, hasCount(1))
+	}
+	e.Eventually(func() error {
+		if len(messagesOf(e, "FinalizedIgnored")) == 0 {
+			return errors.New("it is not told")
+		}
+		return nil
+	})
+	e.WaitForQuiet()
+	told := messagesOf(e, "FinalizedIgnored")
+	want := "the sync hook of CompositeController " + name + " returns finalized: true, which has no effect there: the definition has no finalize hook"
+	if len(told) != 1 || !strings.Contains(told[0], want) {
+		t.Errorf("told %q, want once %q", told, want)
+	}
+}
+
+// A related resource that may not be listed is told on the parent and on the definition, with the rule that is missing. The parent is
+// synced once it is granted.
+func TestRelatedResourceForbidden(t *testing.T) {
+	e := env.New(t)
+	e.Apply(thingCRD(e))
+	role := func(more string) {
+		e.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules:
+- {apiGroups: [metacontroller.k8s.io, apiextensions.k8s.io, %[2]s], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [""], resources: [events], verbs: ["*"]}
+%[3]s
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, e.Namespace, e.Group, more))
+	}
+	role("")
+	e.Start("--kubeconfig", e.KubeconfigAs(e.Namespace))
+	name := e.Define(env.Composite, "", e.Parent("things", ""), env.Hooks(`
+export const customize = () => ({relatedResources: [{apiVersion: "apps/v1", resource: "deployments"}]});
+export const sync = ({related}) => ({children: [], status: {count: Object.keys(related["Deployment.apps/v1"]).length}});`, "sync", "customize"))
+	applyThing(e, "a", "")
+	const rule = `{apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`
+	e.WaitForEvent("a", "SyncError", "ResourceUnreadable: related deployments, which the customize hook asks for: ", "forbidden", rule)
+	e.WaitForCondition(name, "Ready", "False", "ResourceUnreadable", "deployments", "forbidden", rule)
+	role(`- {apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`)
+	e.WaitFor(e.Things(), "a", hasCount(0))
 }
