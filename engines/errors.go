@@ -23,6 +23,9 @@ const (
 	Exhausted
 )
 
+// Kinds lists all kinds.
+var Kinds = []Kind{Failed, Invalid, BadResponse, Timeout, Exhausted}
+
 // Reason returns the kind's name on events and conditions.
 func (k Kind) Reason() string {
 	switch k {

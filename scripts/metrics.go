@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/definitionmetrics"
 )
 
 // Metrics are the figures about scripts of a process. A nil *Metrics counts nothing.
@@ -19,27 +21,41 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		revision: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "libretto_script_revision_info", Help: "The revision of the scripts that serves for a definition; always 1.",
-		}, []string{"definition", "revision"}),
+			Name: definitionmetrics.Prefix + "script_revision_info", Help: "The revision of the scripts that serves for a definition; always 1.",
+		}, definitionmetrics.Labels("revision")),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_script_load_errors_total",
+			Name: definitionmetrics.Prefix + "script_load_errors_total",
 			Help: "Times that scripts did not load, counting what is told: not each look at the same text.",
-		}, []string{"definition"}),
+		}, definitionmetrics.Labels()),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "libretto_script_reload_duration_seconds", Help: "Time from the news of a change to the swap, waiting for more changes included.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 11),
 		}),
 		tests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_script_tests_total",
+			Name: definitionmetrics.Prefix + "script_tests_total",
 			Help: "Runs of the tests that come with scripts, by result: passed, failed, timedOut, error (not run), canceled (a newer text came).",
-		}, []string{"definition", "result"}),
+		}, definitionmetrics.Labels("result")),
 		testTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "libretto_script_test_duration_seconds", Help: "Time of a run of the tests of a text, waiting for those of others included.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
 		}),
 	}
-	registry.MustRegister(m.revision, m.errors, m.duration, m.tests, m.testTime)
+	definitionmetrics.Register(registry, m.revision, "script_revision_info", "revision")
+	definitionmetrics.Register(registry, m.errors, "script_load_errors_total")
+	definitionmetrics.Register(registry, m.tests, "script_tests_total", "result")
+	registry.MustRegister(m.duration, m.testTime)
 	return m
+}
+
+// Begin makes the counters of a definition exist, so that their first increase is seen.
+func (m *Metrics) Begin(definition string) {
+	if m == nil {
+		return
+	}
+	m.errors.WithLabelValues(definitionmetrics.Values(definition)...)
+	for _, result := range testResults {
+		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...)
+	}
 }
 
 // Serves notes which revision serves for a definition; empty means none.
@@ -47,9 +63,9 @@ func (m *Metrics) Serves(definition string, revision RevisionID) {
 	if m == nil {
 		return
 	}
-	m.revision.DeletePartialMatch(prometheus.Labels{"definition": definition})
+	m.revision.DeletePartialMatch(definitionmetrics.Selector(definition))
 	if revision != "" {
-		m.revision.WithLabelValues(definition, revision.Short()).Set(1)
+		m.revision.WithLabelValues(definitionmetrics.Values(definition, revision.Short())...).Set(1)
 	}
 }
 
@@ -58,14 +74,15 @@ func (m *Metrics) Forget(definition string) {
 	if m == nil {
 		return
 	}
-	m.revision.DeletePartialMatch(prometheus.Labels{"definition": definition})
-	m.errors.DeletePartialMatch(prometheus.Labels{"definition": definition})
-	m.tests.DeletePartialMatch(prometheus.Labels{"definition": definition})
+	labels := definitionmetrics.Selector(definition)
+	m.revision.DeletePartialMatch(labels)
+	m.errors.DeletePartialMatch(labels)
+	m.tests.DeletePartialMatch(labels)
 }
 
 func (m *Metrics) failed(definition string) {
 	if m != nil {
-		m.errors.WithLabelValues(definition).Inc()
+		m.errors.WithLabelValues(definitionmetrics.Values(definition)...).Inc()
 	}
 }
 
@@ -77,7 +94,7 @@ func (m *Metrics) reloaded(took time.Duration) {
 
 func (m *Metrics) tested(definition, result string, took time.Duration) {
 	if m != nil {
-		m.tests.WithLabelValues(definition, result).Inc()
+		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...).Inc()
 		m.testTime.Observe(took.Seconds())
 	}
 }

@@ -76,6 +76,7 @@ func serve(ctx context.Context, w process, o *options) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerClientMetrics(registry)
+	registerBuildInfo(registry)
 
 	p := &probes{}
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,9 +91,9 @@ func serve(ctx context.Context, w process, o *options) error {
 		"version", version, "server", restConfig.Host, "context", from.context, "kubeconfig", from.file,
 	}, limitMemory(w.getenv, o.isolation)...)...)
 	go returnMemory(ctx)
-	return lead(ctx, restConfig, o, log, func(ctx context.Context) error {
+	return lead(ctx, restConfig, o, log, countLeader(registry, func(ctx context.Context) error {
 		return hostDefinitions(ctx, restConfig, o, log, registry, p)
-	})
+	}))
 }
 
 // schemaTimeout is how long a reconcile waits for schemas, once. Without them it goes by field names.
@@ -105,7 +106,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		return fmt.Errorf("client: %w", err)
 	}
 	answers := lru.New(o.responseCache.Value())
-	registry.MustRegister(parent.AnswerCacheMetrics(answers))
+	parent.RegisterAnswerCacheMetrics(registry, answers)
 	engineRegistry, stopEngines, err := o.isolation.engines(log, registry, engines.Config{
 		UserAgent: userAgent(), Calls: o.workers * o.concurrentCalls, Answers: answers,
 	})
@@ -141,7 +142,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 			Answers: answers, PassAnswerBytes: o.syncResponses.Value(), StatusDelay: parent.DefaultStatusDelay,
 		},
 		Discovery: resources, Library: library,
-		ScriptMetrics: scriptMetrics,
+		ScriptMetrics: scriptMetrics, DefinitionMetrics: definition.NewMetrics(registry),
 		Credentials: credentials.NewStore(
 			objectwatch.New(clients.typed, log.WithName("credentials")), credentials.NewTokenRequests(clients.typed, restConfig), clock.RealClock{}),
 		Failover: newFailover(registry, log, schemas),

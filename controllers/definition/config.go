@@ -30,6 +30,8 @@ type Config struct {
 	// ScriptMetrics may be nil.
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics
+	// DefinitionMetrics may be nil.
+	DefinitionMetrics *Metrics
 	// Target selects the definitions to host. It is never nil.
 	Target labels.Selector
 	// Namespace is the host's own, for objects that belong to cluster-scoped ones.

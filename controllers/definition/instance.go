@@ -51,6 +51,8 @@ func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name
 // instance has run the same spec. Its log has the definition's level.
 func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool, level *verbosity.Level) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
+	r.config.Environment.Metrics.Begin(key.String())
+	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
 	h, err := r.openHooks(p, served, changed)
 	if err != nil {

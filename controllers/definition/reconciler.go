@@ -98,7 +98,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	s.testsFailed.Store(view.problems.TestsFailed())
 	r.sendEvents(object, s, view)
 	now := r.config.Environment.Clock.Now()
-	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.countsDelay(s.statusOf(object, view), now)); wait > 0 {
+	status := s.statusOf(object, view)
+	r.config.DefinitionMetrics.set(key, status, view.parents)
+	if wait := max(s.statusDelay(object, view.isFinal(refusal), now), s.parentsDelay(status, now)); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, retired
 	}
 	return controller.Result{RequeueAfter: recheckInterval}, errors.Join(retired, r.writeStatus(ctx, object, s, view))

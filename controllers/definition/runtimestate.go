@@ -30,8 +30,8 @@ type runtimeState struct {
 	// specVersion is the last spec, first seen at specSeenAt.
 	specVersion specVersion
 	specSeenAt  time.Time
-	// countedAt is when a status was last written that differed only in its counts.
-	countedAt time.Time
+	// parentsWrittenAt is when a status was last written that says something else of parents than the one before.
+	parentsWrittenAt time.Time
 	// status is the last status of this host, or nil. The API server may have dropped fields
 	// that the schema does not have.
 	status *v1alpha1.DefinitionStatus
@@ -159,6 +159,7 @@ func (r *Reconciler) remove(ctx context.Context, key controller.Key, object *uns
 	}
 	r.config.Failover.Forget(key.String())
 	r.config.ScriptMetrics.Forget(key.String())
+	r.config.DefinitionMetrics.forget(key)
 	return nil
 }
 

@@ -19,11 +19,9 @@ type statusView struct {
 	conditions []metav1.Condition
 	revision   scripts.RevisionID
 	idle       bool // nothing runs, so that the status keeps the last revision
-	parents    *int32
-	// waitingParents and waitingInputs count those that hooks wait with; the latter is nil but for maps.
-	waitingParents, waitingInputs *int32
-	warnings                      []warning
-	problems                      scripts.State
+	parents    parentStatus
+	warnings   []warning
+	problems   scripts.State
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	resting     string           // why hooks are not called for a while, or ""
@@ -42,7 +40,7 @@ type lastEvents struct {
 
 // newStatusView collects the state of the running and the next instance. warnings are those about the definition's annotations.
 func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings []warning) statusView {
-	v := statusView{idle: s.running == nil}
+	v := statusView{idle: s.running == nil, parents: newParentStatus(s.running, r.config.Environment.Clock.Now())}
 	newest := s.next
 	if newest == nil {
 		newest = s.running
@@ -56,22 +54,9 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 	if s.running != nil {
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
-		if s.running.synced.Load() {
-			v.count(s.running)
-		}
 	}
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(s, refusal, v)}
 	return v
-}
-
-// count counts the parents of an instance, and those that hooks wait with.
-func (v *statusView) count(i *instance) {
-	parents := int32(i.reconciler.Parents())
-	waitingParents, waitingInputs := i.reconciler.Waiting()
-	v.parents, v.waitingParents = &parents, &waitingParents
-	if i.plan.kind == v1alpha1.MapControllerKind {
-		v.waitingInputs = &waitingInputs
-	}
 }
 
 func acceptedCondition(refusal *Refusal) metav1.Condition {

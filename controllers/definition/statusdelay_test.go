@@ -154,39 +154,3 @@ func TestNotHostedStatus(t *testing.T) {
 		})
 	}
 }
-
-// TestCountsDelay checks that counts alone are written once in a second, and all else at once.
-func TestCountsDelay(t *testing.T) {
-	s := &runtimeState{}
-	view := ready(metav1.ConditionTrue, "Running")
-	status := func(parents, waiting int32) v1alpha1.DefinitionStatus {
-		view.parents, view.waitingParents = &parents, &waiting
-		return s.statusOf(definitionWith(t, "1", 1, s.status), view)
-	}
-	begin := time.Unix(100, 0)
-	for i, step := range []struct {
-		reason           string
-		after            time.Duration
-		parents, waiting int32
-		state            string
-		want             time.Duration
-	}{
-		{"nothing was written before", 0, 0, 0, "Running", 0},
-		{"the first change of a count is written", 0, 1, 0, "Running", 0},
-		{"the next one waits", 200 * time.Millisecond, 2, 0, "Running", 800 * time.Millisecond},
-		{"so does another count", 300 * time.Millisecond, 2, 1, "Running", 700 * time.Millisecond},
-		{"a condition does not", 400 * time.Millisecond, 2, 1, "NotFinalized", 0},
-		{"nothing has changed", 500 * time.Millisecond, 2, 1, "NotFinalized", 0},
-		{"the second is over", time.Second, 2, 2, "NotFinalized", 0},
-	} {
-		view.conditions[1].Reason = step.state
-		next := status(step.parents, step.waiting)
-		got := s.countsDelay(next, begin.Add(step.after))
-		if got != step.want {
-			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
-		}
-		if got == 0 {
-			s.status = &next
-		}
-	}
-}

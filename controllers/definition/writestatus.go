@@ -31,7 +31,6 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		status = *s.status.DeepCopy()
 	}
 	status.ObservedGeneration = object.GetGeneration()
-	status.Parents, status.WaitingParents, status.WaitingInputs = v.parents, v.waitingParents, v.waitingInputs
 	if !v.idle {
 		status.ScriptRevision, status.ScriptRevisionHash = v.revision.Short(), string(v.revision)
 	}
@@ -39,6 +38,7 @@ func (s *runtimeState) statusOf(object *unstructured.Unstructured, v statusView)
 		condition.ObservedGeneration = object.GetGeneration()
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	v.parents.set(&status)
 	return status
 }
 
@@ -75,7 +75,7 @@ func (s *runtimeState) notHostedStatus(object *unstructured.Unstructured, select
 	if s.status == nil || !sameCondition(stored, meta.FindStatusCondition(s.status.Conditions, v1alpha1.ConditionReady)) {
 		return status, false
 	}
-	status.Parents, status.WaitingParents, status.WaitingInputs = nil, nil, nil
+	parentStatus{}.set(&status)
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonNotHosted, ObservedGeneration: object.GetGeneration(),
 		Message: fmt.Sprintf("the host that ran it has let go of it, as --target-label-selector=%s does not select its labels: "+

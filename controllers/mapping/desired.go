@@ -16,10 +16,11 @@ import (
 // group does not hold up the others.
 func (v *Variant) mergeResults(observed variant.Observed, results []*result) variant.Desired {
 	desired := variant.Desired{Keep: map[apply.Key]bool{}}
-	owners := ownersOf(results)
+	owners, failed := ownersOf(results), map[*result]bool{}
 	for _, r := range results {
 		if r.problem != nil {
 			desired.Problems = append(desired.Problems, r.problem)
+			failed[r] = r.input != nil
 		}
 		if r.waiting != nil {
 			desired.WaitingInputs = append(desired.WaitingInputs, *r.waiting)
@@ -33,7 +34,13 @@ func (v *Variant) mergeResults(observed variant.Observed, results []*result) var
 				desired.Children = append(desired.Children, output)
 			} else {
 				desired.Problems = append(desired.Problems, r.conflict(output, owner))
+				failed[r] = true
 			}
+		}
+	}
+	for _, is := range failed {
+		if is {
+			desired.FailedInputs++
 		}
 	}
 	v.keepUnlabelled(observed, &desired)

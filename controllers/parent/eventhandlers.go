@@ -81,6 +81,7 @@ func (r *Reconciler) parentSource(kind schema.GroupKind) *parentSource {
 func (r *Reconciler) parentEvent(queue Queue, source *parentSource, e informer.Event) {
 	r.pendingWrites.observe(e)
 	if e.Old == nil || e.New == nil || r.isParent(source, e.Old) != r.isParent(source, e.New) {
+		r.noteParent(source, e)
 		r.config.Changed()
 	}
 	if e.New != nil && source.IgnoresStatus(e.New) && onlyStatusChanged(e) {

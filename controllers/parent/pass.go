@@ -59,6 +59,9 @@ type pass struct {
 	// console is what the hooks wrote, and consoleBytes its size.
 	console      []consoleOutput
 	consoleBytes int
+	// failedInputs is how many inputs have a problem; it is known once the hooks have answered.
+	failedInputs int
+	answered     bool
 	// written counts the written children by action, for the log.
 	written map[apply.Action]int
 	// missingNamespaces are those in which children could not be created.
@@ -93,6 +96,7 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 		p.noteNoAnswer(ctx, err)
 		return p.retry(p.writeLeftStatus(ctx, err), !p.nondeterministic.Load())
 	}
+	p.failedInputs, p.answered = desired.FailedInputs, true
 	// 3. Apply the difference.
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.

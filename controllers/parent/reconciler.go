@@ -145,6 +145,7 @@ type shared struct {
 	leftStatuses     *leftStatuses
 	finalizeWaits    *finalizeWaits
 	waits            *waits
+	states           *syncStates
 	hookEvents       *hookEvents
 	status           *StatusWriter
 	toldStates       *toldStates
@@ -178,8 +179,9 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		pendingWrites: newPendingWrites(env.Clock), history: newChildHistory(env.Clock), detector: newFightDetector(env.Clock),
 		passCache: newPassCache(env.Answers, config.Definition), related: newRelatedIndex(env.Pool), creationWaiters: newCreationWaiters(),
 		namespaceWaiters: newNamespaceWaiters(env.Pool), statusLimiter: newStatusLimiter(env.Clock),
-		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
-		status: NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
+		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
+		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
+		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
 		leftStatuses: newLeftStatuses(), toldStates: newToldStates(), outdated: newOutdatedChildren(),
 		sharedChildren: newSharedChildren(),
 	}}
@@ -193,13 +195,14 @@ func New(config Config, env Environment) (*Reconciler, error) {
 }
 
 // Succeed takes over what former, which runs an earlier spec of the definition, remembers of the answers of hooks: what they wait for, and
-// which events they asked for, within limits that an edit does not renew. It is called before Watch, and RetainParents once
+// which events they asked for, within limits that an edit does not renew, and since when parents fail. It is called before Watch, and RetainParents once
 // the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
-	r.waits, r.hookEvents = former.waits, former.hookEvents
+	r.waits, r.states, r.hookEvents = former.waits, former.states, former.hookEvents
 }
 
-// RetainParents drops what Succeed took over about objects that are no longer parents of the definition.
+// RetainParents drops what Succeed took over about objects that are no longer parents of the definition, and notes that all parents are
+// about to be synced. It is called once the caches are synced, before the queue is processed.
 func (r *Reconciler) RetainParents() {
 	isParent := func(key controller.Key) bool {
 		parent, _ := r.find(key)
@@ -207,6 +210,11 @@ func (r *Reconciler) RetainParents() {
 	}
 	r.waits.retain(isParent)
 	r.hookEvents.retain(isParent)
+	var parents []controller.Key
+	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
+		parents = append(parents, keyOf(source.Kind, parent))
+	})
+	r.states.begin(parents)
 }
 
 // Reconcile syncs one parent.
@@ -224,7 +232,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	if err == nil {
 		updated, err = r.syncFinalizer(ctx, parent, source)
 	}
-	result := controller.Result{Retry: retryOf(err, false)}
+	result, ended := controller.Result{Retry: retryOf(err, false)}, outcome{}
 	if err == nil {
 		parent, err = updated, ctx.Err() // Begin nothing after the finalizer.
 	}
@@ -240,12 +248,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 		p.awaitNamespaces(ctx)
 		p.logConsole(err != nil)
 		p.logEnd(result, err)
+		ended = p.outcome(err)
 	}
 	if errors.Is(err, errGone) {
 		return controller.Result{}, nil
 	}
 	err = shorten(err)
 	if ctx.Err() == nil {
+		r.noteState(key, parent, ended, err)
 		r.report(parent, err)
 	}
 	return result, err
@@ -266,6 +276,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.finalizeWaits.forget(key)
 	r.hookEvents.forget(key)
 	r.toldStates.forget(key)
+	r.states.forget(key)
 	if waited, outdated := r.waits.forget(key), r.outdated.forget(key); waited || outdated {
 		r.config.Changed()
 	}

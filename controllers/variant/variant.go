@@ -123,6 +123,8 @@ type Desired struct {
 	Waiting *Wait
 	// WaitingInputs are those whose outputs are kept as they are for the same reason.
 	WaitingInputs []Wait
+	// FailedInputs is how many inputs of a map have a problem.
+	FailedInputs int
 	// TimeDependent is set if a later pass over the same objects may want something else.
 	TimeDependent bool
 	// Problems are the errors of a part of the parent. The rest is applied, and then the pass

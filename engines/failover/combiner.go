@@ -8,6 +8,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/libretto-k8s/libretto/definitionmetrics"
+	"github.com/libretto-k8s/libretto/engines"
 )
 
 // maxShadowCalls is how many calls to shadows are under way at once. Further
@@ -42,16 +45,17 @@ func New(registry prometheus.Registerer, log logr.Logger) *Combiner {
 	p := &Combiner{
 		log: log, slots: make(chan struct{}, maxShadowCalls), lifetimes: map[string]*lifetime{},
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_fallback_total",
+			Name: definitionmetrics.Prefix + "hook_fallback_total",
 			Help: "Calls that a hook's fallback was asked in place of its script, by the reason why the script could not answer.",
-		}, []string{"definition", "hook", "reason"}),
+		}, definitionmetrics.Labels("hook", "reason")),
 		shadows: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_hook_shadow_total",
+			Name: definitionmetrics.Prefix + "hook_shadow_total",
 			Help: "Answers of a hook and its shadow that were compared, by outcome: " +
 				"equal, different, failed (the shadow gave none) or dropped (too many were under way).",
-		}, []string{"definition", "hook", "outcome"}),
+		}, definitionmetrics.Labels("hook", "outcome")),
 	}
-	registry.MustRegister(p.fallbacks, p.shadows)
+	definitionmetrics.Register(registry, p.fallbacks, "hook_fallback_total", "hook", "reason")
+	definitionmetrics.Register(registry, p.shadows, "hook_shadow_total", "hook", "outcome")
 	return p
 }
 
@@ -67,7 +71,7 @@ func (p *Combiner) Forget(definition string) {
 		l.ended = true
 		delete(p.lifetimes, definition)
 	}
-	labels := prometheus.Labels{"definition": definition}
+	labels := definitionmetrics.Selector(definition)
 	p.fallbacks.DeletePartialMatch(labels)
 	p.shadows.DeletePartialMatch(labels)
 }
@@ -95,17 +99,44 @@ func (p *Combiner) countersFor(hook Hook) counters {
 
 func (c counters) incFallback(reason string) {
 	if c.combiner != nil {
-		c.add(c.combiner.fallbacks, reason)
+		c.add(c.combiner.fallbacks, reason, 1)
 	}
 }
 
 // incShadow counts a comparison.
-func (c counters) incShadow(outcome string) { c.add(c.combiner.shadows, outcome) }
+func (c counters) incShadow(outcome string) { c.add(c.combiner.shadows, outcome, 1) }
 
-func (c counters) add(to *prometheus.CounterVec, what string) {
+// beginFallback and beginShadow make the counters exist, so that their first increase is seen.
+func (c counters) beginFallback() {
+	if c.combiner == nil {
+		return
+	}
+	for _, reason := range fallbackReasons() {
+		c.add(c.combiner.fallbacks, reason, 0)
+	}
+}
+
+// fallbackReasons returns the reasons for which fallbacks are asked.
+func fallbackReasons() []string {
+	reasons := []string{notLoaded}
+	for _, kind := range engines.Kinds {
+		if fallsBack(kind) {
+			reasons = append(reasons, kind.Reason())
+		}
+	}
+	return reasons
+}
+
+func (c counters) beginShadow() {
+	for _, outcome := range []string{equal, different, failed, dropped} {
+		c.add(c.combiner.shadows, outcome, 0)
+	}
+}
+
+func (c counters) add(to *prometheus.CounterVec, what string, more float64) {
 	c.combiner.mu.Lock()
 	defer c.combiner.mu.Unlock()
 	if !c.life.ended {
-		to.WithLabelValues(c.hook.Definition, c.hook.Name, what).Inc()
+		to.WithLabelValues(definitionmetrics.Values(c.hook.Definition, c.hook.Name, what)...).Add(more)
 	}
 }

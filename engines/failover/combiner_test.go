@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/libretto-k8s/libretto/definitionmetrics"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/test/cluster"
 )
@@ -83,10 +84,14 @@ func TestFallback(t *testing.T) {
 			if err == nil && response.Body != c.want {
 				t.Errorf("answer %v, want %v", response.Body, c.want)
 			}
-			if c.counted != "" && testutil.ToFloat64(pairs.fallbacks.WithLabelValues(hook.Definition, hook.Name, c.counted)) != 1 {
+			if c.counted != "" && testutil.ToFloat64(pairs.fallbacks.WithLabelValues(definitionmetrics.Values(hook.Definition, hook.Name, c.counted)...)) != 1 {
 				t.Errorf("not counted as %s", c.counted)
 			}
-			if c.counted == "" && testutil.CollectAndCount(pairs.fallbacks) != 0 {
+			total := 0.0
+			for _, reason := range fallbackReasons() {
+				total += testutil.ToFloat64(pairs.fallbacks.WithLabelValues(definitionmetrics.Values(hook.Definition, hook.Name, reason)...))
+			}
+			if c.counted == "" && total != 0 {
 				t.Error("counted, though the script answered")
 			}
 		})
@@ -205,7 +210,7 @@ func TestShadow(t *testing.T) {
 }
 
 func (p *Combiner) count(outcome string) float64 {
-	return testutil.ToFloat64(p.shadows.WithLabelValues(hook.Definition, hook.Name, outcome))
+	return testutil.ToFloat64(p.shadows.WithLabelValues(definitionmetrics.Values(hook.Definition, hook.Name, outcome)...))
 }
 
 func TestFailuresAreNotCompared(t *testing.T) {
@@ -213,8 +218,10 @@ func TestFailuresAreNotCompared(t *testing.T) {
 	if _, err := pairs.WithShadow(hook, fails(engines.Failed), timed(says{panic: "asked"})).Run(t.Context(), engines.Call{}); err == nil {
 		t.Error("the failure is lost")
 	}
-	if got := testutil.CollectAndCount(pairs.shadows); got != 0 {
-		t.Errorf("%d outcomes are counted", got)
+	for _, outcome := range []string{equal, different, failed, dropped} {
+		if got := pairs.count(outcome); got != 0 {
+			t.Errorf("%v outcomes %s are counted", got, outcome)
+		}
 	}
 }
 
@@ -271,8 +278,8 @@ func TestNothingIsCountedAfterwards(t *testing.T) {
 	if _, err := pairs.WithFallback(hook, TimedProgram{}, late).Run(t.Context(), engines.Call{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := testutil.CollectAndCount(pairs.fallbacks); got != 1 {
-		t.Errorf("%d figures of the definition that took its name, want 1", got)
+	if got := testutil.CollectAndCount(pairs.fallbacks); got != len(fallbackReasons()) {
+		t.Errorf("%d figures of the definition that took its name, want one for each reason", got)
 	}
 }
 

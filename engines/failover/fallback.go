@@ -34,7 +34,9 @@ type fallback struct {
 // Any other failure of first is its answer: a script that throws must be
 // noticed.
 func (p *Combiner) WithFallback(hook Hook, first, second TimedProgram) engines.Program {
-	return &fallback{counts: p.countersFor(hook), first: first, second: second}
+	counts := p.countersFor(hook)
+	counts.beginFallback()
+	return &fallback{counts: counts, first: first, second: second}
 }
 
 // notLoaded is the reason, in metrics, of a script that has never loaded.

@@ -39,7 +39,9 @@ func (p *Combiner) WithShadow(hook Hook, serving engines.Program, shadow TimedPr
 	if p == nil {
 		return serving
 	}
-	return &shadowed{Program: serving, combiner: p, hook: hook, counts: p.countersFor(hook), shadow: shadow}
+	counts := p.countersFor(hook)
+	counts.beginShadow()
+	return &shadowed{Program: serving, combiner: p, hook: hook, counts: counts, shadow: shadow}
 }
 
 // Run asks the program that serves.

@@ -117,6 +117,7 @@ func (c *Controller) Close() { c.queue.ShutDown() }
 // Run processes keys until ctx ends, and returns when the running reconciles have ended. It may be
 // called once.
 func (c *Controller) Run(ctx context.Context) {
+	c.config.Metrics.begin(c.config.Name)
 	var workers sync.WaitGroup
 	workers.Go(func() { c.logFailures(ctx) })
 	for range c.config.Workers {
@@ -200,15 +201,22 @@ func (c *Controller) reconcile(ctx context.Context, key Key) (result Result, err
 	return c.config.Reconciler.Reconcile(ctx, key)
 }
 
+// Outcomes of a reconcile in metrics.
+const (
+	outcomeSuccess = "success"
+	outcomeLater   = "later"
+	outcomeError   = "error"
+)
+
 func outcome(result Result, err error) string {
 	switch {
 	case err == nil && result.Unfinished:
-		return "later"
+		return outcomeLater
 	case err == nil:
-		return "success"
+		return outcomeSuccess
 	case errors.Is(err, ErrLater):
-		return "later"
+		return outcomeLater
 	default:
-		return "error"
+		return outcomeError
 	}
 }

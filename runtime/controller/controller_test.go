@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/definitionmetrics"
 )
 
 type reconcileFunc func(context.Context, Key) (Result, error)
@@ -69,7 +71,7 @@ func TestPanicIsAnError(t *testing.T) {
 	if got := <-passes; got != "good" {
 		t.Fatalf("pass over %s, want good: the process goes on", got)
 	}
-	if got := testutil.ToFloat64(metrics.total.WithLabelValues("test", "error")); got != 1 {
+	if got := testutil.ToFloat64(metrics.total.WithLabelValues(definitionmetrics.LoopValues("test", "error")...)); got != 1 {
 		t.Errorf("counted %v errors, want 1", got)
 	}
 }

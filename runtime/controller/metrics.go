@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/libretto-k8s/libretto/definitionmetrics"
 )
 
 // Metrics are the metrics of all control loops of a process. A nil *Metrics records nothing.
@@ -18,15 +20,16 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "libretto_reconcile_total", Help: "Passes over one key, by outcome: success, later or error.",
-		}, []string{"controller", "outcome"}),
+			Name: definitionmetrics.Prefix + "reconcile_total", Help: "Passes over one key, by outcome: success, later or error.",
+		}, definitionmetrics.Labels("outcome")),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "libretto_reconcile_duration_seconds", Help: "Time of one pass over one key.",
+			Name: definitionmetrics.Prefix + "reconcile_duration_seconds", Help: "Time of one pass over one key.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
-		}, []string{"controller"}),
+		}, definitionmetrics.Labels()),
 		queue: newQueueMetrics(),
 	}
-	registry.MustRegister(m.total, m.duration)
+	definitionmetrics.RegisterLoops(registry, m.total, "reconcile_total", "outcome")
+	definitionmetrics.RegisterLoops(registry, m.duration, "reconcile_duration_seconds")
 	m.queue.register(registry)
 	return m
 }
@@ -36,17 +39,27 @@ func (m *Metrics) Forget(controller string) {
 	if m == nil {
 		return
 	}
-	m.total.DeletePartialMatch(prometheus.Labels{"controller": controller})
-	m.duration.DeletePartialMatch(prometheus.Labels{"controller": controller})
+	m.total.DeletePartialMatch(definitionmetrics.LoopSelector(controller))
+	m.duration.DeletePartialMatch(definitionmetrics.LoopSelector(controller))
 	m.queue.forget(controller)
+}
+
+// begin makes the counters of a control loop exist, so that their first increase is seen.
+func (m *Metrics) begin(controller string) {
+	if m == nil {
+		return
+	}
+	for _, outcome := range []string{outcomeSuccess, outcomeLater, outcomeError} {
+		m.total.WithLabelValues(definitionmetrics.LoopValues(controller, outcome)...)
+	}
 }
 
 func (m *Metrics) observe(controller, outcome string, took time.Duration) {
 	if m == nil {
 		return
 	}
-	m.total.WithLabelValues(controller, outcome).Inc()
-	m.duration.WithLabelValues(controller).Observe(took.Seconds())
+	m.total.WithLabelValues(definitionmetrics.LoopValues(controller, outcome)...).Inc()
+	m.duration.WithLabelValues(definitionmetrics.LoopValues(controller)...).Observe(took.Seconds())
 }
 
 func (m *Metrics) queues() workqueue.MetricsProvider {
@@ -65,7 +78,7 @@ type queueMetrics struct {
 }
 
 func newQueueMetrics() queueMetrics {
-	label := []string{"name"}
+	label := definitionmetrics.Labels("name")
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_" + name, Help: help}, label)
 	}
@@ -93,37 +106,41 @@ func (q queueMetrics) register(registry prometheus.Registerer) {
 }
 
 func (q queueMetrics) forget(name string) {
+	labels := queueLabels(name)
 	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{
 		q.depth, q.unfinished, q.longest, q.adds, q.retries, q.latency, q.work,
 	} {
-		vec.DeleteLabelValues(name)
+		vec.DeleteLabelValues(labels...)
 	}
 }
 
+// queueLabels returns the labels of a queue: those of its definition, and its name as other controllers have it.
+func queueLabels(name string) []string { return definitionmetrics.LoopValues(name, name) }
+
 func (q queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
-	return q.depth.WithLabelValues(name)
+	return q.depth.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {
-	return q.adds.WithLabelValues(name)
+	return q.adds.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewLatencyMetric(name string) workqueue.HistogramMetric {
-	return q.latency.WithLabelValues(name)
+	return q.latency.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
-	return q.work.WithLabelValues(name)
+	return q.work.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
-	return q.unfinished.WithLabelValues(name)
+	return q.unfinished.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
-	return q.longest.WithLabelValues(name)
+	return q.longest.WithLabelValues(queueLabels(name)...)
 }
 
 func (q queueMetrics) NewRetriesMetric(name string) workqueue.CounterMetric {
-	return q.retries.WithLabelValues(name)
+	return q.retries.WithLabelValues(queueLabels(name)...)
 }

@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // everyPackage lists what every package may import.
-var everyPackage = []string{"jsonvalue", "lru", "objectjson", "objectkey", "printable", "spelling", "verbosity"}
+var everyPackage = []string{"definitionmetrics", "jsonvalue", "lru", "objectjson", "objectkey", "printable", "spelling", "verbosity"}
 
 // everyTest lists what the tests of every package may import.
 var everyTest = []string{"test/..."}
@@ -68,6 +68,7 @@ var rules = []rule{
 	{packages: "apply/fielddiff/...", imports: []string{"apply/schema", "apply/merge"}, inTests: []string{"apply/..."},
 		excludes: clients, why: pureApply},
 	{packages: "apply/...", why: leaf},
+	{packages: "definitionmetrics", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "objectkey", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "jsonvalue/...", excludes: clients, why: "it is for all packages, so that it can know none of them"},
 	{packages: "lru", excludes: clients, why: "it is for all packages, so that it can know none of them"},

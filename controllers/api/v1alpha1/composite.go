@@ -12,12 +12,15 @@ const DefaultRevisionHistoryLimit = 10
 // +kubebuilder:resource:path=compositecontrollers,scope=Cluster,shortName=cc;cctl,categories=libretto
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, request not yet submitted"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Synced",type=string,JSONPath=`.status.conditions[?(@.type=="ParentsSynced")].status`
 // +kubebuilder:printcolumn:name="Scripts",type=string,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].reason`
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.scriptRevision`
 // +kubebuilder:printcolumn:name="Parents",type=integer,JSONPath=`.status.parents`
-// +kubebuilder:printcolumn:name="Waiting",type=integer,priority=1,JSONPath=`.status.waitingParents`
+// +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failingParents`
+// +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waitingParents`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Failures",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ParentsSynced")].message`
 // +kubebuilder:printcolumn:name="Scripts-Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ScriptsReady")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type CompositeController struct {

@@ -75,6 +75,9 @@ const (
 	ConditionScriptsReady = "ScriptsReady"
 	// ConditionReady reports whether parents are synced by the present spec.
 	ConditionReady = "Ready"
+	// ConditionParentsSynced reports whether the last syncs of all parents succeeded. If it is
+	// False, its message has up to three of the parents that fail, with the place in the script.
+	ConditionParentsSynced = "ParentsSynced"
 )
 
 // DefinitionStatus is the last observed state of a definition.
@@ -84,7 +87,9 @@ type DefinitionStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Accepted (the spec is valid and its resources are served),
 	// ScriptsReady (the newest scripts were loaded; if not, the last good ones stay
-	// in use) and Ready (parents are synced by the present spec).
+	// in use), Ready (parents are synced by the present spec) and ParentsSynced (the
+	// last syncs of all parents succeeded; if not, its message has the parents that
+	// fail, and the place in the script).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -102,10 +107,25 @@ type DefinitionStatus struct {
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
+	// SyncedParents is the number of parents whose last sync succeeded, without those
+	// that wait. Parents that have not been synced yet are in no count but parents.
+	// +optional
+	SyncedParents *int32 `json:"syncedParents,omitempty"`
+	// FailingParents is the number of parents whose last sync failed. The condition
+	// ParentsSynced names some of them.
+	// +optional
+	FailingParents *int32 `json:"failingParents,omitempty"`
 	// WaitingParents is the number of parents whose children stay as they are because a
 	// hook has answered waiting.
 	// +optional
 	WaitingParents *int32 `json:"waitingParents,omitempty"`
+	// SyncedInputs is the number of inputs of a MapController, of all parents, whose
+	// outputs are as its hooks want them. An input of two parents counts twice.
+	// +optional
+	SyncedInputs *int32 `json:"syncedInputs,omitempty"`
+	// FailingInputs is the number of inputs of a MapController whose hooks failed.
+	// +optional
+	FailingInputs *int32 `json:"failingInputs,omitempty"`
 	// WaitingInputs is the number of inputs whose outputs stay as they are because a hook
 	// of the MapController has answered waiting.
 	// +optional

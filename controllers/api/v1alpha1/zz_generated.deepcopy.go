@@ -755,8 +755,28 @@ func (in *DefinitionStatus) DeepCopyInto(out *DefinitionStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.SyncedParents != nil {
+		in, out := &in.SyncedParents, &out.SyncedParents
+		*out = new(int32)
+		**out = **in
+	}
+	if in.FailingParents != nil {
+		in, out := &in.FailingParents, &out.FailingParents
+		*out = new(int32)
+		**out = **in
+	}
 	if in.WaitingParents != nil {
 		in, out := &in.WaitingParents, &out.WaitingParents
+		*out = new(int32)
+		**out = **in
+	}
+	if in.SyncedInputs != nil {
+		in, out := &in.SyncedInputs, &out.SyncedInputs
+		*out = new(int32)
+		**out = **in
+	}
+	if in.FailingInputs != nil {
+		in, out := &in.FailingInputs, &out.FailingInputs
 		*out = new(int32)
 		**out = **in
 	}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// registerBuildInfo registers a metric whose labels are the build.
+func registerBuildInfo(registry prometheus.Registerer) {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "libretto_build_info", Help: "The build of this process; always 1.",
+	}, []string{"version", "commit", "platform", "goversion"})
+	info.WithLabelValues(version, commit(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version()).Set(1)
+	registry.MustRegister(info)
+}
+
+// countLeader returns work with a metric that is 1 while it runs, and 0 in a process that waits for the lease.
+func countLeader(registry prometheus.Registerer, work func(context.Context) error) func(context.Context) error {
+	leading := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "libretto_leader", Help: "1 if this process hosts definitions, and 0 if it waits until it leads.",
+	})
+	registry.MustRegister(leading)
+	return func(ctx context.Context) error {
+		leading.Set(1)
+		defer leading.Set(0)
+		return work(ctx)
+	}
+}

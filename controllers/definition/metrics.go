@@ -1,0 +1,92 @@
+package definition
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/definitionmetrics"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// Metrics are the gauges of definitions: what their statuses say, also where none can be written. A nil *Metrics records nothing.
+type Metrics struct {
+	parents, inputs, conditions *prometheus.GaugeVec
+}
+
+// NewMetrics creates the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: definitionmetrics.Prefix + name, Help: help}, definitionmetrics.Labels(labels...))
+	}
+	m := &Metrics{
+		parents: gauge("parents", "Parents, by state: synced, failing, waiting, or pending before the first sync.", "state"),
+		inputs:  gauge("inputs", "Inputs of maps, by state: synced, failing or waiting.", "state"),
+		conditions: gauge("condition",
+			"Conditions of definitions, by type: 1 for the status that it has (true, false or unknown), and 0 for the others.", "type", "status"),
+	}
+	registry.MustRegister(m.parents, m.inputs, m.conditions)
+	return m
+}
+
+// conditionTypes are the conditions that a definition has.
+var conditionTypes = []string{
+	v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced,
+}
+
+// set records what the status of a definition says.
+func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, parents parentStatus) {
+	if m == nil {
+		return
+	}
+	m.setParents(key, parents)
+	for _, kind := range conditionTypes {
+		is := metav1.ConditionUnknown
+		for _, condition := range status.Conditions {
+			if condition.Type == kind {
+				is = condition.Status
+			}
+		}
+		for _, each := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+			value := 0.0
+			if each == is {
+				value = 1
+			}
+			m.conditions.WithLabelValues(definitionmetrics.Values(key.String(), kind, strings.ToLower(string(each)))...).Set(value)
+		}
+	}
+}
+
+func (m *Metrics) setParents(key controller.Key, parents parentStatus) {
+	s := parents.summary
+	if s == nil {
+		m.parents.DeletePartialMatch(definitionmetrics.Selector(key.String()))
+		m.inputs.DeletePartialMatch(definitionmetrics.Selector(key.String()))
+		return
+	}
+	set := func(gauge *prometheus.GaugeVec, state parent.SyncState, count int32) {
+		gauge.WithLabelValues(definitionmetrics.Values(key.String(), string(state))...).Set(float64(count))
+	}
+	set(m.parents, parent.Synced, s.Synced)
+	set(m.parents, parent.Failing, s.Failing)
+	set(m.parents, parent.Waiting, s.Waiting)
+	set(m.parents, parent.Pending, s.Pending)
+	if parents.isMap {
+		set(m.inputs, parent.Synced, s.SyncedInputs)
+		set(m.inputs, parent.Failing, s.FailingInputs)
+		set(m.inputs, parent.Waiting, s.WaitingInputs)
+	}
+}
+
+// forget drops the series of a definition that is gone.
+func (m *Metrics) forget(key controller.Key) {
+	if m == nil {
+		return
+	}
+	for _, gauge := range []*prometheus.GaugeVec{m.parents, m.inputs, m.conditions} {
+		gauge.DeletePartialMatch(definitionmetrics.Selector(key.String()))
+	}
+}

@@ -1,0 +1,158 @@
+package definition
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+func reportOn(name, reason, message string) parent.Report {
+	return parent.Report{
+		Parent: controller.Key{Kind: schema.GroupVersionKind{Kind: "Thing"}, Namespace: "x", Name: name},
+		Reason: reason, Message: message, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+	}
+}
+
+func TestParentsCondition(t *testing.T) {
+	a, b := reportOn("a", "HookFailed", "HookFailed: sync hook: sync.js:3:7: boom"), reportOn("b", "ApplyFailed", "ApplyFailed: forbidden")
+	for name, c := range map[string]struct {
+		reason  string
+		summary *parent.Summary
+		keep    bool
+		want    metav1.Condition
+	}{
+		"NotRunning": {"without a running instance nothing is known", nil, false,
+			metav1.Condition{Status: "Unknown", Reason: "NotRunning", Message: "no parent is synced: see the condition Ready"}},
+		"First": {"half of the first syncs say nothing", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.Report{a}, Sweeping: true}, true,
+			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "parents are being synced for the first time since the start"}},
+		"Long": {"when they take long, it is not known whether the others fail", &parent.Summary{Parents: 2, Synced: 1, Pending: 1, Sweeping: true}, false,
+			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "not all parents have been synced since the start"}},
+		"LongFailing": {"but a failure is one", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.Report{b}, Ways: 1, Sweeping: true}, false,
+			metav1.Condition{Status: "False", Reason: "ApplyFailed", Message: "1 of 2 parents fail: Thing x/b: ApplyFailed: forbidden (since 2026-01-02T03:04:05Z)"}},
+		"None": {"no parents do not fail", &parent.Summary{}, false,
+			metav1.Condition{Status: "True", Reason: "NoParents", Message: "there are no parents"}},
+		"Synced": {"numbers are not in the message, so that new parents cost no write", &parent.Summary{Parents: 7, Synced: 7}, false,
+			metav1.Condition{Status: "True", Reason: "Synced", Message: "the last syncs of all parents succeeded"}},
+		"New": {"a parent that was just created does not make it Unknown", &parent.Summary{Parents: 7, Synced: 6, Pending: 1}, false,
+			metav1.Condition{Status: "True", Reason: "Synced", Message: "the last syncs of all parents succeeded"}},
+		"Waiting": {"a hook that waits does not fail", &parent.Summary{Parents: 7, Waiting: 1, Waits: []parent.Report{reportOn("a", "Late", "Late: no Secret")}}, false,
+			metav1.Condition{Status: "True", Reason: "Waiting", Message: "no parent fails, and 1 of 7 wait: Thing x/a: Late: no Secret (since 2026-01-02T03:04:05Z)"}},
+		"One": {"the only parent", &parent.Summary{Parents: 1, Failing: 1, Failures: []parent.Report{a}, Ways: 1}, false,
+			metav1.Condition{Status: "False", Reason: "HookFailed", Message: "1 of 1 parent fails: Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)"}},
+		"Many": {"the first line is what kubectl get shows; the first reason is the condition's", &parent.Summary{
+			Parents: 1000, Failing: 900, Waiting: 100, Failures: []parent.Report{b, a, a}, Ways: 5}, false,
+			metav1.Condition{Status: "False", Reason: "ApplyFailed", Message: "900 of 1000 parents fail in 5 ways: Thing x/b: ApplyFailed: forbidden (since 2026-01-02T03:04:05Z)\n" +
+				"Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)\n" +
+				"Thing x/a: HookFailed: sync hook: sync.js:3:7: boom (since 2026-01-02T03:04:05Z)\nand 897 more"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.want.Type, c.want.ObservedGeneration = v1alpha1.ConditionParentsSynced, 4
+			got := parentStatus{summary: c.summary, keep: c.keep, generation: 4}.condition()
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestParentsInStatus checks what a status says of parents from a start on: what an earlier process has written stays until the parents are
+// synced, and goes when nothing runs.
+func TestParentsInStatus(t *testing.T) {
+	status := &v1alpha1.DefinitionStatus{}
+	text := func() string {
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced)
+		counts := ""
+		for _, count := range []*int32{status.Parents, status.SyncedParents, status.FailingParents, status.WaitingParents, status.FailingInputs} {
+			if counts += " "; count == nil {
+				counts += "-"
+			} else {
+				counts += string(rune('0' + *count))
+			}
+		}
+		return string(c.Status) + " " + c.Reason + counts
+	}
+	failing := &parent.Summary{Parents: 3, Synced: 1, Failing: 2, FailingInputs: 4, Failures: []parent.Report{reportOn("a", "HookFailed", "m")}}
+	for i, step := range []struct {
+		reason string
+		status parentStatus
+		want   string
+	}{
+		{"nothing runs yet", parentStatus{}, "Unknown NotRunning - - - - -"},
+		{"the first syncs", parentStatus{summary: &parent.Summary{Parents: 3}, keep: true}, "Unknown Syncing 3 - - - -"},
+		{"are over", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"another process starts", parentStatus{summary: &parent.Summary{Parents: 2, Pending: 2}, keep: true}, "False HookFailed 2 1 2 0 -"},
+		{"and finds the same", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"a map counts inputs", parentStatus{summary: failing, isMap: true}, "False HookFailed 3 1 2 0 4"},
+		{"it stops", parentStatus{}, "Unknown NotRunning - - - - -"},
+	} {
+		step.status.set(status)
+		if got := text(); got != step.want {
+			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
+		}
+	}
+}
+
+// TestParentsDelay checks that what is said of parents alone is written once in five seconds, and all else at once.
+func TestParentsDelay(t *testing.T) {
+	s := &runtimeState{}
+	view := ready(metav1.ConditionTrue, "Running")
+	begin := time.Unix(100, 0)
+	for i, step := range []struct {
+		reason           string
+		after            time.Duration
+		parents, failing int32
+		state            string
+		want             time.Duration
+	}{
+		{"nothing was written before", 0, 0, 0, "Running", 0},
+		{"the first change is written", 0, 1, 0, "Running", 0},
+		{"the next one waits", 200 * time.Millisecond, 2, 0, "Running", 4800 * time.Millisecond},
+		{"so does a parent that fails", 300 * time.Millisecond, 2, 1, "Running", 4700 * time.Millisecond},
+		{"another condition does not, and takes it along", 2 * time.Second, 2, 1, "NotFinalized", 0},
+		{"nothing has changed", 3 * time.Second, 2, 1, "NotFinalized", 0},
+		{"the five seconds count from then on", 6 * time.Second, 2, 2, "NotFinalized", time.Second},
+		{"they are over", 7 * time.Second, 2, 2, "NotFinalized", 0},
+	} {
+		view.conditions[1].Reason = step.state
+		view.parents = parentStatus{summary: &parent.Summary{Parents: step.parents, Failing: step.failing}}
+		if step.failing > 0 {
+			view.parents.summary.Failures = []parent.Report{reportOn("a", "HookFailed", "m")}
+		}
+		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
+		got := s.parentsDelay(next, begin.Add(step.after))
+		if got != step.want {
+			t.Errorf("step %d: %s: %s, want %s", i, step.reason, got, step.want)
+		}
+		if got == 0 {
+			s.status = &next
+		}
+	}
+}
+
+// TestThousandFailingParents has parents that begin to fail, fail in other ways and recover all the time for a minute, as their controller
+// would tell it.
+func TestThousandFailingParents(t *testing.T) {
+	s := &runtimeState{}
+	view := ready(metav1.ConditionTrue, "Running")
+	begin, writes := time.Unix(100, 0), 0
+	for tick := range 600 {
+		failures := []parent.Report{reportOn("a", "HookFailed", string(rune('a'+tick%26)))}
+		view.parents = parentStatus{summary: &parent.Summary{Parents: 1000, Failing: int32(1 + tick%1000), Failures: failures}}
+		next := s.statusOf(definitionWith(t, "1", 1, s.status), view)
+		if s.parentsDelay(next, begin.Add(time.Duration(tick)*100*time.Millisecond)) == 0 {
+			s.status = &next
+			writes++
+		}
+	}
+	if writes > 14 || writes < 10 {
+		t.Errorf("the status was written %d times in a minute, want one in five seconds besides the first", writes)
+	}
+}

@@ -1,0 +1,211 @@
+package parent
+
+import (
+	"errors"
+	"hash/maphash"
+	"sync"
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// longPostponed is for how long all syncs of a parent may end with ErrLater before it counts as failing.
+const longPostponed = time.Minute
+
+// SyncState is how the last sync of a parent ended.
+type SyncState string
+
+// States of parents. A sync that ends with something transient leaves the state as it is.
+const (
+	Synced  SyncState = "synced"
+	Failing SyncState = "failing"
+	Waiting SyncState = "waiting" // A hook has answered waiting.
+	Pending SyncState = "pending" // There was no sync yet.
+)
+
+// outcome is how a pass ended, for the states of parents.
+type outcome struct {
+	err   error
+	waits []variant.Wait
+	// inputs is the number of inputs of a map, and failingInputs how many of them have a problem. They are known if the inputs were read.
+	inputs, failingInputs int32
+	inputsKnown           bool
+}
+
+// syncStates holds how the parents of a definition are. Kept in memory: the first passes after a start learn it again. A parent that is
+// synced takes no memory, unless it has inputs.
+type syncStates struct {
+	clock clock.PassiveClock
+	seed  maphash.Seed
+
+	mu       sync.Mutex
+	byParent map[controller.Key]*syncState
+	pending  map[controller.Key]struct{}
+	total    counts
+	// sweep is set from begin, at beganAt, until no parent is pending for the first time.
+	sweep   bool
+	beganAt time.Time
+}
+
+// counts is what one parent adds to the sums over all parents.
+type counts struct {
+	failing, waiting                     int32
+	inputs, failingInputs, waitingInputs int32
+}
+
+// syncState is the state of one parent.
+type syncState struct {
+	uid   types.UID
+	state SyncState
+	// cause is why the parent fails or waits. Parents with the same text share it.
+	cause     unique.Handle[cause]
+	signature uint64 // of the cause
+	since     time.Time
+	// postponedAt is when the first of the latest syncs ended that all ended with ErrLater, or zero.
+	postponedAt time.Time
+	counts      counts
+}
+
+func newSyncStates(clock clock.PassiveClock) *syncStates {
+	return &syncStates{
+		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*syncState{}, pending: map[controller.Key]struct{}{},
+	}
+}
+
+// begin notes that all parents are about to be synced. Those that are known and not among them are dropped.
+func (s *syncStates) begin(parents []controller.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = make(map[controller.Key]struct{}, len(parents))
+	for _, key := range parents {
+		s.pending[key] = struct{}{}
+	}
+	for key := range s.byParent {
+		if _, is := s.pending[key]; !is {
+			s.drop(key)
+		}
+	}
+	s.sweep, s.beganAt = len(parents) > 0, s.clock.Now()
+}
+
+// add notes a new parent.
+func (s *syncStates) add(key controller.Key, uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.byParent[key]; known != nil && known.uid != uid {
+		s.drop(key)
+	}
+	s.pending[key] = struct{}{}
+}
+
+// forget drops a parent that is gone.
+func (s *syncStates) forget(key controller.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(key)
+	s.done(key)
+}
+
+// set notes how a pass ended, and reports whether the summary has changed.
+func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.byParent[key]
+	if known == nil || known.uid != uid {
+		known = &syncState{uid: uid, state: Synced}
+		if _, pending := s.pending[key]; pending {
+			known.state = Pending
+		}
+	}
+	before, next := *known, *known
+	next.advance(s.clock.Now(), s.seed, o)
+	s.drop(key)
+	if next.counts != (counts{}) || !next.postponedAt.IsZero() {
+		s.byParent[key] = &next
+		s.total.add(next.counts, 1)
+	}
+	swept := next.state != Pending && s.done(key)
+	return swept || before.state != next.state || before.signature != next.signature || before.counts != next.counts
+}
+
+// drop removes what is known about a parent. The caller holds the lock, as for done.
+func (s *syncStates) drop(key controller.Key) {
+	if known := s.byParent[key]; known != nil {
+		s.total.add(known.counts, -1)
+		delete(s.byParent, key)
+	}
+}
+
+// done notes that a parent is not pending, and reports whether that ends the sweep over all of them.
+func (s *syncStates) done(key controller.Key) (swept bool) {
+	delete(s.pending, key)
+	if !s.sweep || len(s.pending) > 0 {
+		return false
+	}
+	s.sweep, s.pending = false, map[controller.Key]struct{}{} // The large map is not needed any more.
+	return true
+}
+
+// advance changes the state to that after a pass. It keeps since when the parent fails if it fails in the same way.
+func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
+	state, why := s.state, cause{}
+	switch {
+	case o.err != nil && errors.Is(o.err, controller.ErrLater):
+		if s.postponedAt.IsZero() {
+			s.postponedAt = now
+		}
+		if s.state == Failing || now.Sub(s.postponedAt) < longPostponed {
+			return
+		}
+		state, why = Failing, causeOf(o.err)
+	case o.err != nil:
+		s.postponedAt = time.Time{}
+		state, why = Failing, causeOf(o.err)
+	case len(o.waits) > 0:
+		s.postponedAt = time.Time{}
+		state, why = Waiting, causeOfWait(o.waits[0])
+	default:
+		s.postponedAt = time.Time{}
+		state = Synced
+	}
+	signature := uint64(0)
+	if why.message != "" {
+		signature = maphash.String(seed, controller.Signature(why.message))
+	}
+	if state != s.state || signature != s.signature {
+		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)
+	}
+	s.counts = s.countsAfter(o)
+}
+
+// countsAfter returns what the parent adds to the sums.
+func (s *syncState) countsAfter(o outcome) counts {
+	after := counts{inputs: s.counts.inputs, waitingInputs: int32(inputsOf(o.waits))}
+	switch {
+	case o.inputsKnown:
+		after.inputs, after.failingInputs = o.inputs, o.failingInputs
+	case s.state == Failing:
+		after.failingInputs = after.inputs
+	}
+	switch s.state {
+	case Failing:
+		after.failing = 1
+	case Waiting:
+		after.waiting = 1
+	}
+	return after
+}
+
+// add adds other so many times.
+func (c *counts) add(other counts, times int32) {
+	c.failing += times * other.failing
+	c.waiting += times * other.waiting
+	c.inputs += times * other.inputs
+	c.failingInputs += times * other.failingInputs
+	c.waitingInputs += times * other.waitingInputs
+}

@@ -1,0 +1,194 @@
+package parent
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+func thingKey(name string) controller.Key {
+	return controller.Key{Kind: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Thing"}, Namespace: "x", Name: name}
+}
+
+// thrown returns the error of a sync hook that threw at a line.
+func thrown(line int, message string) error {
+	return variant.HookError("sync", &engines.Error{Location: engines.Location{File: "sync.js", Line: line, Column: 7}, Message: message})
+}
+
+// TestSyncStates goes through the life of parents, and compares what is counted after each step.
+func TestSyncStates(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	s := newSyncStates(clock)
+	s.begin([]controller.Key{thingKey("a"), thingKey("b")})
+	parents := int32(2)
+	pass := func(name string, o outcome) func() bool {
+		return func() bool { return s.set(thingKey(name), types.UID(name), o) }
+	}
+	silently := func(do func()) func() bool { return func() bool { do(); return false } }
+	later := fmt.Errorf("%w: conflict", controller.ErrLater)
+	for i, step := range []struct {
+		reason                            string
+		do                                func() bool
+		changed                           bool
+		synced, failing, waiting, pending int32
+	}{
+		{"nothing was synced yet", silently(func() {}), false, 0, 0, 0, 2},
+		{"a conflict says nothing", pass("a", outcome{err: later}), false, 0, 0, 0, 2},
+		{"the first success", pass("a", outcome{}), true, 1, 0, 0, 1},
+		{"the first failure, which ends the sweep", pass("b", outcome{err: thrown(3, "boom")}), true, 1, 1, 0, 0},
+		{"the same failure again", pass("b", outcome{err: thrown(3, "boom")}), false, 1, 1, 0, 0},
+		{"other numbers in its message", pass("b", outcome{err: thrown(3, "boom 7")}), true, 1, 1, 0, 0},
+		{"are the same failure", pass("b", outcome{err: thrown(3, "boom 8")}), false, 1, 1, 0, 0},
+		{"a conflict does not end a failure", pass("b", outcome{err: later}), false, 1, 1, 0, 0},
+		{"a hook that waits does", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), true, 1, 0, 1, 0},
+		{"and is not synced by the same answer", pass("b", outcome{waits: []variant.Wait{{Reason: "Late", Message: "m"}}}), false, 1, 0, 1, 0},
+		{"it recovers", pass("b", outcome{}), true, 2, 0, 0, 0},
+		{"and goes on", pass("b", outcome{}), false, 2, 0, 0, 0},
+		{"a new parent", silently(func() { parents++; s.add(thingKey("c"), "c") }), false, 2, 0, 0, 1},
+		{"fails", pass("c", outcome{err: thrown(3, "boom")}), true, 2, 1, 0, 0},
+		{"a failing parent is deleted", silently(func() { parents--; s.forget(thingKey("c")) }), false, 2, 0, 0, 0},
+		{"another one has its name", silently(func() { parents++; s.add(thingKey("c"), "other") }), false, 2, 0, 0, 1},
+		{"a lasting conflict", pass("a", outcome{err: later}), false, 2, 0, 0, 1},
+		{"is none within a minute", silently(func() { clock.Step(longPostponed) }), false, 2, 0, 0, 1},
+		{"and a failure after it", pass("a", outcome{err: later}), true, 1, 1, 0, 1},
+		{"an edit of the definition keeps what is known", silently(func() { s.begin([]controller.Key{thingKey("a"), thingKey("c")}); parents = 2 }), false, 0, 1, 0, 1},
+		{"and drops parents that it has no more", silently(func() { s.begin([]controller.Key{thingKey("c")}); parents = 1 }), false, 0, 0, 0, 1},
+	} {
+		changed := step.do()
+		got := s.summary(parents)
+		want := Summary{Parents: parents, Synced: step.synced, Failing: step.failing, Waiting: step.waiting, Pending: step.pending}
+		counted := Summary{Parents: got.Parents, Synced: got.Synced, Failing: got.Failing, Waiting: got.Waiting, Pending: got.Pending}
+		if diff := cmp.Diff(want, counted); diff != "" || changed != step.changed {
+			t.Errorf("step %d: %s: changed is %v (-want +got):\n%s", i, step.reason, changed, diff)
+		}
+	}
+	s.set(thingKey("c"), "other", outcome{})
+	if len(s.byParent)+len(s.pending) != 0 {
+		t.Errorf("parents that are synced take memory: %v", s.byParent)
+	}
+}
+
+// TestSweep checks that a summary says so while the parents are synced for the first time, also after an edit.
+func TestSweep(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	s := newSyncStates(clock)
+	for range 2 {
+		s.begin([]controller.Key{thingKey("a"), thingKey("b")})
+		began := clock.Now()
+		clock.Step(time.Second)
+		s.set(thingKey("a"), "a", outcome{})
+		if got := s.summary(2); !got.Sweeping || !got.SweepBegan.Equal(began) {
+			t.Errorf("after half of the parents: %+v", got)
+		}
+		s.set(thingKey("b"), "b", outcome{})
+		if s.summary(2).Sweeping {
+			t.Error("all parents are synced")
+		}
+	}
+	s.add(thingKey("c"), "c")
+	if s.summary(3).Sweeping {
+		t.Error("a new parent begins a sweep")
+	}
+	if s.begin(nil); s.summary(0).Sweeping {
+		t.Error("a sweep over no parents does not end")
+	}
+}
+
+// TestReports checks which parents are named, and that this takes no order of maps.
+func TestReports(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1000, 0).UTC())
+	s := newSyncStates(clock)
+	fail := func(name string, err error) { s.set(thingKey(name), types.UID(name), outcome{err: err}) }
+	for i := range 100 {
+		fail(fmt.Sprintf("many-%02d", 99-i), thrown(3, "boom"))
+		clock.Step(time.Second)
+	}
+	name := func(reports []Report) (names []string) {
+		for _, r := range reports {
+			names = append(names, r.Parent.Name)
+		}
+		return names
+	}
+	got := s.summary(1000)
+	if diff := cmp.Diff([]string{"many-99", "many-98", "many-97"}, name(got.Failures)); diff != "" || got.Ways != 1 {
+		t.Errorf("of one way, the oldest (-want +got):\n%s", diff)
+	}
+	fail("input", fmt.Errorf("input /Secret/x/a: %w", thrown(9, "other")))
+	fail("refused", &failure{reason: variant.ReasonApplyFailed, err: errors.New("Pod x/y: forbidden\nby whom")})
+	fail("parent", errors.New("spec.selector: is required"))
+	got = s.summary(1000)
+	if diff := cmp.Diff([]string{"many-99", "input", "parent"}, name(got.Failures)); diff != "" || got.Ways != 4 {
+		t.Errorf("%d ways, each before a second one of another (-want +got):\n%s", got.Ways, diff)
+	}
+	want := Report{
+		Parent: thingKey("input"), Reason: "HookFailed", Place: "sync.js:9:7", Since: clock.Now(),
+		Message: "input /Secret/x/a: HookFailed: sync hook: sync.js:9:7: other",
+	}
+	if diff := cmp.Diff(want, got.Failures[1]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		err    error
+		want   cause
+	}{
+		"script":  {"the place is that of the script", thrown(3, "boom"), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: boom", "sync.js:3:7"}},
+		"webhook": {"a webhook has none", variant.HookError("sync", &engines.Error{Kind: engines.Timeout, Message: "late"}), cause{"HookTimedOut", "HookTimedOut: sync hook: late", ""}},
+		"write":   {"a write has its own reason", &failure{reason: "FieldConflict", err: errors.New("no")}, cause{"FieldConflict", "FieldConflict: no", ""}},
+		"text":    {"a reason may be in the text", variant.Lasting(errors.New("input a: MarkMissing: Pod x/y")), cause{"MarkMissing", "input a: MarkMissing: Pod x/y", ""}},
+		"none":    {"or nowhere", errors.New("Pod: spec.selector: is required"), cause{"SyncError", "Pod: spec.selector: is required", ""}},
+		"several": {"of several the first counts", errors.Join(thrown(3, "boom"), errors.New("other")), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: boom other", "sync.js:3:7"}},
+		"later":   {"what is always postponed has no words of the queue", fmt.Errorf("%w: conflict", controller.ErrLater), cause{"SyncError", "conflict", ""}},
+		"control": {"a terminal does not obey it", thrown(3, "\x1b[31mred"), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: \ufffd[31mred", "sync.js:3:7"}},
+	} {
+		if got := causeOf(c.err); got != c.want {
+			t.Errorf("%s: %s: %+v, want %+v", name, c.reason, got, c.want)
+		}
+	}
+	if long := causeOf(thrown(3, string(make([]byte, 10_000)))); len(long.message) > 4*maxCauseBytes {
+		t.Errorf("%d bytes are kept of a message", len(long.message))
+	}
+}
+
+// TestInputsOfMaps checks the counts of inputs over several parents.
+func TestInputsOfMaps(t *testing.T) {
+	s := newSyncStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))
+	wait := []variant.Wait{{Input: "/Secret/x/a", Reason: "Late"}}
+	for i, step := range []struct {
+		reason                   string
+		parent                   string
+		outcome                  outcome
+		synced, failing, waiting int32
+	}{
+		{"all are mapped", "a", outcome{inputs: 5, inputsKnown: true}, 5, 0, 0},
+		{"those of another parent are added", "b", outcome{inputs: 3, inputsKnown: true}, 8, 0, 0},
+		{"some fail, and one waits", "a", outcome{err: thrown(1, "x"), waits: wait, inputs: 5, failingInputs: 2, inputsKnown: true}, 5, 2, 1},
+		{"a parent that fails before has none that is synced", "b", outcome{err: thrown(1, "x")}, 2, 5, 1},
+		{"they are synced again", "b", outcome{inputs: 4, inputsKnown: true}, 6, 2, 1},
+		{"all of them", "a", outcome{inputs: 5, inputsKnown: true}, 9, 0, 0},
+	} {
+		s.set(thingKey(step.parent), types.UID(step.parent), step.outcome)
+		got := s.summary(2)
+		if got.SyncedInputs != step.synced || got.FailingInputs != step.failing || got.WaitingInputs != step.waiting {
+			t.Errorf("step %d: %s: %+v", i, step.reason, got)
+		}
+	}
+	s.forget(thingKey("a"))
+	s.forget(thingKey("b"))
+	if s.total != (counts{}) {
+		t.Errorf("inputs of parents that are gone are counted: %+v", s.total)
+	}
+}

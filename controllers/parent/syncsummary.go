@@ -1,0 +1,205 @@
+package parent
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/printable"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+const (
+	// maxReports is how many of the parents that fail or wait are named.
+	maxReports = 3
+	// maxCauseBytes is how much is kept of the message of a parent that fails.
+	maxCauseBytes = 256
+)
+
+// Summary is how the parents of a definition are.
+type Summary struct {
+	// Parents is the number of all. Each is in one of the states that are counted.
+	Parents, Synced, Failing, Waiting, Pending int32
+	// Inputs are those of a map, of all parents.
+	Inputs, SyncedInputs, FailingInputs, WaitingInputs int32
+	// Ways is in how many ways parents fail.
+	Ways int
+	// Failures are some of the parents that fail, and Waits some of those that wait. First come parents that differ in the way, and of those
+	// the ones that have been like that for longest.
+	Failures, Waits []Report
+	// Sweeping is set from SweepBegan, the start, until all parents that there were are synced. Before, the counts say little.
+	Sweeping   bool
+	SweepBegan time.Time
+}
+
+// Report is how one parent is.
+type Report struct {
+	Parent controller.Key
+	// Reason is a word in CamelCase. Message is one line, which has the place.
+	Reason, Message string
+	// Place is file:line:column of the script that failed, or empty.
+	Place string
+	// Since is when the parent began to fail in this way, or to wait for this reason.
+	Since time.Time
+}
+
+// outcome returns what the pass knows about its end besides its error.
+func (p *pass) outcome(err error) outcome {
+	o := outcome{inputs: int32(len(p.observed.Inputs)), failingInputs: int32(p.failedInputs)}
+	switch {
+	case p.answered || err == nil:
+		o.inputsKnown = true
+	case o.inputs > 0: // No hook has answered, so that none of them is synced.
+		o.inputsKnown, o.failingInputs = true, o.inputs
+	}
+	return o
+}
+
+// noteState notes how a pass ended.
+func (r *Reconciler) noteState(key controller.Key, parent *unstructured.Unstructured, o outcome, err error) {
+	o.err, o.waits = err, r.waits.of(key)
+	if r.states.set(key, parent.GetUID(), o) {
+		r.config.Changed()
+	}
+}
+
+// noteParent notes a parent that has come or gone.
+func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
+	switch key := keyOf(source.Kind, e.Object()); {
+	case e.New == nil || !r.isParent(source, e.New):
+		r.states.forget(key)
+	case !e.Replay:
+		r.states.add(key, e.New.GetUID())
+	}
+}
+
+// Summary returns how the parents are. It takes time for each parent.
+func (r *Reconciler) Summary() Summary { return r.states.summary(int32(r.Parents())) }
+
+func (s *syncStates) summary(parents int32) Summary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := Summary{
+		Parents: parents, Failing: s.total.failing, Waiting: s.total.waiting,
+		Inputs: s.total.inputs, FailingInputs: s.total.failingInputs, WaitingInputs: s.total.waitingInputs,
+		SyncedInputs: s.total.inputs - s.total.failingInputs - s.total.waitingInputs,
+		Sweeping:     s.sweep, SweepBegan: s.beganAt,
+	}
+	for key := range s.pending {
+		if known := s.byParent[key]; known == nil || known.state == Pending {
+			all.Pending++
+		}
+	}
+	// The caches may be ahead of the states, or behind them.
+	all.Synced = max(0, parents-all.Failing-all.Waiting-all.Pending)
+	if all.Failing > 0 {
+		all.Failures, all.Ways = s.reports(Failing)
+	}
+	if all.Waiting > 0 {
+		all.Waits, _ = s.reports(Waiting)
+	}
+	return all
+}
+
+// reports returns some of the parents in a state, and how many ways of it there are. The caller holds the lock.
+func (s *syncStates) reports(state SyncState) (reports []Report, ways int) {
+	type candidate struct {
+		key   controller.Key
+		known *syncState
+		first bool // of its way
+	}
+	older := func(a, b candidate) int {
+		return cmp.Or(a.known.since.Compare(b.known.since), cmp.Compare(a.key.String(), b.key.String()))
+	}
+	firsts := map[uint64]candidate{}
+	for key, known := range s.byParent {
+		c := candidate{key, known, true}
+		if first, met := firsts[known.signature]; known.state == state && (!met || older(c, first) < 0) {
+			firsts[known.signature] = c
+		}
+	}
+	var chosen []candidate
+	keep := func(c candidate) {
+		chosen = append(chosen, c)
+		slices.SortFunc(chosen, func(a, b candidate) int {
+			if a.first != b.first {
+				return map[bool]int{true: -1, false: 1}[a.first]
+			}
+			return older(a, b)
+		})
+		chosen = chosen[:min(len(chosen), maxReports)]
+	}
+	for _, c := range firsts {
+		keep(c)
+	}
+	if len(firsts) < maxReports {
+		for key, known := range s.byParent {
+			if known.state == state && firsts[known.signature].key != key {
+				keep(candidate{key, known, false})
+			}
+		}
+	}
+	for _, c := range chosen {
+		why := c.known.cause.Value()
+		reports = append(reports, Report{c.key, why.reason, why.message, why.place, c.known.since})
+	}
+	return reports, len(firsts)
+}
+
+// cause is why a parent fails or waits.
+type cause struct{ reason, message, place string }
+
+// causeOf returns the cause of a failed pass: that of the first of its errors, with the message of all.
+func causeOf(err error) cause {
+	text := strings.TrimPrefix(err.Error(), controller.ErrLater.Error()+": ")
+	why := cause{reason: reasonIn(text)}
+	var known *failure
+	var hook *engines.Error
+	switch {
+	case errors.As(err, &hook):
+		why.reason, why.place = hook.Kind.Reason(), hook.Location.String()
+	case errors.As(err, &known):
+		why.reason = known.reason
+	}
+	why.message = shortLine(text)
+	return why
+}
+
+func causeOfWait(wait variant.Wait) cause {
+	return cause{reason: wait.Reason, message: shortLine(wait.String())}
+}
+
+// shortLine returns the beginning of a text as one line.
+func shortLine(text string) string { return engines.Truncate(printable.Line(text), maxCauseBytes) }
+
+// reasonIn returns the reason that a message begins with, maybe after the input that it is about, or SyncError.
+func reasonIn(text string) string {
+	for _, part := range strings.SplitN(text, ": ", 3) {
+		if isReason(part) {
+			return part
+		}
+	}
+	return variant.ReasonSyncError
+}
+
+// isReason reports whether a text is a word of several in CamelCase.
+func isReason(text string) bool {
+	upper := 0
+	for i, r := range text {
+		switch {
+		case !unicode.IsLetter(r) || i == 0 && !unicode.IsUpper(r):
+			return false
+		case unicode.IsUpper(r):
+			upper++
+		}
+	}
+	return upper > 1
+}
