@@ -28,7 +28,7 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 		return c.create(owner)
 	case observed.GetDeletionTimestamp() != nil:
 		return nil, nil
-	case c.rule.Method == "", c.rule.Method == OnDelete:
+	case c.rule.HoldsBack():
 		return nil, c.hold(observed, owner, entries)
 	default:
 		return c.write(observed, owner, entries)

@@ -73,12 +73,11 @@ func (o *outdatedChildren) forget(key controller.Key) bool {
 	return p != nil
 }
 
-// Outdated returns how many children differ from what the hooks want and are left alone by OnDelete. It takes the same time for any
-// number.
-func (r *Reconciler) Outdated() int32 {
-	r.outdated.mu.Lock()
-	defer r.outdated.mu.Unlock()
-	return int32(r.outdated.count)
+// total returns how many there are of all parents. It takes the same time for any number.
+func (o *outdatedChildren) total() int32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return int32(o.count)
 }
 
 // maxNamedChildren is how many children an event names.

@@ -97,14 +97,21 @@ func TestOutdatedChildren(t *testing.T) {
 	if told := eventsOf(e, "a", "OutdatedChildren"); len(told) > 0 {
 		t.Fatalf("children are as the hook wants them, and there is %v", told)
 	}
+	outdated := func(want int64) {
+		t.Helper()
+		e.ClusterScope().WaitFor(env.CompositeControllers, name, env.HasField(want, "status", "outdatedChildren"))
+	}
+	outdated(0)
 	const left = " (data.text) and 2 more: not as the hook of CompositeController "
 	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
 	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", left+name, "updateStrategy.method is OnDelete", "set InPlace")
+	outdated(5)
 	e.WaitForQuiet()
 	mark := e.Mark()
 	e.Delete(env.ConfigMaps, e.Namespace, "a-0")
 	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
 	e.WaitForQuiet()
+	outdated(4)
 	e.NoRequests(e.Requests(mark).Writes().Of("", "events"), "what was told is told again when a child is replaced")
 	// Another state of the parent.
 	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
