@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,6 +40,20 @@ func (f *unknownFields) add(path string) {
 	if len(f.paths) < maxUnknownFields && !slices.Contains(f.paths, path) {
 		f.paths = append(f.paths, path)
 	}
+}
+
+// undeclared finds the path of a field that server-side apply refuses.
+var undeclared = regexp.MustCompile(`\.([^\s:]+): field not declared in schema`)
+
+// RefusedField returns the path of the first field that server-side apply refuses as it is not in the schema, or "".
+func (o Outcome) RefusedField() string {
+	if !untyped(o.Err) {
+		return ""
+	}
+	if found := undeclared.FindStringSubmatch(o.Err.Error()); found != nil {
+		return found[1]
+	}
+	return ""
 }
 
 // MeantField returns "did you mean X?" about an unknown field of a kind, which may be nil, or "".

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -98,5 +99,22 @@ func TestDropped(t *testing.T) {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestRefusedField(t *testing.T) {
+	cases := map[string]string{
+		`failed to create typed patch object (default/x; /v1, Kind=ConfigMap): .dta: field not declared in schema`:                             "dta",
+		`failed to create typed patch object (d/x; apps/v1, Kind=Deployment): .spec.containers[name="d"].imagee: field not declared in schema`: `spec.containers[name="d"].imagee`,
+		`failed to create typed patch object (d/x; /v1, Kind=ConfigMap): .data.a: expected string, got &value.valueUnstructured{Value:1}`:      "",
+		`.dta: field not declared in schema`: "",
+	}
+	for text, want := range cases {
+		if got := (Outcome{Err: errors.New(text)}).RefusedField(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	if got := (Outcome{}).RefusedField(); got != "" {
+		t.Errorf("without an error: %q", got)
 	}
 }

@@ -181,7 +181,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		}
 		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
-		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
+		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: p.withFieldRemedy(outcome)}
 	}
 }
 

@@ -108,16 +108,27 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	if len(lost) == 0 {
 		return
 	}
+	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
+		"the API server does not know and drops %s of %s, which the hook of %s returns: %s",
+		strings.Join(lost, ", "), outcome.Change.Key, p.config.Definition, p.fieldRemedy(kind, meant)))
+}
+
+// fieldRemedy returns what to do about a field that a kind of children does not have. meant is that of apply.MeantField.
+func (p *pass) fieldRemedy(kind schema.GroupVersionKind, meant string) string {
 	remedy := "correct the name in the hook, or leave the field out"
 	if p.isCustomChild(kind) {
 		remedy += ", or name it in the schema of the CustomResourceDefinition"
 	}
-	if meant != "" {
-		remedy = meant + " " + remedy
+	return strings.TrimSpace(meant + " " + remedy)
+}
+
+// withFieldRemedy returns the error of a write, with what to do if it has a field that the kind does not have.
+func (p *pass) withFieldRemedy(outcome apply.Outcome) error {
+	path := outcome.RefusedField()
+	if path == "" {
+		return outcome.Err
 	}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
-		"the API server does not know and drops %s of %s, which the hook of %s returns: %s",
-		strings.Join(lost, ", "), outcome.Change.Key, p.config.Definition, remedy))
+	return fmt.Errorf("%w: %s", outcome.Err, p.fieldRemedy(outcome.Change.Key.Kind, apply.MeantField(outcome.Change.Schema, path)))
 }
 
 // unknownFields returns the paths of the fields that the API server has dropped: of what was sent, by its warnings, and by its schema of

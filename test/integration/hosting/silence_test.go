@@ -179,3 +179,12 @@ export const sync = ({related}) => ({children: [], status: {count: Object.keys(r
 	role(`- {apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`)
 	e.WaitFor(e.Things(), "a", hasCount(0))
 }
+
+// Server-side apply refuses a field that the API server does not know, which is told with its path and the way out.
+func TestUnknownFieldServerSide(t *testing.T) {
+	e := newEnv(t)
+	define(e, "", strings.ReplaceAll(misspelt, "status: {count: 1, nope: {a: 1}},", ""), inPlaceKinds+"\napplyStrategy: ServerSideApply")
+	applyThing(e, "a", "")
+	e.WaitForEvent("a", "SyncError", "ApplyFailed", "ConfigMap "+e.Namespace+"/a: ", ".dta: field not declared in schema", "did you mean data?")
+	e.WaitForEvent("a", "SyncError", "Deployment "+e.Namespace+"/a: ", "imagePullPolcy: field not declared in schema", "did you mean imagePullPolicy?")
+}
