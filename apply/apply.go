@@ -62,6 +62,9 @@ type Rule struct {
 	Force bool
 }
 
+// HoldsBack reports whether objects that differ are left alone.
+func (r Rule) HoldsBack() bool { return r.Method == "" || r.Method == OnDelete }
+
 // valid returns an error for a rule that can't be followed.
 func (r Rule) valid() error {
 	switch r.Method {

@@ -14,6 +14,7 @@ type child struct {
 	rule    Rule
 	desired *unstructured.Unstructured
 	memory  *Memory
+	held    func(Change)
 }
 
 // change returns what is to be done so that observed becomes what is desired, or
@@ -25,11 +26,27 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 		return c.createServerSide(owner), nil
 	case observed == nil:
 		return c.create(owner)
-	case observed.GetDeletionTimestamp() != nil, c.rule.Method == "", c.rule.Method == OnDelete:
+	case observed.GetDeletionTimestamp() != nil:
 		return nil, nil
+	case c.rule.HoldsBack():
+		return nil, c.hold(observed, owner, entries)
 	default:
 		return c.write(observed, owner, entries)
 	}
+}
+
+// hold calls held if the object differs from what is desired.
+func (c child) hold(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) error {
+	if c.held == nil {
+		return nil
+	}
+	c.rule.Method = Recreate // It tells what differs from bookkeeping.
+	change, err := c.write(observed, owner, entries)
+	if err == nil && change != nil && change.Action == ActionRecreate {
+		change.Schema = c.rule.Schema
+		c.held(*change)
+	}
+	return err
 }
 
 // write returns the change for an object that exists and is to follow what is desired,

@@ -26,6 +26,9 @@ type Input struct {
 	// least the entries of server-side apply by the rule's own manager. Nil reads
 	// them in the object.
 	ManagedFields func(observed *unstructured.Unstructured) []any
+	// Held is called with the change that OnDelete holds back, for each object that differs by more than bookkeeping: the deletion
+	// after which the object is created as it is desired. Nil compares no such objects.
+	Held func(Change)
 	// Memory spares comparisons that found nothing last time. Nil remembers nothing.
 	Memory *Memory
 }
@@ -61,7 +64,7 @@ func Diff(in Input) ([]Change, error) {
 	}
 	observed := indexObjects(in.Observed)
 	for _, c := range children {
-		c.memory = in.Memory
+		c.memory, c.held = in.Memory, in.Held
 		change, err := c.change(observed[c.key], in.Owner, in.entries(observed[c.key]))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.key, err)

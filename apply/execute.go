@@ -89,7 +89,9 @@ func (e *execution) run(ctx context.Context, outcomes []*Outcome) {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			o.Change, o.Object, o.Err = e.write(ctx, o.Change)
+			unknown := &unknownFields{}
+			o.Change, o.Object, o.Err = e.write(context.WithValue(ctx, unknownFieldsKey{}, unknown), o.Change)
+			o.Unknown = unknown.paths
 			o.resolvePartial()
 			if o.Gone = errors.Is(o.Err, errGone); o.Gone {
 				o.Err = nil

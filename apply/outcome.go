@@ -15,6 +15,9 @@ type Outcome struct {
 	Object *unstructured.Unstructured
 	// Partial says that the API server returned only the metadata of Object.
 	Partial bool
+	// Unknown are the paths of the fields that were sent and that the API server does not know and has dropped, as WarningHandler has
+	// heard.
+	Unknown []string
 	// Gone says that an object to delete or to release was not there any more, which is no error.
 	Gone bool
 	// Err wraps the API server's error and names the object. Classify tells what to do about it.

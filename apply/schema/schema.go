@@ -9,6 +9,8 @@ package schema
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"slices"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
@@ -147,4 +149,41 @@ func (n *Node) Drops(name string) bool {
 	}
 	_, known := n.Fields[name]
 	return !known
+}
+
+// maxDropped is how many paths Dropped returns.
+const maxDropped = 20
+
+// Dropped returns the paths of the fields of an object of the kind that the API server drops for certain, sorted, as its warnings
+// have them: spec.containers[0].imagee.
+func (k *Kind) Dropped(object map[string]any) []string {
+	var paths []string
+	k.Root.eachDropped("", object, func(path string) { paths = append(paths, path) })
+	slices.Sort(paths)
+	return paths[:min(len(paths), maxDropped)]
+}
+
+func (n *Node) eachDropped(path string, value any, report func(path string)) {
+	if n == nil {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if path != "" {
+			path += "."
+		}
+		for name, field := range value {
+			switch {
+			case field == nil:
+			case n.Drops(name):
+				report(path + name)
+			default:
+				n.Field(name).eachDropped(path+name, field, report)
+			}
+		}
+	case []any:
+		for i, item := range value {
+			n.Item().eachDropped(fmt.Sprintf("%s[%d]", path, i), item, report)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 	"github.com/libretto-k8s/libretto/runtime/objectclient"
 )
@@ -31,6 +32,7 @@ type clients struct {
 func newClients(config *rest.Config, timeout time.Duration) (*clients, error) {
 	bounded := rest.CopyConfig(config)
 	bounded.Timeout = timeout
+	bounded.WarningHandlerWithContext = apply.WarningHandler{}
 	unbounded, err := dynamic.NewForConfig(config)
 	boundedClients, boundedErr := objectclient.New(bounded)
 	reading, readingErr := informer.RESTClientFor(config)

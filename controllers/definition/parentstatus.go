@@ -56,6 +56,7 @@ func (p parentStatus) set(status *v1alpha1.DefinitionStatus) {
 	clearParentCounts(status)
 	if s := p.summary; s != nil && !p.keep {
 		status.SyncedParents, status.FailingParents, status.WaitingParents = &s.Synced, &s.Failing, &s.Waiting
+		status.OutdatedChildren = s.Outdated
 		if p.isMap {
 			status.SyncedInputs, status.FailingInputs, status.WaitingInputs = &s.SyncedInputs, &s.FailingInputs, &s.WaitingInputs
 		}
@@ -63,9 +64,9 @@ func (p parentStatus) set(status *v1alpha1.DefinitionStatus) {
 	meta.SetStatusCondition(&status.Conditions, p.condition())
 }
 
-// clearParentCounts removes the counts of parents and inputs by state.
+// clearParentCounts removes the counts of parents, children and inputs by state.
 func clearParentCounts(status *v1alpha1.DefinitionStatus) {
-	status.SyncedParents, status.FailingParents, status.WaitingParents = nil, nil, nil
+	status.SyncedParents, status.FailingParents, status.WaitingParents, status.OutdatedChildren = nil, nil, nil, nil
 	status.SyncedInputs, status.FailingInputs, status.WaitingInputs = nil, nil, nil
 }
 
@@ -133,7 +134,7 @@ func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Tim
 func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	only := v1alpha1.DefinitionStatus{
 		Parents: status.Parents, SyncedParents: status.SyncedParents, FailingParents: status.FailingParents, WaitingParents: status.WaitingParents,
-		SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
+		OutdatedChildren: status.OutdatedChildren, SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
 	}
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
 		only.Conditions = []metav1.Condition{*condition}

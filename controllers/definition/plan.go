@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,7 +104,9 @@ func (p Planner) complete(plan *Plan, object *unstructured.Unstructured) error {
 	config.Managers = p.managers(plan)
 	config.ResyncPeriod = plan.Settings.ResyncPeriod()
 	config.Finalizing.Name = v1alpha1.FinalizerOf(plan.kind, plan.name)
-	config.Finalizing.Enabled = hookNamed(plan.Hooks, v1alpha1.FinalizeHook) != nil
+	finalize := hookNamed(plan.Hooks, v1alpha1.FinalizeHook)
+	config.Finalizing.Enabled = finalize != nil
+	config.Finalizing.Shared = finalize != nil && finalize.Webhook != nil && equality.Semantic.DeepEqual(finalize, hookNamed(plan.Hooks, v1alpha1.SyncHook))
 	hook := hookNamed(plan.Hooks, v1alpha1.CustomizeHook)
 	limits, err := p.relatedLimits(plan.Settings.RelatedResources, hook)
 	if hook != nil && err == nil {

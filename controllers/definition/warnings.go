@@ -33,7 +33,18 @@ func (s *runtimeState) warnings() []warning {
 	if s.running.reconciler != nil {
 		held = s.running.reconciler.Unfinalized()
 	}
-	return slices.Concat(unfinalized(held), s.removedWarnings, s.running.plan.warnings())
+	return slices.Concat(unfinalized(held), s.sharedChildren(), s.removedWarnings, s.running.plan.warnings())
+}
+
+// sharedChildren returns the warnings about children that other definitions claim too.
+func (s *runtimeState) sharedChildren() (all []warning) {
+	if s.running.reconciler == nil {
+		return nil
+	}
+	for _, message := range s.running.reconciler.SharedChildren() {
+		all = append(all, warning{variant.ReasonSharedChildren, message})
+	}
+	return all
 }
 
 // warnings returns those about the spec and its resources.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,14 +41,16 @@ func (p *pass) apply(ctx context.Context, desired variant.Desired) error {
 	}
 	p.desired = desired.Children
 	p.detector.beginPass(p.parent.GetUID())
+	var held []apply.Change
 	changes, err := apply.Diff(apply.Input{
 		Owner: p.owner(), Rules: p.rules,
 		Observed: excluding(p.observed.Children, desired.Keep), Desired: excluding(desired.Children, desired.Keep),
-		ManagedFields: p.appliedFields, Memory: p.history.comparisons,
+		ManagedFields: p.appliedFields, Memory: p.history.comparisons, Held: func(c apply.Change) { held = append(held, c) },
 	})
 	if err != nil {
 		return err
 	}
+	p.reportOutdated(held)
 	failed := p.execute(ctx, p.env.Children, append(p.ownershipChanges(), p.filterChanges(ctx, changes)...), p.renewChild(desired))
 	return joinErrors(append(p.unapplied, failed))
 }
@@ -151,6 +154,8 @@ func (p *pass) noteOutcome(outcome apply.Outcome) {
 	}
 	p.logChild(change)
 	p.noteChanged(change)
+	p.reportUnknownFields(outcome)
+	p.reportShared(change)
 	p.detectHotLoop(change)
 	if outcome.Object == nil {
 		p.pendingWrites.noteDeleted(p.parent.GetUID(), change.Observed)
@@ -177,7 +182,7 @@ func (p *pass) explain(ctx context.Context, outcome apply.Outcome) error {
 		}
 		return p.namespaceMissing(outcome.Change.Key, outcome.Err)
 	default:
-		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: outcome.Err}
+		return &failure{reason: variant.ReasonApplyFailed, retry: retryOfWrite(f), err: p.withFieldRemedy(outcome)}
 	}
 }
 
@@ -206,8 +211,11 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, passes bool) {
 	owner := informer.ControllerOf(live)
 	switch {
-	case live.GetDeletionTimestamp() != nil:
+	case live.GetDeletionTimestamp() != nil && p.env.Clock.Since(live.GetDeletionTimestamp().Time) < maxSilentDeletion:
 		return "one of that name is still being deleted", true
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Sprintf("is being deleted since %s, and is still there (finalizers: %s): it is created when that one is gone",
+			live.GetDeletionTimestamp().UTC().Format(time.RFC3339), strings.Join(live.GetFinalizers(), ", ")), false
 	case owner == nil && p.claim.Selector == nil:
 		return "exists and has no owner, and is not adopted: let the hook choose another name, or delete the object", false
 	case owner == nil:
@@ -219,8 +227,21 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	case p.isPredecessor(owner):
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
-		return fmt.Sprintf("exists and belongs to %s: let the hook choose another name, or delete the object", p.describeOwner(owner)), false
+		return fmt.Sprintf("exists and belongs to %s%s: let the hook choose another name, or delete the object",
+			p.describeOwner(owner), p.describeMakers(owner, live)), false
 	}
+}
+
+// maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
+const maxSilentDeletion = time.Minute
+
+// describeMakers returns which definitions of this process have made an object for its owner, as a part of a sentence.
+func (p *pass) describeMakers(owner *metav1.OwnerReference, live *unstructured.Unstructured) string {
+	makers := p.env.Registry.makers(owner, live)
+	if len(makers) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one", strings.Join(makers, " and "), p.config.Definition)
 }
 
 // isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is

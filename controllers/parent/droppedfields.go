@@ -1,19 +1,27 @@
 package parent
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
-// droppedFields remembers which dropped fields of a status were reported, so that a definition
-// reports each once and not on each parent.
+// droppedFields remembers which fields that the API server drops were reported, so that a definition
+// reports each once for a revision of its scripts, and not on each parent.
 type droppedFields struct {
 	mu       sync.Mutex
+	revision string
 	reported map[string]bool
 }
 
@@ -22,14 +30,18 @@ func newDroppedFields() *droppedFields { return &droppedFields{reported: map[str
 // maxDroppedFields limits the number of reports, as a hook may invent field names without end.
 const maxDroppedFields = 20
 
-// isFirst reports whether message is new and must be reported.
-func (d *droppedFields) isFirst(message string) bool {
+// isFirst reports whether a field is new and must be reported.
+func (d *droppedFields) isFirst(revision, field string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.reported[message] || len(d.reported) == maxDroppedFields {
+	if d.revision != revision {
+		d.revision = revision
+		clear(d.reported)
+	}
+	if d.reported[field] || len(d.reported) == maxDroppedFields {
 		return false
 	}
-	d.reported[message] = true
+	d.reported[field] = true
 	return true
 }
 
@@ -38,13 +50,8 @@ const ObservedGenerationField = "observedGeneration"
 
 // reportDroppedFields reports the fields of the last written status that the API server dropped.
 func (p *pass) reportDroppedFields(sent map[string]any) {
-	stored := statusOf(p.parent)
-	var lost []string
-	for _, name := range variant.SortedKeys(sent) {
-		if sent[name] != nil && stored[name] == nil && name != ObservedGenerationField {
-			lost = append(lost, "status."+name)
-		}
-	}
+	sent, _ = jsonvalue.Without(sent, ObservedGenerationField)
+	lost := lostFields(nil, "status", sent, statusOf(p.parent), p.source.Custom)
 	if len(lost) == 0 {
 		return
 	}
@@ -53,7 +60,92 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 		remedy = "the kind has no such fields, let the hook leave them out"
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
-	if p.droppedFields.isFirst(message) {
+	if p.droppedFields.isFirst(p.programs.Revision, message) {
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonStatusNotStored, message)
 	}
+}
+
+// lostFields appends the paths of what was sent and is not stored, by name. Kinds that are not custom keep no empty values. A list
+// of another length was written by others too.
+func lostFields(lost []string, path string, sent, stored any, custom bool) []string {
+	switch sent := sent.(type) {
+	case map[string]any:
+		fields, _ := stored.(map[string]any)
+		for _, name := range variant.SortedKeys(sent) {
+			value := sent[name]
+			switch {
+			case value == nil || len(lost) == maxDroppedFields:
+			case fields[name] != nil:
+				lost = lostFields(lost, path+"."+name, value, fields[name], custom)
+			case custom || !jsonvalue.IsZero(value):
+				lost = append(lost, path+"."+name)
+			}
+		}
+	case []any:
+		items, _ := stored.([]any)
+		for i := range sent {
+			if len(items) == len(sent) && items[i] != nil {
+				lost = lostFields(lost, fmt.Sprintf("%s[%d]", path, i), sent[i], items[i], custom)
+			}
+		}
+	}
+	return lost
+}
+
+// reportUnknownFields reports the fields of a written child that the API server dropped. They are the same for all children
+// of a kind.
+func (p *pass) reportUnknownFields(outcome apply.Outcome) {
+	kind := outcome.Change.Key.Kind
+	var lost []string
+	meant := ""
+	for _, path := range p.unknownFields(outcome) {
+		if !p.droppedFields.isFirst(p.programs.Revision, controller.Signature(kind.String()+" "+path)) {
+			continue
+		}
+		lost = append(lost, fielddiff.PublicPath(kind, path))
+		meant = cmp.Or(meant, apply.MeantField(outcome.Change.Schema, path))
+	}
+	if len(lost) == 0 {
+		return
+	}
+	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
+		"the API server does not know and drops %s of %s, which the hook of %s returns: %s",
+		strings.Join(lost, ", "), outcome.Change.Key, p.config.Definition, p.fieldRemedy(kind, meant)))
+}
+
+// fieldRemedy returns what to do about a field that a kind of children does not have. meant is that of apply.MeantField.
+func (p *pass) fieldRemedy(kind schema.GroupVersionKind, meant string) string {
+	remedy := "correct the name in the hook, or leave the field out"
+	if p.isCustomChild(kind) {
+		remedy += ", or name it in the schema of the CustomResourceDefinition"
+	}
+	return strings.TrimSpace(meant + " " + remedy)
+}
+
+// withFieldRemedy returns the error of a write, with what to do if it has a field that the kind does not have.
+func (p *pass) withFieldRemedy(outcome apply.Outcome) error {
+	path := outcome.RefusedField()
+	if path == "" {
+		return outcome.Err
+	}
+	return fmt.Errorf("%w: %s", outcome.Err, p.fieldRemedy(outcome.Change.Key.Kind, apply.MeantField(outcome.Change.Schema, path)))
+}
+
+// unknownFields returns the paths of the fields that the API server has dropped: of what was sent, by its warnings, and by its schema of
+// what an update has left out, as it would be dropped.
+func (p *pass) unknownFields(outcome apply.Outcome) []string {
+	change := outcome.Change
+	if change.Action != apply.ActionUpdate || change.ServerSide != nil {
+		return outcome.Unknown
+	}
+	paths := outcome.Unknown
+	if desired := p.desiredChild(change.Key); desired != nil && change.Schema != nil {
+		paths = append(paths, change.Schema.Dropped(desired.Object)...)
+	}
+	return paths
+}
+
+// isCustomChild reports whether a CustomResourceDefinition defines a kind of children.
+func (r *shared) isCustomChild(kind schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(r.children, func(c childSource) bool { return c.Kind == kind && c.Custom })
 }

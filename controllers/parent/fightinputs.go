@@ -89,6 +89,18 @@ func (p *pass) hashRelated() uint64 {
 // hashDesired returns the hash of a desired child, or of the names of all desired children of a
 // kind.
 func (p *pass) hashDesired(child apply.Key) uint64 {
+	switch object := p.desiredChild(child); {
+	case child.Name == "":
+		return p.desiredNames[child]
+	case object == nil:
+		return 0
+	default:
+		return jsonvalue.Hash(object.Object)
+	}
+}
+
+// desiredChild returns a child that the hooks want, or nil.
+func (p *pass) desiredChild(child apply.Key) *unstructured.Unstructured {
 	if p.desiredByKey == nil {
 		p.desiredByKey = map[apply.Key]*unstructured.Unstructured{}
 		p.desiredNames = map[apply.Key]uint64{}
@@ -99,12 +111,5 @@ func (p *pass) hashDesired(child apply.Key) uint64 {
 			p.desiredNames[apply.Key{Kind: key.Kind}] += p.hash(func(h *maphash.Hash) { h.WriteString(key.Namespace + "/" + key.Name) })
 		}
 	}
-	switch object := p.desiredByKey[child]; {
-	case child.Name == "":
-		return p.desiredNames[child]
-	case object == nil:
-		return 0
-	default:
-		return jsonvalue.Hash(object.Object)
-	}
+	return p.desiredByKey[child]
 }

@@ -22,6 +22,8 @@ type Finalizing struct {
 	// parent that is being deleted. A decorator's are, a composite's are not (Appendix B of the
 	// specification).
 	AppliesLast bool
+	// Shared is set if one webhook is called for both hooks. It may return finalized before anything is to be finalized.
+	Shared bool
 }
 
 // errGone silently ends a pass over a parent that no longer exists.

@@ -121,3 +121,17 @@ func (p *pass) describeWaits() string {
 	}
 	return fmt.Sprintf(" (the hook says that it waits: %s)", waits[0])
 }
+
+// reportFinalized reports a sync hook that returns finalized, once for a revision of the scripts.
+func (p *pass) reportFinalized(finalized bool) {
+	f := p.config.Finalizing
+	if !finalized || p.observed.Finalizing || f.Shared || !p.droppedFields.isFirst(p.programs.Revision, variant.ReasonFinalizedIgnored) {
+		return
+	}
+	remedy := "return it from the finalize hook only"
+	if !f.Enabled {
+		remedy = "the definition has no finalize hook, and the object is deleted without one: add hooks.finalize, or leave finalized out"
+	}
+	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFinalizedIgnored, fmt.Sprintf(
+		"the sync hook of %s returns finalized: true, which has no effect there: %s", p.config.Definition, remedy))
+}

@@ -131,15 +131,17 @@ func (p *pass) describeLoop(loop *hotLoop, change apply.Change) string {
 			"though nothing but children had changed, such as %s: let names depend on what the hook is given, not on the time or on chance",
 			loop.child.Kind.Kind, loop.backoff, times, names)
 	case loop.created:
-		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantsOf(change.Object), separateKinds)
+		return fmt.Sprintf("%sit was created %s, and each time %s deleted it: %s", alone, times, p.claimantsOf(change.Object), otherWriters)
 	default:
-		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, separateKinds)
+		return fmt.Sprintf("%sit was deleted %s, and each time %s created it again: %s", alone, times, rival, otherWriters)
 	}
 }
 
-// separateKinds is the remedy for two writers that claim the same children.
-const separateKinds = "two definitions that select the same parents need different kinds of children; " +
-	"of others the API server's audit log tells who they are"
+// separateKinds is the remedy for two definitions that claim the same children.
+const separateKinds = "two definitions that select the same parents need different kinds of children"
+
+// otherWriters is the remedy for two writers, of whom one may be unknown.
+const otherWriters = separateKinds + "; of others the API server's audit log tells who they are"
 
 // unknownWriter names an unknown other writer.
 const unknownWriter = "somebody else"

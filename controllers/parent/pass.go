@@ -103,7 +103,8 @@ func (p *pass) run(ctx context.Context) (controller.Result, error) {
 	applied := p.apply(ctx, desired)
 	// 4. Write the status, even if some children could not be applied, or leave it to the next pass.
 	written := p.writeParent(ctx, desired, applied == nil)
-	// 5. Report what waits, and what the hooks want to be known.
+	// 5. Report what waits, what has no effect, and what the hooks want to be known.
+	p.reportFinalized(desired.Finalized)
 	p.noteWaits(desired.Waits())
 	p.emitEvents(desired, applied == nil && (written == nil || errors.Is(written, controller.ErrLater)))
 	return p.conclude(desired, joinErrors(append(desired.Problems, applied, written)))

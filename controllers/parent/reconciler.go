@@ -154,8 +154,10 @@ type shared struct {
 	hookEvents       *hookEvents
 	problems         *problems
 	status           *StatusWriter
+	outdated         *outdatedChildren
 	// By definition.
-	droppedFields *droppedFields
+	droppedFields  *droppedFields
+	sharedChildren *sharedChildren
 }
 
 // ownManager is the field manager of all writes except server-side apply.
@@ -188,7 +190,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock),
+		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock), outdated: newOutdatedChildren(),
+		sharedChildren: newSharedChildren(),
 	}}
 	r.pendingWrites.completed = r.history.note
 	r.openCaches()
@@ -287,7 +290,7 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.hookEvents.forget(key)
 	r.states.forget(key)
 	r.problems.forget(key)
-	if r.waits.forget(key) {
+	if waited, outdated := r.waits.forget(key), r.outdated.forget(key); waited || outdated {
 		r.config.Changed()
 	}
 }

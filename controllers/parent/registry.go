@@ -4,25 +4,30 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Registry holds the running definitions of a process, so that one can name another.
 // A nil Registry is empty.
 type Registry struct {
-	mu      sync.Mutex
-	running map[*Reconciler]bool
+	mu      sync.RWMutex
+	running map[schema.GroupKind][]*Reconciler // by the kinds of their parents
 }
 
 // NewRegistry returns an empty Registry.
-func NewRegistry() *Registry { return &Registry{running: map[*Reconciler]bool{}} }
+func NewRegistry() *Registry { return &Registry{running: map[schema.GroupKind][]*Reconciler{}} }
 
 func (g *Registry) add(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.running[r] = true
+		for i := range r.parents {
+			kind := r.parents[i].Kind.GroupKind()
+			g.running[kind] = append(g.running[kind], r)
+		}
 	}
 }
 
@@ -30,25 +35,60 @@ func (g *Registry) remove(r *Reconciler) {
 	if g != nil {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		delete(g.running, r)
+		for kind, all := range g.running {
+			if all = slices.DeleteFunc(all, func(other *Reconciler) bool { return other == r }); len(all) == 0 {
+				delete(g.running, kind)
+			} else {
+				g.running[kind] = all
+			}
+		}
 	}
 }
 
-// claimants returns the names of the definitions, other than own, that claim a child of parent.
-func (g *Registry) claimants(own string, parent, child *unstructured.Unstructured) []string {
+// namesOf returns the names of the definitions with parents of a kind that are selected, sorted.
+func (g *Registry) namesOf(kind schema.GroupKind, selects func(*Reconciler) bool) []string {
 	if g == nil {
 		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.mu.RLock()
+	defer g.mu.RUnlock()
 	var names []string
-	for r := range g.running {
-		if name := r.config.Definition; name != own && r.isClaimant(parent, child) && !slices.Contains(names, name) {
+	for _, r := range g.running[kind] {
+		if name := r.config.Definition; !slices.Contains(names, name) && selects(r) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// claimants returns the names of the definitions, other than own, that claim a child of parent.
+func (g *Registry) claimants(own string, parent, child *unstructured.Unstructured) []string {
+	return g.namesOf(parent.GroupVersionKind().GroupKind(), func(r *Reconciler) bool {
+		return r.config.Definition != own && r.isClaimant(parent, child)
+	})
+}
+
+// sharers returns the names of the definitions, other than own, that have parent for a parent and write its status.
+func (g *Registry) sharers(own string, parent *unstructured.Unstructured) []string {
+	kind := parent.GroupVersionKind().GroupKind()
+	return g.namesOf(kind, func(r *Reconciler) bool {
+		source := r.parentSource(kind)
+		return r.config.Definition != own && r.isParent(source, parent) && (source.HasStatus || r.config.StatusWithObject)
+	})
+}
+
+// makers returns the names of the definitions that have owner for a parent and claim its child.
+func (g *Registry) makers(owner *metav1.OwnerReference, child *unstructured.Unstructured) []string {
+	kind := schema.GroupKind{Group: apiGroup(owner), Kind: owner.Kind}
+	return g.namesOf(kind, func(r *Reconciler) bool {
+		source, namespace := r.parentSource(kind), ""
+		if source.Namespaced {
+			namespace = child.GetNamespace()
+		}
+		parent := source.cache.Get(namespace, owner.Name)
+		return parent != nil && parent.GetUID() == owner.UID && r.isClaimant(parent, child)
+	})
 }
 
 // isClaimant reports whether the definition would claim child, given that parent owned it.

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -57,6 +59,9 @@ func (r *relatedIndex) readers(key controller.Key, rules []*relatedRule) ([]rela
 	for i, rule := range rules {
 		if unfilled, ok := r.unsyncedFor(rule); ok {
 			r.unsynced.add(unfilled, key)
+			if err := r.forbidden(unfilled); err != nil {
+				return nil, err
+			}
 			return nil, fmt.Errorf("%w: related %s are being listed", controller.ErrLater, unfilled.Resource)
 		}
 		readers[i] = relatedReader{rule, r.caches[rule.resource.GroupVersionResource].Handle, r.namespaces}
@@ -75,6 +80,21 @@ func (r *relatedIndex) unsyncedFor(rule *relatedRule) (schema.GroupVersionResour
 		return namespaceResource, true
 	default:
 		return gvr, false
+	}
+}
+
+// forbidden returns an error if the API server does not let the host list a resource.
+func (r *relatedIndex) forbidden(resource schema.GroupVersionResource) error {
+	cache := r.namespaces
+	if related := r.caches[resource]; related != nil && !related.HasSynced() {
+		cache = related.Handle
+	}
+	if cache == nil || !apierrors.IsForbidden(cache.Err()) {
+		return nil
+	}
+	return &failure{
+		reason: variant.ReasonResourceUnreadable, retry: controller.Invalid,
+		err: fmt.Errorf("related %s, which the customize hook asks for: %w", resource.Resource, cache.Err()),
 	}
 }
 

@@ -2,6 +2,7 @@ package parent
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,6 +96,10 @@ func (p *pass) limitStatus(specHash uint64) bool {
 		message := fmt.Sprintf("the hook's status has differed %d times within %s, each time from the one just written: "+
 			"it is not written for %s: let it depend on what the hook is given, not on the time",
 			maxStatusWrites, statusWindow, wait.Round(time.Second))
+		if others := p.env.Registry.sharers(p.config.Definition, p.observed.Parent); len(others) > 0 {
+			message += fmt.Sprintf("; %s may write it too, and %s: let only one of them return a status",
+				strings.Join(others, " and "), p.config.Definition)
+		}
 		p.logHotLoop(message)
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
 	}

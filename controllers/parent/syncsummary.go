@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/printable"
@@ -30,6 +31,8 @@ type Summary struct {
 	Parents, Synced, Failing, Waiting, Pending int32
 	// Inputs are those of a map, of all parents.
 	Inputs, SyncedInputs, FailingInputs, WaitingInputs int32
+	// Outdated is the number of children that OnDelete leaves alone, or nil if no rule has that method.
+	Outdated *int32
 	// Ways is in how many ways parents fail.
 	Ways int
 	// Failures are some of the parents that fail, and Waits some of those that wait. First come parents that differ in the way, and of those
@@ -82,7 +85,13 @@ func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
 }
 
 // Summary returns how the parents are. It takes time for each parent.
-func (r *Reconciler) Summary() Summary { return r.states.summary(int32(r.Parents())) }
+func (r *Reconciler) Summary() Summary {
+	s := r.states.summary(int32(r.Parents()))
+	if slices.ContainsFunc(r.childRules, apply.Rule.HoldsBack) {
+		s.Outdated = new(r.outdated.total())
+	}
+	return s
+}
 
 func (s *syncStates) summary(parents int32) Summary {
 	s.mu.Lock()

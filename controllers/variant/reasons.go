@@ -14,11 +14,21 @@ const (
 	ReasonHotLoop       = "HotLoop"
 	// ReasonStatusNotStored is for a status with fields that the API server drops.
 	ReasonStatusNotStored = "StatusNotStored"
+	// ReasonFieldsNotStored is for children with fields that the API server drops.
+	ReasonFieldsNotStored = "FieldsNotStored"
 	ReasonNotFinalized    = "NotFinalized"
 	// ReasonWaiting is for a hook that can't say yet what children there should be. It is no warning.
 	ReasonWaiting = "Waiting"
 	// ReasonEventsDropped is for events of hooks beyond the limits.
 	ReasonEventsDropped = "EventsDropped"
+	// ReasonSharedChildren is for children that another definition claims too.
+	ReasonSharedChildren = "SharedChildren"
+	// ReasonOutdatedChildren is for children that differ and that their update method, OnDelete, leaves alone. It is no warning.
+	ReasonOutdatedChildren = "OutdatedChildren"
+	// ReasonFinalizedIgnored is for a sync hook that says that it is done.
+	ReasonFinalizedIgnored = "FinalizedIgnored"
+	// ReasonResourceUnreadable begins messages about related resources that can't be listed.
+	ReasonResourceUnreadable = "ResourceUnreadable"
 	// ReasonRevisionInvalid is for a ControllerRevision that the host did not write as it is.
 	ReasonRevisionInvalid = "RevisionInvalid"
 	// ReasonDeadlineExceeded is for a rolling update that has waited for longer than its deadline. It is also the reason of its condition.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,8 +68,14 @@ func (h *Handle) WaitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), h.shared.informer.HasSynced)
 }
 
-// Err returns why the resource can't be read at present, or nil.
-func (h *Handle) Err() error { return h.shared.err() }
+// Err returns why the resource can't be read at present, with the rule that is missing if it is forbidden, or nil.
+func (h *Handle) Err() error {
+	err := h.shared.err()
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the host needs a rule: {apiGroups: [%q], resources: [%s], verbs: [get, list, watch]}", err, h.resource.Group, h.resource.Resource)
+}
 
 // HasSynced reports whether the initial list is in the cache.
 func (h *Handle) HasSynced() bool { return h.shared.informer.HasSynced() }

@@ -119,6 +119,11 @@ type DefinitionStatus struct {
 	// hook has answered waiting.
 	// +optional
 	WaitingParents *int32 `json:"waitingParents,omitempty"`
+	// OutdatedChildren is the number of children, of all parents, that are not as the
+	// hooks want them and are left alone by the update method OnDelete. It is absent if
+	// no resource of children has that method.
+	// +optional
+	OutdatedChildren *int32 `json:"outdatedChildren,omitempty"`
 	// SyncedInputs is the number of inputs of a MapController, of all parents, whose
 	// outputs are as its hooks want them. An input of two parents counts twice.
 	// +optional

@@ -15,6 +15,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Parents",type=integer,JSONPath=`.status.parents`
 // +kubebuilder:printcolumn:name="Failing",type=integer,JSONPath=`.status.failingParents`
 // +kubebuilder:printcolumn:name="Waiting",type=integer,JSONPath=`.status.waitingParents`
+// +kubebuilder:printcolumn:name="Outdated",type=integer,priority=1,JSONPath=`.status.outdatedChildren`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Failures",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="ParentsSynced")].message`

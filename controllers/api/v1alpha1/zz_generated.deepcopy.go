@@ -770,6 +770,11 @@ func (in *DefinitionStatus) DeepCopyInto(out *DefinitionStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.OutdatedChildren != nil {
+		in, out := &in.OutdatedChildren, &out.OutdatedChildren
+		*out = new(int32)
+		**out = **in
+	}
 	if in.SyncedInputs != nil {
 		in, out := &in.SyncedInputs, &out.SyncedInputs
 		*out = new(int32)

@@ -105,7 +105,7 @@ func TestManyFailingParents(t *testing.T) {
 	name := e.DefineReady(env.Composite, "", e.Parent("things", "many"), "generateSelector: true", env.UpdatedChildren, env.Hooks(failing, "sync"))
 	e.WaitForMetric(parents, "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
 	count := func(outcome string) float64 {
-		return e.Metric("libretto_events_total", map[string]string{"reason": "SyncError", "outcome": outcome})
+		return e.Metric("libretto_definition_events_total", map[string]string{"reason": "SyncError", "outcome": outcome})
 	}
 	e.Eventually(func() error {
 		if !strings.Contains(e.Libretto().Log(), "events are dropped, as there are too many") {

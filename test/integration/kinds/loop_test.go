@@ -34,10 +34,19 @@ func TestTwoDefinitionsDeleteEachOthersChildren(t *testing.T) {
 	e.ApplyThing("p", "set: both", "selector: {matchLabels: {thing: p}}")
 	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+left)
 	e.WaitForEvent("p", "HotLoop", "ConfigMap "+e.Namespace+"/", " is left alone for 1m0s", "each time CompositeController "+right)
+	// It is told before it is a loop, of both names: on the parent, and on the definitions as long as both run.
+	e.WaitForEvent("p", "SharedChildren", "CompositeController "+left+" and CompositeController "+right+" both claim ConfigMap "+e.Namespace+"/")
+	e.WaitForEvent("p", "SharedChildren", "CompositeController "+right+" and CompositeController "+left+" both claim ConfigMap "+e.Namespace+"/")
+	for _, name := range []string{left, right} {
+		e.WaitForCondition(name, "Ready", "True", "SharedChildren", left, right, "Thing "+e.Namespace+"/p", "need different kinds of children")
+		e.WaitForEvent(name, "SharedChildren", "CompositeController "+left, "CompositeController "+right)
+	}
 	mustRest(e, mark)
 	// An edit of the parent is not held up.
 	e.Patch(e.Things(), "p", `{"spec": {"off": true}}`)
 	e.WaitForNames(env.ConfigMaps, "thing=p")
+	e.Delete(env.CompositeControllers, "", right)
+	e.WaitForCondition(left, "Ready", "True", "Running")
 }
 
 // A child whose name has the time in it is another one in each sync.

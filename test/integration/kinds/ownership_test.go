@@ -74,7 +74,8 @@ func mustOneWin(e *env.Env, orphan, first, second string) string {
 	if owner.Name != first {
 		winner, loser = "second", first
 	}
-	e.WaitForEvent(loser, "AlreadyOwned", "ConfigMap "+e.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name)
+	e.WaitForEvent(loser, "AlreadyOwned", "ConfigMap "+e.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name,
+		", for which CompositeController "+e.Namespace+"-", " makes it, while CompositeController "+e.Namespace+"-", " wants it for this one")
 	e.WaitFor(env.ConfigMaps, orphan, env.HasText(owner.Name))
 	return winner
 }

@@ -1,0 +1,121 @@
+package parent
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/runtime/controller"
+)
+
+// outdatedChildren holds the children that differ from what the hooks want and that OnDelete leaves alone, by parent. Kept in memory:
+// the first pass over each parent after a restart finds them again.
+type outdatedChildren struct {
+	mu       sync.Mutex
+	byParent map[controller.Key]*outdatedParent
+	count    int
+}
+
+// outdatedParent holds those of one parent.
+type outdatedParent struct {
+	uid types.UID
+	// aim is what the hooks wanted them to be for: a generation of the parent, and a revision of the scripts.
+	aim string
+	// children are those that differ now. reported are those that were reported for the same aim.
+	children, reported map[apply.Key]bool
+}
+
+func newOutdatedChildren() *outdatedChildren {
+	return &outdatedChildren{byParent: map[controller.Key]*outdatedParent{}}
+}
+
+// set replaces the children of a parent. It returns whether their total has changed, and whether some of them were not reported for
+// the same aim.
+func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim string, children []apply.Key) (changed, isNew bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := o.count
+	p := o.byParent[key]
+	if p != nil {
+		o.count -= len(p.children)
+	}
+	if len(children) == 0 {
+		delete(o.byParent, key)
+		return o.count != before, false
+	}
+	if p == nil || p.uid != uid || p.aim != aim {
+		p = &outdatedParent{uid: uid, aim: aim, reported: map[apply.Key]bool{}}
+		o.byParent[key] = p
+	}
+	p.children = make(map[apply.Key]bool, len(children))
+	for _, child := range children {
+		isNew = isNew || !p.reported[child]
+		p.children[child], p.reported[child] = true, true
+	}
+	o.count += len(p.children)
+	return o.count != before, isNew
+}
+
+// forget drops a parent, and reports whether it had any.
+func (o *outdatedChildren) forget(key controller.Key) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := o.byParent[key]
+	if p != nil {
+		o.count -= len(p.children)
+		delete(o.byParent, key)
+	}
+	return p != nil
+}
+
+// total returns how many there are of all parents. It takes the same time for any number.
+func (o *outdatedChildren) total() int32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return int32(o.count)
+}
+
+// maxNamedOutdated is how many children an event names.
+const maxNamedOutdated = 3
+
+// reportOutdated reports the children that OnDelete leaves alone, by the changes that were held back.
+func (p *pass) reportOutdated(held []apply.Change) {
+	keys := make([]apply.Key, len(held))
+	for i, change := range held {
+		keys[i] = change.Key
+	}
+	aim := fmt.Sprintf("%d %s", p.parent.GetGeneration(), p.programs.Revision)
+	changed, isNew := p.outdated.set(p.key, p.parent.GetUID(), aim, keys)
+	if changed {
+		p.config.Changed()
+	}
+	if isNew {
+		p.env.Events.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, p.describeOutdated(held))
+	}
+}
+
+// describeOutdated returns the message about children that OnDelete leaves alone.
+func (p *pass) describeOutdated(held []apply.Change) string {
+	var names []string
+	for _, change := range held[:min(len(held), maxNamedOutdated)] {
+		name := change.Key.String()
+		for _, diff := range change.Diffs() {
+			if diff.Path != "" {
+				name += " (" + diff.Path + ")"
+				break
+			}
+		}
+		names = append(names, name)
+	}
+	list := strings.Join(names, ", ")
+	if more := len(held) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s: not as the hook of %s wants them, and left alone until they are deleted, as updateStrategy.method is OnDelete: "+
+		"delete them when it suits, or set InPlace or Recreate", list, p.config.Definition)
+}

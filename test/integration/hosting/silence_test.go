@@ -1,0 +1,190 @@
+package hosting
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// messagesOf returns the messages of the events with a reason in the namespace.
+func messagesOf(e *env.Env, reason string) (messages []string) {
+	e.T.Helper()
+	list, err := e.Cluster.Dynamic().Resource(env.Events).Namespace(e.Namespace).List(e.T.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	e.NoError(err)
+	for _, item := range list.Items {
+		message, _, _ := unstructured.NestedString(item.Object, "message")
+		messages = append(messages, message)
+	}
+	return messages
+}
+
+// misspelt returns children with fields that the API server does not know.
+const misspelt = `
+export const sync = ({parent: {metadata: {name, labels}}}) => ({
+  children: [
+    {apiVersion: "v1", kind: "ConfigMap", metadata: {name, labels: {thing: name}}, dta: {text: "lost"}, data: {text: labels.text ?? "none"}},
+    {apiVersion: "apps/v1", kind: "Deployment", metadata: {name, labels: {thing: name}}, spec: {
+      replicas: 0, selector: {matchLabels: {app: name}},
+      template: {metadata: {labels: {app: name}}, spec: {containers: [{name: "c", image: "i"}, {name: "d", image: "i", imagePullPolcy: "Never"}]}},
+    }},
+  ],
+  status: {count: 1, nope: {a: 1}},
+});`
+
+const inPlaceKinds = "childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}, " +
+	"{apiVersion: apps/v1, resource: deployments, updateStrategy: {method: InPlace}}]"
+
+// Fields of children that the API server drops are told once, with what was meant, and cost no request.
+func TestDroppedFieldsOfChildren(t *testing.T) {
+	e := newEnv(t)
+	define(e, "", misspelt, inPlaceKinds)
+	mark := e.Mark()
+	for _, name := range []string{"a", "b", "c"} {
+		e.ApplyThing(name, "text: one", fmt.Sprintf("selector: {matchLabels: {thing: %q}}", name))
+		e.WaitFor(env.ConfigMaps, name, env.HasText("one"))
+		e.WaitFor(e.Things(), name, hasCount(1))
+	}
+	e.Eventually(func() error {
+		if told := messagesOf(e, "FieldsNotStored"); len(told) < 2 {
+			return fmt.Errorf("told %q, want one event for each kind", told)
+		}
+		return nil
+	})
+	e.WaitForQuiet()
+	told := messagesOf(e, "FieldsNotStored")
+	if len(told) != 2 {
+		t.Errorf("told %q, want one event for each kind", told)
+	}
+	all := strings.Join(told, "\n")
+	for _, part := range []string{
+		"drops dta of ConfigMap " + e.Namespace + "/", "did you mean data? correct the name in the hook",
+		"drops spec.template.spec.containers[1].imagePullPolcy of Deployment " + e.Namespace + "/", "did you mean imagePullPolicy?",
+		"the hook of CompositeController " + e.Namespace,
+	} {
+		if !strings.Contains(all, part) {
+			t.Errorf("no event has %q:\n%s", part, all)
+		}
+	}
+	e.WaitForEvent("a", "StatusNotStored", "status.nope of things")
+	// A creation, and an update that finds that nothing of what is missing can be added.
+	if writes := e.Requests(mark).Writes().Of("", "configmaps").In(e.Namespace); len(writes) > 6 {
+		t.Errorf("%d writes of three ConfigMaps, want two of each:\n%s", len(writes), writes)
+	}
+
+	// An edit of the script begins anew.
+	define(e, "", strings.ReplaceAll(misspelt, "dta:", "binaryDta:"), inPlaceKinds)
+	e.Eventually(func() error { // On any of the three: the first that is written.
+		if all := strings.Join(messagesOf(e, "FieldsNotStored"), "\n"); !strings.Contains(all, "drops binaryDta of ConfigMap ") {
+			return fmt.Errorf("told %s", all)
+		}
+		return nil
+	})
+}
+
+// Children that OnDelete leaves alone are told once for each state of the parent, and no more of those are when one is deleted.
+func TestOutdatedChildren(t *testing.T) {
+	e := newEnv(t)
+	name := define(e, "", copies, childRule("OnDelete"))
+	applyThing(e, "a", "count: 5\ntext: one")
+	e.WaitFor(e.Things(), "a", hasCount(5))
+	e.WaitForQuiet()
+	if told := eventsOf(e, "a", "OutdatedChildren"); len(told) > 0 {
+		t.Fatalf("children are as the hook wants them, and there is %v", told)
+	}
+	outdated := func(want int64) {
+		t.Helper()
+		e.ClusterScope().WaitFor(env.CompositeControllers, name, env.HasField(want, "status", "outdatedChildren"))
+	}
+	outdated(0)
+	const left = " (data.text) and 2 more: not as the hook of CompositeController "
+	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
+	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", left+name, "updateStrategy.method is OnDelete", "set InPlace")
+	outdated(5)
+	e.WaitForQuiet()
+	mark := e.Mark()
+	e.Delete(env.ConfigMaps, e.Namespace, "a-0")
+	e.WaitFor(env.ConfigMaps, "a-0", env.HasText("two"))
+	e.WaitForQuiet()
+	outdated(4)
+	e.NoRequests(e.Requests(mark).Writes().Of("", "events"), "what was told is told again when a child is replaced")
+	// Another state of the parent.
+	e.Patch(e.Things(), "a", `{"spec": {"text": "three"}}`)
+	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", " and 2 more")
+	e.Eventually(func() error {
+		if told := eventsOf(e, "a", "OutdatedChildren"); len(told) != 1 || told[0].Object["count"] != int64(2) {
+			return fmt.Errorf("told %v, want one event that was seen twice", told)
+		}
+		return nil
+	})
+}
+
+// A sync hook that says that it is done is told that nothing comes of it.
+func TestFinalizedFromASyncHook(t *testing.T) {
+	e := newEnv(t)
+	name := define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: 1}, finalized: true})`, "")
+	for _, parent := range []string{"a", "b"} {
+		applyThing(e, parent, "")
+		e.WaitFor(e.Things(), parent, hasCount(1))
+	}
+	e.Eventually(func() error {
+		if len(messagesOf(e, "FinalizedIgnored")) == 0 {
+			return errors.New("it is not told")
+		}
+		return nil
+	})
+	e.WaitForQuiet()
+	told := messagesOf(e, "FinalizedIgnored")
+	want := "the sync hook of CompositeController " + name + " returns finalized: true, which has no effect there: the definition has no finalize hook"
+	if len(told) != 1 || !strings.Contains(told[0], want) {
+		t.Errorf("told %q, want once %q", told, want)
+	}
+}
+
+// A related resource that may not be listed is told on the parent and on the definition, with the rule that is missing. The parent is
+// synced once it is granted.
+func TestRelatedResourceForbidden(t *testing.T) {
+	e := env.New(t)
+	e.Apply(thingCRD(e))
+	role := func(more string) {
+		e.Apply(fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules:
+- {apiGroups: [metacontroller.k8s.io, apiextensions.k8s.io, %[2]s], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [""], resources: [events], verbs: ["*"]}
+%[3]s
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]`, e.Namespace, e.Group, more))
+	}
+	role("")
+	e.Start("--kubeconfig", e.KubeconfigAs(e.Namespace))
+	name := e.Define(env.Composite, "", e.Parent("things", ""), env.Hooks(`
+export const customize = () => ({relatedResources: [{apiVersion: "apps/v1", resource: "deployments"}]});
+export const sync = ({related}) => ({children: [], status: {count: Object.keys(related["Deployment.apps/v1"]).length}});`, "sync", "customize"))
+	applyThing(e, "a", "")
+	const rule = `{apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`
+	e.WaitForEvent("a", "SyncError", "ResourceUnreadable: related deployments, which the customize hook asks for: ", "forbidden", rule)
+	e.WaitForCondition(name, "Ready", "False", "ResourceUnreadable", "deployments", "forbidden", rule)
+	role(`- {apiGroups: ["apps"], resources: [deployments], verbs: [get, list, watch]}`)
+	e.WaitFor(e.Things(), "a", hasCount(0))
+}
+
+// Server-side apply refuses a field that the API server does not know, which is told with its path and the way out.
+func TestUnknownFieldServerSide(t *testing.T) {
+	e := newEnv(t)
+	define(e, "", strings.ReplaceAll(misspelt, "status: {count: 1, nope: {a: 1}},", ""), inPlaceKinds+"\napplyStrategy: ServerSideApply")
+	applyThing(e, "a", "")
+	e.WaitForEvent("a", "SyncError", "ApplyFailed", "ConfigMap "+e.Namespace+"/a: ", ".dta: field not declared in schema", "did you mean data?")
+	e.WaitForEvent("a", "SyncError", "Deployment "+e.Namespace+"/a: ", "imagePullPolcy: field not declared in schema", "did you mean imagePullPolicy?")
+}
