@@ -191,8 +191,8 @@ func New(config Config, env Environment) (*Reconciler, error) {
 }
 
 // Succeed takes over what former, which runs an earlier spec of the definition, remembers of the answers of hooks: what they wait for, and
-// which events they asked for, within limits that an edit does not renew, and since when parents fail. It is called before Watch, and RetainParents once
-// the caches are synced.
+// which events they asked for, within limits that an edit does not renew, and since when parents fail. It is called before Watch, and
+// RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
 	r.waits, r.states, r.hookEvents = former.waits, former.states, former.hookEvents
 }
