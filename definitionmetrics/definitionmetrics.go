@@ -67,7 +67,8 @@ func RegisterLoops(registry prometheus.Registerer, collector prometheus.Collecto
 func former(collector prometheus.Collector, name, label, separator string, labels []string) *formerCollector {
 	return &formerCollector{
 		collector: collector, label: label, separator: separator,
-		desc: prometheus.NewDesc("libretto_"+name, "Deprecated, and gone in the next release: use "+Prefix+name+", with the labels kind and definition.",
+		desc: prometheus.NewDesc("libretto_"+name,
+			"Deprecated, and gone in the next release: use "+Prefix+name+", with the labels kind and definition.",
 			append([]string{label}, labels...), nil),
 	}
 }

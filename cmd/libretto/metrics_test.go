@@ -121,7 +121,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// TestCountersExist checks that counters of a definition are there at 0, under both of their names.
+// TestCountersExist checks that counters of a definition are there at 0, under both of their names, and so are the ends of workers.
 func TestCountersExist(t *testing.T) {
 	families, err := ownMetrics().Gather()
 	if err != nil {
@@ -130,6 +130,9 @@ func TestCountersExist(t *testing.T) {
 	series := map[string]int{}
 	for _, family := range families {
 		series[family.GetName()] = len(family.GetMetric())
+	}
+	if got := series["libretto_script_worker_ends_total"]; got != 12 {
+		t.Errorf("ends of workers have %d series, want one for each reason", got)
 	}
 	for name, want := range map[string]int{
 		"hot_loops_total": 1, "hook_events_total": 4, "child_writes_total": 42, "script_load_errors_total": 1, "script_tests_total": 5,
@@ -140,4 +143,25 @@ func TestCountersExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLeaderMetric checks that a process that waits for the lease has the metric too.
+func TestLeaderMetric(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	expect := func(when string, want float64) {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil || len(families) != 1 || families[0].GetName() != "libretto_leader" || families[0].GetMetric()[0].GetGauge().GetValue() != want {
+			t.Errorf("%s: %v, want %v (%v)", when, families, want, err)
+		}
+	}
+	work := countLeader(registry, func(context.Context) error {
+		expect("while it leads", 1)
+		return nil
+	})
+	expect("before it leads", 0)
+	if err := work(t.Context()); err != nil {
+		t.Error(err)
+	}
+	expect("after it has led", 0)
 }

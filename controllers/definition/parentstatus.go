@@ -133,8 +133,9 @@ func (s *runtimeState) parentsDelay(next v1alpha1.DefinitionStatus, now time.Tim
 // parentsIn returns what a status says of parents, without the time of its condition, of which stored ones have whole seconds.
 func parentsIn(status v1alpha1.DefinitionStatus) v1alpha1.DefinitionStatus {
 	only := v1alpha1.DefinitionStatus{
-		Parents: status.Parents, SyncedParents: status.SyncedParents, FailingParents: status.FailingParents, WaitingParents: status.WaitingParents,
-		OutdatedChildren: status.OutdatedChildren, SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
+		Parents: status.Parents, SyncedParents: status.SyncedParents,
+		FailingParents: status.FailingParents, WaitingParents: status.WaitingParents, OutdatedChildren: status.OutdatedChildren,
+		SyncedInputs: status.SyncedInputs, FailingInputs: status.FailingInputs, WaitingInputs: status.WaitingInputs,
 	}
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParentsSynced); condition != nil {
 		only.Conditions = []metav1.Condition{*condition}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,17 @@ func outcomeOf(desired variant.Desired) outcome {
 		o.Problems = append(o.Problems, problem.Error())
 	}
 	return o
+}
+
+// failedInputs returns how many inputs problems are about, without those that are gone.
+func failedInputs(problems []string) int {
+	inputs := map[string]bool{}
+	for _, problem := range problems {
+		if about, _, _ := strings.Cut(problem, ": "); strings.HasPrefix(about, "input ") && !strings.HasSuffix(about, ", which is gone") {
+			inputs[about] = true
+		}
+	}
+	return len(inputs)
 }
 
 // answers makes an answer to each call. The text "boom" stands for a failure.
@@ -327,6 +339,9 @@ func TestDesired(t *testing.T) {
 			desired, err := v.Desired(observed, given)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if want := failedInputs(tc.want.Problems); desired.FailedInputs != want {
+				t.Errorf("%d inputs are counted as failed, want %d", desired.FailedInputs, want)
 			}
 			if diff := cmp.Diff(tc.want, outcomeOf(desired)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)

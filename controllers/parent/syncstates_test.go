@@ -168,7 +168,7 @@ func TestCauseOf(t *testing.T) {
 
 // TestManyFailingParents checks that parents that fail with one text share it, and that those with texts of their own keep little of them.
 func TestManyFailingParents(t *testing.T) {
-	const many, perParent = 10_000, 1 << 10
+	const many, perParent = 10_000, 2 << 10
 	long := strings.Repeat("x", 2<<10)
 	for name, message := range map[string]func(i int) string{
 		"one text":   func(int) string { return long },

@@ -126,7 +126,10 @@ func (s *syncStates) reports(state SyncState) (reports []Report, ways int) {
 		first bool // of its way
 	}
 	older := func(a, b candidate) int {
-		return cmp.Or(a.known.since.Compare(b.known.since), cmp.Compare(a.key.String(), b.key.String()))
+		if order := a.known.since.Compare(b.known.since); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.key.String(), b.key.String())
 	}
 	firsts := map[uint64]candidate{}
 	for key, known := range s.byParent {

@@ -26,6 +26,12 @@ const (
 	reasonStart    = "start"
 )
 
+// exitReasons lists all of them.
+var exitReasons = []string{
+	reasonDeadline, reasonCanceled, reasonMemory, reasonStack, reasonCrash, reasonProtocol, reasonClosed, reasonAge, reasonResident,
+	reasonDomain, reasonIdle, reasonStart,
+}
+
 // workerExit describes how a worker process ended.
 type workerExit struct {
 	// killReason is why the host killed it, or "" if the host did not.

@@ -44,6 +44,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"measure", "state"}),
 	}
 	registry.MustRegister(m.calls, m.waits, m.exits, m.workers, m.resident, m.measures)
+	for _, reason := range exitReasons {
+		m.exits.WithLabelValues(reason) // So that the first increase is seen.
+	}
 	return m
 }
 

@@ -35,6 +35,9 @@ func figures(t *testing.T, registry *prometheus.Registry, name, label string) ma
 					key = pair.GetValue()
 				}
 			}
+			if m.Counter != nil && m.GetCounter().GetValue() == 0 {
+				continue
+			}
 			found[key] += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}

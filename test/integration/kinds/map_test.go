@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -344,7 +345,13 @@ func TestTwoInputsWantOneOutput(t *testing.T) {
 
 func TestInputThatFails(t *testing.T) {
 	e := newMapScene(t)
-	mapped(e, "things", copying, "map")
+	name := mapped(e, "things", copying, "map")
+	waitForInputs := func(synced, failing int64) {
+		t.Helper()
+		e.ClusterScope().WaitFor(env.MapControllers, name, func(o *unstructured.Unstructured) error {
+			return errors.Join(env.HasField(synced, "status", "syncedInputs")(o), env.HasField(failing, "status", "failingInputs")(o))
+		})
+	}
 	bucket(e, "b")
 	things := e.Things()
 	gizmo(e, "bad", "b", "text: good yet")
@@ -355,8 +362,11 @@ func TestInputThatFails(t *testing.T) {
 	e.WaitFor(env.ConfigMaps, "b-good", env.HasText("fine"))
 	e.WaitFor(env.ConfigMaps, "b-bad", env.HasText("good yet"))
 	e.WaitFor(things, "b", counts("map[gizmos:map[total:2]]", "map[configmaps:map[total:2]]"))
+	waitForInputs(1, 1)
+	e.WaitForConditionOf(env.Map, name, "ParentsSynced", "False", "HookFailed", "1 of 1 parent fails: Thing "+e.Namespace+"/b: input ", "broken: bad")
 	e.Patch(e.Resource("Gizmo"), "bad", `{"spec": {"broken": false, "text": "well again"}}`)
 	e.WaitFor(env.ConfigMaps, "b-bad", env.HasText("well again"))
+	waitForInputs(2, 0)
 }
 
 // TestMapStatus counts the conditions of outputs that are Gizmos made of Gizmos: outputs are no inputs.
