@@ -61,7 +61,7 @@ var childVerbs = []struct {
 	reason, verb string
 }{
 	{apply.ActionCreate, variant.ReasonCreated, "Created"},
-	{apply.ActionRecreate, variant.ReasonRecreated, "Deleted, to create them anew,"},
+	{apply.ActionRecreate, variant.ReasonRecreated, "Recreating"},
 	{apply.ActionDelete, variant.ReasonDeleted, "Deleted"},
 }
 
@@ -96,11 +96,11 @@ func (p *pass) emitChildEvents() {
 // describeChildren returns the number and the names of children, by kind. Those of another namespace have it before their names.
 func describeChildren(namespace string, children []apply.Change) string {
 	var plurals []string
-	byPlural := map[string][]string{}
+	byPlural, singulars := map[string][]string{}, map[string]string{}
 	for _, change := range children {
 		plural := pluralOf(change.Key.Kind.Kind, change.Resource.Resource)
 		if byPlural[plural] == nil {
-			plurals = append(plurals, plural)
+			plurals, singulars[plural] = append(plurals, plural), change.Key.Kind.Kind
 		}
 		name := change.Key.Name
 		if change.Key.Namespace != "" && change.Key.Namespace != namespace {
@@ -111,6 +111,9 @@ func describeChildren(namespace string, children []apply.Change) string {
 	var texts []string
 	for _, plural := range plurals[:min(len(plurals), maxNamedKinds)] {
 		names := byPlural[plural]
+		if len(names) == 1 {
+			plural = singulars[plural]
+		}
 		text := fmt.Sprintf("%d %s: %s", len(names), plural, strings.Join(names[:min(len(names), maxNamedChildren)], ", "))
 		if more := len(names) - maxNamedChildren; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)

@@ -37,15 +37,16 @@ func TestDescribeChildren(t *testing.T) {
 	}{
 		"Few":   {"All are named.", pods[:3], "3 Pods: p0, p1, p2"},
 		"Many":  {"A long list is cut.", pods, "1000 Pods: p0, p1, p2, p3, p4, p5, p6, p7, p8, p9 and 990 more"},
-		"Kinds": {"So are many kinds.", kinds, "1 Kind0s: a; 1 Kind1s: a; 1 Kind2s: a; 1 Kind3s: a; 1 Kind4s: a; and 2 more kinds"},
+		"Kinds": {"So are many kinds.", kinds, "1 Kind0: a; 1 Kind1: a; 1 Kind2: a; 1 Kind3: a; 1 Kind4: a; and 2 more kinds"},
 		"Namespaces": {
 			"A namespace is named if it is not the parent's.",
-			[]apply.Change{childChange("Pod", "pods", "there", "a"), childChange("Namespace", "namespaces", "", "b")}, "1 Pods: there/a; 1 Namespaces: b",
+			[]apply.Change{childChange("Pod", "pods", "there", "a"), childChange("Namespace", "namespaces", "", "b")}, "1 Pod: there/a; 1 Namespace: b",
 		},
 		"Plurals": {
 			"The plural is the resource's, with the capitals of the kind.",
-			[]apply.Change{childChange("Ingress", "ingresses", "here", "a"), childChange("NetworkPolicy", "networkpolicies", "here", "b")},
-			"1 Ingresses: a; 1 NetworkPolicies: b",
+			[]apply.Change{childChange("Ingress", "ingresses", "here", "a"), childChange("NetworkPolicy", "networkpolicies", "here", "b"),
+				childChange("Ingress", "ingresses", "here", "c"), childChange("NetworkPolicy", "networkpolicies", "here", "d")},
+			"2 Ingresses: a, c; 2 NetworkPolicies: b, d",
 		},
 	}
 	for name, tc := range cases {
@@ -74,7 +75,7 @@ func TestChildEvents(t *testing.T) {
 	for event := range recorder.Events {
 		got = append(got, event)
 	}
-	want := "Normal Created Created 2 Pods: p1, p4\nNormal Recreated Deleted, to create them anew, 1 Pods: p3\nNormal Deleted Deleted 1 Pods: p0"
+	want := "Normal Created Created 2 Pods: p1, p4\nNormal Recreated Recreating 1 Pod: p3\nNormal Deleted Deleted 1 Pod: p0"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("events:\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -72,7 +72,7 @@ func TestEventsAreAboutChanges(t *testing.T) {
 	if ended.Type != "Normal" {
 		t.Errorf("the end of a failure is %s", ended.Type)
 	}
-	e.WaitForEvent("one", "Created", "Created 1 ConfigMaps: one-child")
+	e.WaitForEvent("one", "Created", "Created 1 ConfigMap: one-child")
 	for _, w := range ways {
 		if event := e.WaitForEvent("one", "SyncError", w.told, "(CompositeController "+name+")"); event.Count != 1 {
 			t.Errorf("%s: there were %d events for one change", w.way, event.Count)
