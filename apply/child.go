@@ -35,9 +35,9 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 	}
 }
 
-// hold calls held if the object differs from what is desired.
+// hold calls held if the object differs from what is desired, unless only its metadata is desired: that is how a hook keeps what exists.
 func (c child) hold(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) error {
-	if c.held == nil {
+	if c.held == nil || !c.wantsContent() {
 		return nil
 	}
 	c.rule.Method = Recreate // It tells what differs from bookkeeping.
@@ -47,6 +47,16 @@ func (c child) hold(observed *unstructured.Unstructured, owner metav1.OwnerRefer
 		c.held(*change)
 	}
 	return err
+}
+
+// wantsContent reports whether a field besides the metadata is desired.
+func (c child) wantsContent() bool {
+	for field, value := range c.desired.Object {
+		if value != nil && field != "apiVersion" && field != "kind" && field != "metadata" {
+			return true
+		}
+	}
+	return false
 }
 
 // write returns the change for an object that exists and is to follow what is desired,

@@ -27,7 +27,8 @@ type Input struct {
 	// them in the object.
 	ManagedFields func(observed *unstructured.Unstructured) []any
 	// Held is called with the change that OnDelete holds back, for each object that differs by more than bookkeeping: the deletion
-	// after which the object is created as it is desired. Nil compares no such objects.
+	// after which the object is created as it is desired. Objects of which only metadata is desired are left out. Nil compares no such
+	// objects.
 	Held func(Change)
 	// Memory spares comparisons that found nothing last time. Nil remembers nothing.
 	Memory *Memory

@@ -184,7 +184,7 @@ export const sync = ({related}) => ({children: [], status: {count: Object.keys(r
 func TestUnknownFieldServerSide(t *testing.T) {
 	e := newEnv(t)
 	define(e, "", strings.ReplaceAll(misspelt, "status: {count: 1, nope: {a: 1}},", ""), inPlaceKinds+"\napplyStrategy: ServerSideApply")
-	applyThing(e, "a", "")
+	e.ApplyThing("a", "text: one", `selector: {matchLabels: {thing: "a"}}`)
 	e.WaitForEvent("a", "SyncError", "ApplyFailed", "ConfigMap "+e.Namespace+"/a: ", ".dta: field not declared in schema", "did you mean data?")
 	e.WaitForEvent("a", "SyncError", "Deployment "+e.Namespace+"/a: ", "imagePullPolcy: field not declared in schema", "did you mean imagePullPolicy?")
 }
