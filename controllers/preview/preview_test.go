@@ -129,9 +129,9 @@ func settled(t testing.TB, method string, before script, parents int) scene {
 		in.Objects = append(in.Objects, parse(t, fmt.Sprintf(`
 apiVersion: example.com/v1
 kind: Box
-metadata: {name: %c, namespace: default}
+metadata: {name: %s, namespace: default}
 spec: {}
-`, 'a'+i)))
+`, name(i))))
 	}
 	session, err := render.Run(t.Context(), in)
 	if err != nil {
@@ -311,4 +311,12 @@ func TestRelated(t *testing.T) {
 	if len(got) != 2 || !strings.Contains(got[0], "Box default/a fails: ") || !strings.Contains(got[0], "you may not list services") {
 		t.Errorf("%q", got)
 	}
+}
+
+// name returns the name of a parent: a, b and so on.
+func name(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return fmt.Sprintf("p%d", i)
 }

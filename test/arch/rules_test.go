@@ -132,7 +132,7 @@ var rules = []rule{
 	}, why: "it tells what a definition would do with objects that its caller has read: from a cluster or from caches"},
 	{packages: "controllers/preview/live", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/manifest/...", "controllers/render/memcluster",
-		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/schema", "runtime/discovery",
+		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
 	}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},

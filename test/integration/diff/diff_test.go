@@ -83,8 +83,14 @@ func (s *scene) hooks(text string) string {
 // diff runs the command with a text, and returns what it prints and its exit code.
 func (s *scene) diff(kubeconfig, text string, args ...string) (stdout, stderr string, code int) {
 	s.T.Helper()
+	return s.diffFile(kubeconfig, s.hooks(text), args...)
+}
+
+// diffFile runs the command with a file.
+func (s *scene) diffFile(kubeconfig, document string, args ...string) (stdout, stderr string, code int) {
+	s.T.Helper()
 	file := filepath.Join(s.T.TempDir(), "hooks.yaml")
-	s.NoError(os.WriteFile(file, []byte(s.hooks(text)), 0o600))
+	s.NoError(os.WriteFile(file, []byte(document), 0o600))
 	program, err := cluster.Binary("libretto")
 	s.NoError(err)
 	command := exec.CommandContext(s.T.Context(), program, append([]string{"diff", "--kubeconfig", kubeconfig, "-n", s.Namespace, "-f", file}, args...)...)
@@ -206,5 +212,75 @@ func TestRequests(t *testing.T) {
 		s.Group, s.Namespace, s.Group)
 	if code != 2 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, want 2, and no %q in: %s", code, want, stderr)
+	}
+}
+
+// TestKinds gives definitions of all kinds as they are, and then with another script: nothing else differs.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	const one = `
+const child = (name, value) => ({apiVersion: "v1", kind: "ConfigMap", metadata: {name}, data: {text: value}});
+export function sync(request) { const o = request.parent || request.object; return {children: [child(o.metadata.name + "-c", "one")], attachments: [child(o.metadata.name + "-a", "one")]}; }
+export function map(request) { return {outputs: [child(request.input.metadata.name + "-o", "one")]}; }`
+	const rule = "{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}, applyStrategy: STRATEGY}"
+	const orphan = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: orphan, labels: {app: parent}}\ndata: {text: mine}"
+	for name, c := range map[string]struct {
+		kind, child string
+		spec        func(*env.Env) []string
+	}{
+		"composite": {env.Composite, "parent-c", func(e *env.Env) []string {
+			return []string{"generateSelector: true", e.Parent("things", ""), "childResources: [" + rule + "]"}
+		}},
+		"composite, server-side": {env.Composite, "parent-c", func(e *env.Env) []string {
+			return []string{"generateSelector: true", e.Parent("things", ""), "childResources: [" + strings.Replace(rule, "STRATEGY", "ServerSideApply", 1) + "]"}
+		}},
+		"decorator": {env.Decorator, "parent-a", func(e *env.Env) []string {
+			return []string{e.Targets("things", ""), "attachments: [" + rule + "]"}
+		}},
+		"map": {env.Map, "input-o", func(e *env.Env) []string {
+			return []string{e.Parent("things", ""), "inputResources: [{apiVersion: v1, resource: services}]", "outputResources: [" + rule + "]"}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := env.NewRunning(t)
+			hook, answers := "sync", one
+			switch c.kind {
+			case env.Map:
+				hook = "map"
+			case env.Decorator:
+				answers = strings.Replace(one, `children: [child(o.metadata.name + "-c", "one")], `, "", 1)
+			default:
+				answers = strings.Replace(one, `, attachments: [child(o.metadata.name + "-a", "one")]`, "", 1)
+			}
+			s := &scene{Env: e}
+			spec := func(answers string) []string {
+				lines := append(c.spec(e), env.Hooks(answers, hook))
+				for i := range lines {
+					lines[i] = strings.Replace(lines[i], "STRATEGY", "DynamicApply", 1)
+				}
+				return lines
+			}
+			s.name = e.DefineReady(c.kind, "", spec(answers)...)
+			e.Apply(orphan)
+			e.Apply("apiVersion: v1\nkind: Service\nmetadata: {name: input, labels: {app: parent}}\nspec: {ports: [{port: 80}]}")
+			e.ApplyThing("parent", "", "selector: {matchLabels: {app: parent}}")
+			e.WaitFor(env.ConfigMaps, c.child, env.HasText("one"))
+			document := func(answers string) string {
+				return fmt.Sprintf("apiVersion: metacontroller.k8s.io/v1alpha1\nkind: %s\nmetadata: {name: %s}\nspec:\n%s\n", c.kind, s.name,
+					env.Indent(strings.Join(spec(answers), "\n")))
+			}
+			e.Eventually(func() error { // The status may be on its way.
+				stdout, stderr, code := s.diffFile(e.Cluster.Kubeconfig, document(answers))
+				if want := "\n1 parent: 1 unchanged, 0 update, 0 delete\n"; code != 0 || !strings.Contains(stdout, want) {
+					return fmt.Errorf("exit code %d, no %q in:\n%s%s", code, want, stdout, stderr)
+				}
+				return nil
+			})
+			stdout, stderr, code := s.diffFile(e.Cluster.Kubeconfig, document(strings.ReplaceAll(answers, `"one"`, `"two"`)))
+			want := "~ update 1 ConfigMap of 1 parent\n      data.text: \"one\" becomes \"two\"\n    " + e.Namespace + "/" + c.child + "\n\n1 parent: 0 unchanged, 1 update, 0 delete\n"
+			if code != 0 || !strings.HasSuffix(stdout, want) {
+				t.Errorf("exit code %d, no %q in:\n%s%s", code, want, stdout, stderr)
+			}
+		})
 	}
 }
