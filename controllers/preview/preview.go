@@ -39,6 +39,8 @@ type Input struct {
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	// Related returns what the customize hook selects, with the Namespaces if it goes by these.
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
+	// Passes is how many passes are made over each parent. Zero means until nothing changes any more.
+	Passes int
 	// Now is the time of the first pass. Each further one is a second later.
 	Now time.Time
 }
@@ -70,7 +72,7 @@ func Run(ctx context.Context, in Input) ([]*Outcome, error) {
 		r.parents = append(r.parents, newProgress(object))
 	}
 	loop := stage.Loop{Session: session, Clock: clock, Pass: r.pass, Ready: r.isWritten, Warn: func(string) {}}
-	err = loop.Run(ctx, 0)
+	err = loop.Run(ctx, in.Passes)
 	var unsettled *stage.UnsettledError
 	switch {
 	case ctx.Err() != nil:

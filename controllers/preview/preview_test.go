@@ -129,7 +129,7 @@ func settled(t testing.TB, method string, before script, parents int) scene {
 		in.Objects = append(in.Objects, parse(t, fmt.Sprintf(`
 apiVersion: example.com/v1
 kind: Box
-metadata: {name: %s, namespace: default}
+metadata: {name: "%s", namespace: default}
 spec: {}
 `, name(i))))
 	}
@@ -191,6 +191,7 @@ func TestRun(t *testing.T) {
 	cases := map[string]struct {
 		method        string
 		before, after script
+		passes        int
 		want          []string
 	}{
 		"the same text changes nothing": {before: some("1", "", "-x"), after: some("1", "", "-x")},
@@ -208,6 +209,16 @@ func TestRun(t *testing.T) {
 		"a field, one after another: what was recreated becomes ready": {
 			method: "RollingRecreate", before: some("1", "", "-x", "-y"), after: some("2", "", "-x", "-y"),
 			want: []string{"recreate ConfigMap default/a ", "recreate ConfigMap default/a-x ", "recreate ConfigMap default/a-y "},
+		},
+		"a field, recreated, in one pass": {
+			method: "Recreate", before: some("1", "", "-x"), after: some("2", "", "-x"), passes: 1,
+			want: []string{
+				`recreate ConfigMap default/a data.image: "1" becomes "2"`, `recreate ConfigMap default/a-x data.image: "1" becomes "2"`,
+			},
+		},
+		"a field, recreated by a rolling update that knows nothing of scripts": {
+			method: "RollingRecreate", before: some("1", "", "-x"), after: some("2", "", "-x"), passes: 1,
+			want: []string{"recreate ConfigMap default/a ", "recreate ConfigMap default/a-x "},
 		},
 		"a field, left alone": {
 			method: "OnDelete", before: some("1", ""), after: some("2", ""), want: []string{`leave ConfigMap default/a data.image: "1" becomes "2"`},
@@ -244,7 +255,7 @@ func TestRun(t *testing.T) {
 			if c.method == "" {
 				c.method = "InPlace"
 			}
-			got := settled(t, c.method, c.before, 1).preview(t, c.after, nil)
+			got := settled(t, c.method, c.before, 1).preview(t, c.after, func(in *Input) { in.Passes = c.passes })
 			if len(c.want) != len(got) {
 				t.Fatalf("-want +got:\n%s", cmp.Diff(c.want, got))
 			}
