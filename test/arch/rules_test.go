@@ -133,7 +133,7 @@ var rules = []rule{
 	{packages: "controllers/preview/live", imports: []string{
 		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/manifest/...", "controllers/render/memcluster",
 		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
-	}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
+	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/controllertest", imports: []string{

@@ -53,12 +53,10 @@ func (r *Reader) Batches(ctx context.Context, q Query, do func(Batch) error) err
 }
 
 func (r *Reader) batches(ctx context.Context, q Query, held int, do func(Batch) error) error {
-	for low, width := uint64(0), uint64(math.MaxUint64); ; {
-		high := uint64(math.MaxUint64)
-		if width < high-low {
-			high = low + width
+	for low := uint64(0); ; {
+		l := &load{
+			Reader: r, Query: q, low: low, high: math.MaxUint64, max: held, members: map[types.UID]*member{}, names: map[uint64]bool{},
 		}
-		l := &load{Reader: r, Query: q, low: low, high: high, max: held, members: map[types.UID]*member{}, names: map[uint64]bool{}}
 		if err := l.read(ctx); err != nil {
 			return err
 		}
@@ -68,7 +66,7 @@ func (r *Reader) batches(ctx context.Context, q Query, held int, do func(Batch) 
 		if l.high == math.MaxUint64 {
 			return nil
 		}
-		low, width = l.high+1, l.high-l.low
+		low = l.high + 1
 	}
 }
 
