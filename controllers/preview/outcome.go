@@ -10,7 +10,6 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
-	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -25,13 +24,8 @@ type Outcome struct {
 	Err error
 	// EndlessStatus is set if the status changes in every pass. The rest is settled.
 	EndlessStatus bool
-	// Calls are the last calls of the hooks, and Events those of all passes.
-	Calls  []render.HookCall
-	Events []render.Event
 	// Waits are what the hooks wait for.
 	Waits []variant.Wait
-	// Last is the last pass.
-	Last render.Result
 }
 
 // Action is what becomes of an object.
@@ -82,9 +76,7 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 	leaves := r.leavesChildren()
 	all := make([]*Outcome, len(r.parents))
 	for i, p := range r.parents {
-		o := &Outcome{
-			Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, Calls: p.answers.Calls, Last: p.last,
-		}
+		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus}
 		all[i] = o
 		for _, w := range p.writes {
 			o.Changes = append(o.Changes, r.changesOf(ctx, p, w)...)

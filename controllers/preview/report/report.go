@@ -25,6 +25,7 @@ type Report struct {
 	shapes   map[shapesKey]int
 	failures map[string]*failure
 	failed   []*failure
+	waiting  []*failure
 }
 
 // Class is what becomes of a parent, at the worst.
@@ -100,10 +101,21 @@ type field struct {
 	varies bool
 }
 
-// failure is an error that parents have in common.
+// failure is an error, or what is waited for, that parents have in common.
 type failure struct {
 	err     string
 	parents []string
+}
+
+// addTo adds a parent to the failure with a text.
+func (r *Report) addTo(all *[]*failure, group, text string, parent apply.Key) {
+	f := r.failures[group+text]
+	if f == nil {
+		f = &failure{err: text}
+		r.failures[group+text] = f
+		*all = append(*all, f)
+	}
+	f.parents = append(f.parents, fullName(parent))
 }
 
 // Add adds what becomes of a parent.
@@ -118,12 +130,10 @@ func (r *Report) Add(o *preview.Outcome) {
 	}
 	if o.Err != nil {
 		worst = Failing
-		text := o.Err.Error()
-		if r.failures[text] == nil {
-			r.failures[text] = &failure{err: text}
-			r.failed = append(r.failed, r.failures[text])
-		}
-		r.failures[text].parents = append(r.failures[text].parents, fullName(o.Parent))
+		r.addTo(&r.failed, "", o.Err.Error(), o.Parent)
+	}
+	for _, wait := range o.Waits {
+		r.addTo(&r.waiting, "waits ", wait.String(), o.Parent)
 	}
 	r.Classes[worst]++
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/variant"
 )
 
 func key(kind, name string) apply.Key {
@@ -37,8 +38,11 @@ func TestText(t *testing.T) {
 	r.Add(outcome(5, change(preview.Create, "Policy", 5), change(preview.Delete, "ConfigMap", 5)))
 	r.Add(outcome(6, change(preview.Recreate, "Pod", 6, image(`"c"`)), change(preview.Recreate, "Pod", 7, image(`"c"`))))
 	r.Add(outcome(7, change(preview.Status, "Box", 7, image(`"d"`))))
-	r.Add(outcome(8))
+	waits := outcome(8)
+	waits.Waits = []variant.Wait{{Reason: "NoSecret", Message: "for a Secret"}}
+	r.Add(waits)
 	r.Add(&preview.Outcome{Parent: key("Box", "bad"), Err: errors.New("sync.js:1:2: \x1b[31mno\nyes")})
+	wait := waits.Waits[0].String()
 	var b strings.Builder
 	if err := Text(&b, []*Report{r}, false); err != nil {
 		t.Fatal(err)
@@ -68,11 +72,14 @@ func TestText(t *testing.T) {
 ~ update status 1 Box of 1 parent
       image: "a" becomes "d"
     default/c-7
+= 1 parent waits: WAIT
+    Box default/box-8
 ! 1 parent fails: sync.js:1:2: ` + "\ufffd" + `[31mno yes
     Box default/bad
 
 10 parents: 1 unchanged, 1 status only, 5 update, 1 recreate 2 Pods, 1 delete 1 ConfigMap, 1 fail
 `
+	want = strings.Replace(want, "WAIT", wait, 1)
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

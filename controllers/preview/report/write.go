@@ -57,23 +57,27 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 			fmt.Fprintf(w, "    %s\n", printable.Line(name))
 		}
 	}
-	for _, f := range r.failed {
-		line(fmt.Sprintf("! %s: %s", failing(len(f.parents)), f.err), failedColour)
-		for _, name := range shortened(f.parents, false) {
-			fmt.Fprintf(w, "    %s\n", printable.Line(name))
+	several := func(all []*failure, sign, verb, colour string) {
+		for _, f := range all {
+			line(fmt.Sprintf("%s %s: %s", sign, verbOf(len(f.parents), verb), f.err), colour)
+			for _, name := range shortened(f.parents, false) {
+				fmt.Fprintf(w, "    %s\n", printable.Line(name))
+			}
 		}
 	}
-	if len(r.order) > 0 || len(r.failed) > 0 {
+	several(r.waiting, signs[preview.Leave].sign, "wait", signs[preview.Leave].colour)
+	several(r.failed, "!", "fail", failedColour)
+	if len(r.order)+len(r.failed)+len(r.waiting) > 0 {
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintln(w, r.Summary())
 }
 
-func failing(parents int) string {
+func verbOf(parents int, verb string) string {
 	if parents == 1 {
-		return "1 parent fails"
+		return "1 parent " + verb + "s"
 	}
-	return fmt.Sprintf("%d parents fail", parents)
+	return fmt.Sprintf("%d parents %s", parents, verb)
 }
 
 // ending returns what follows the first line of a group.
@@ -137,6 +141,8 @@ type document struct {
 	Classes    map[Class]int     `json:"classes"`
 	Changes    []changeDocument  `json:"changes"`
 	Failures   []failureDocument `json:"failures"`
+	// Waiting are what hooks wait for: the children of these parents stay as they are.
+	Waiting []failureDocument `json:"waiting,omitempty"`
 }
 
 type changeDocument struct {
@@ -181,6 +187,9 @@ func JSON(out io.Writer, reports []*Report) error {
 		}
 		for _, f := range r.failed {
 			d.Failures = append(d.Failures, failureDocument{f.err, f.parents})
+		}
+		for _, f := range r.waiting {
+			d.Waiting = append(d.Waiting, failureDocument{f.err, f.parents})
 		}
 		all = append(all, d)
 	}
