@@ -49,7 +49,9 @@ func (s *Session) Unapplied(
 }
 
 // Differences returns the changes that would make observed children of a parent what is desired, as if all were updated in place.
-func (s *Session) Differences(ctx context.Context, parent *unstructured.Unstructured, observed, desired []*unstructured.Unstructured) ([]apply.Change, error) {
+func (s *Session) Differences(
+	ctx context.Context, parent *unstructured.Unstructured, observed, desired []*unstructured.Unstructured,
+) ([]apply.Change, error) {
 	owner := *metav1.NewControllerRef(parent, parent.GroupVersionKind())
 	return apply.Diff(apply.Input{Rules: s.childRules(ctx), Owner: owner, Observed: observed, Desired: desired})
 }

@@ -34,7 +34,8 @@ type Batch struct {
 	Parents, Objects []*unstructured.Unstructured
 	// Total is how many parents there are in all.
 	Total int
-	// Existing returns an object of a child's kind that is in the cluster and not in the batch, or nil. It makes a request only if there is one.
+	// Existing returns an object of a child's kind that is in the cluster and not in the batch, or nil. It makes a request only if
+	// there is one.
 	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 }
 

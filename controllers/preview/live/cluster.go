@@ -25,7 +25,9 @@ var definitionKinds = []string{v1alpha1.CompositeControllerKind, v1alpha1.Decora
 // definitions returns the resource of a kind of definition.
 func definitions(kind string) discovery.Resource {
 	gv := v1alpha1.GroupVersion
-	return discovery.Resource{GroupVersionResource: gv.WithResource(strings.ToLower(kind) + "s"), Kind: gv.WithKind(kind), HasStatus: true, Custom: true}
+	return discovery.Resource{
+		GroupVersionResource: gv.WithResource(strings.ToLower(kind) + "s"), Kind: gv.WithKind(kind), HasStatus: true, Custom: true,
+	}
 }
 
 // Definitions returns all definitions of the cluster.
@@ -51,7 +53,8 @@ func (r *Reader) Definition(ctx context.Context, kind, name string) (*unstructur
 // ConfigMap returns a ConfigMap, or nil.
 func (r *Reader) ConfigMap(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
 	resource := discovery.Resource{
-		GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps"), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Namespaced: true,
+		GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps"), Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Namespaced: true,
 	}
 	return r.Get(ctx, resource, name.Namespace, name.Name)
 }

@@ -16,7 +16,8 @@ import (
 
 // namespaces is the resource of Namespaces.
 var namespaces = discovery.Resource{
-	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces"), Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), HasStatus: true,
+	GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces"), Kind: corev1.SchemeGroupVersion.WithKind("Namespace"),
+	HasStatus: true,
 }
 
 // Related reads what customize hooks select, and remembers it for other parents that select the same.

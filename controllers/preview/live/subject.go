@@ -233,7 +233,8 @@ func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outco
 	q.Plan = s.Plan
 	return s.reader.Batches(ctx, q, func(b Batch) error {
 		outcomes, err := preview.Run(ctx, preview.Input{
-			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
+			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs,
+			Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
 		})
 		for _, o := range outcomes {
 			each(o, b.Total)

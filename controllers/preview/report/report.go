@@ -64,7 +64,8 @@ func classOf(action preview.Action) Class {
 // New returns a report without parents.
 func New(definition string) *Report {
 	return &Report{
-		Definition: definition, Classes: map[Class]int{}, groups: map[groupKey]*group{}, shapes: map[shapesKey]int{}, failures: map[string]*failure{},
+		Definition: definition, Classes: map[Class]int{},
+		groups: map[groupKey]*group{}, shapes: map[shapesKey]int{}, failures: map[string]*failure{},
 	}
 }
 

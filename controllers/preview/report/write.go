@@ -13,7 +13,8 @@ import (
 
 // signs are how actions begin in a diff, and their colours.
 var signs = map[preview.Action]struct{ sign, colour string }{
-	preview.Delete: {"-", "\x1b[31m"}, preview.Recreate: {"-/+", "\x1b[31m"}, preview.Release: {"~", "\x1b[33m"}, preview.Adopt: {"~", "\x1b[33m"},
+	preview.Delete: {"-", "\x1b[31m"}, preview.Recreate: {"-/+", "\x1b[31m"},
+	preview.Release: {"~", "\x1b[33m"}, preview.Adopt: {"~", "\x1b[33m"},
 	preview.Update: {"~", "\x1b[33m"}, preview.Create: {"+", "\x1b[32m"}, preview.Status: {"~", "\x1b[33m"}, preview.Leave: {"=", "\x1b[36m"},
 }
 
@@ -49,7 +50,8 @@ func (r *Report) text(w *bufio.Writer, colour bool) {
 		fmt.Fprintln(w, text)
 	}
 	for _, g := range r.sorted() {
-		line(fmt.Sprintf("%s %s %s of %s%s", signs[g.action].sign, g.action, count(len(g.objects), g.kind), count(g.parents, "parent"), g.ending()), signs[g.action].colour)
+		objects, of := count(len(g.objects), g.kind), count(g.parents, "parent")
+		line(fmt.Sprintf("%s %s %s of %s%s", signs[g.action].sign, g.action, objects, of, g.ending()), signs[g.action].colour)
 		for _, f := range g.fields {
 			fmt.Fprintf(w, "      %s\n", printable.Line(f.String()))
 		}
