@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -36,9 +37,6 @@ func (m *manifestFlags) options(arguments []string, stdin io.Reader) (manifest.O
 		Filenames: append(m.filenames, arguments...), Recursive: m.recursive, Stdin: stdin, Namespace: m.namespace, ScriptsDir: m.scriptsDir,
 		Scripts: map[types.NamespacedName]string{},
 	}
-	if len(o.Filenames) == 0 {
-		return o, fmt.Errorf("name the files with -f: a file, a directory, or - for standard input")
-	}
 	for _, given := range m.scripts {
 		name, directory, ok := strings.Cut(given, "=")
 		namespace, name, named := strings.Cut(name, "/")
@@ -47,5 +45,11 @@ func (m *manifestFlags) options(arguments []string, stdin io.Reader) (manifest.O
 		}
 		o.Scripts[types.NamespacedName{Namespace: namespace, Name: name}] = directory
 	}
+	if len(o.Filenames) == 0 {
+		return o, errNoFiles
+	}
 	return o, nil
 }
+
+// errNoFiles is the error of options that name no files. The rest of the options is complete.
+var errNoFiles = errors.New("name the files with -f: a file, a directory, or - for standard input")

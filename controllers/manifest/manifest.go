@@ -24,6 +24,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -207,4 +208,21 @@ func (s *Set) fail(o *document.Object, field, format string, args ...any) {
 	s.Problems = append(s.Problems, &document.Error{
 		Location: o.Place(field), Message: fmt.Sprintf(format, args...), Object: o.Location,
 	})
+}
+
+// AddStored adds a definition or a ConfigMap of a cluster, which are as an API server stored them, unless the files have it. Places in
+// it are named by it and by the key.
+func (s *Set) AddStored(object *unstructured.Unstructured) {
+	o := document.At(&document.Object{Unstructured: object}, engines.Location{})
+	o.Location.File = Name(o)
+	files := map[string]string{}
+	for _, field := range []string{"data", "binaryData"} {
+		values, _ := object.Object[field].(map[string]any)
+		for key := range values {
+			files[key] = o.Location.File + "/" + key
+		}
+	}
+	if s.configMaps[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] == nil || object.GetKind() != "ConfigMap" {
+		s.put(loaded{Object: o, files: files})
+	}
 }

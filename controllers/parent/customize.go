@@ -49,12 +49,18 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 		asked.expires = now.Add(lifetime)
 	}
 	answer := variant.Answer{Call: call, Body: answered.Body, Err: variant.HookError(call.Hook, err)}
+	asked.rules, err = c.rules(answer, p.parent, p.findRelated)
+	return asked, err
+}
+
+// rules returns the rules of an answer about a parent, or what is wrong with it.
+func (c *Customize) rules(answer variant.Answer, parent *unstructured.Unstructured, find findFunc) ([]*relatedRule, error) {
 	response := variant.ReadResponse(answer, variant.ResponseRules{
 		Fields: []string{"relatedResources"}, RefuseUnknown: c.RefuseUnknown, AllowAbsentList: true, Unwrap: c.Unwrap,
 	})
 	rules := newRuleList(&c.Limits)
 	for i, fields := range response.Maps("relatedResources") {
-		rule, problem := c.parseRule(fields, p.parent, p.findRelated)
+		rule, problem := c.parseRule(fields, parent, find)
 		if problem == "" {
 			problem = rules.add(&rule)
 		}
@@ -63,8 +69,7 @@ func (p *pass) customize(ctx context.Context) (relatedRequest, error) {
 			break
 		}
 	}
-	asked.rules = rules.rules
-	return asked, response.Err()
+	return rules.rules, response.Err()
 }
 
 // relatedRuleFields is a rule as hooks write it.

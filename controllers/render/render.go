@@ -36,6 +36,14 @@ type Input struct {
 	Plan *definition.Plan
 	// Objects are in the cluster from the beginning, with their status. Missing metadata is filled in.
 	Objects []*unstructured.Unstructured
+	// Stored is set if the objects are as an API server returned them: they are taken as they are, and must not be changed any more.
+	Stored bool
+	// Existing returns an object of the cluster that Objects are a part of, or nil. It is asked before one is created under that name.
+	// Nil means that Objects are all.
+	Existing func(memcluster.Resource, types.NamespacedName) (*unstructured.Unstructured, error)
+	// Related returns the objects that the customize hook selects, and their Namespaces if it goes by these, if Objects lack them.
+	// They must not be changed any more. Nil means that Objects are all.
+	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	// Resources are served in addition to the built-in ones.
 	Resources []memcluster.Resource
 	// Programs answer the definition's hooks.
@@ -68,14 +76,22 @@ func Run(ctx context.Context, in Input) (*Session, error) {
 	resources := slices.Concat(memcluster.BuiltIn(), in.Resources)
 	s := &Session{
 		cluster: memcluster.New(in.Clock, resources...), clock: in.Clock, log: in.Log, revisions: in.RevisionNamespace, schemas: in.Schemas,
+		related: in.Related,
+	}
+	put := s.cluster.Seed
+	if in.Stored {
+		put = s.cluster.Store
 	}
 	for _, object := range in.Objects {
-		if err := s.cluster.Seed(object); err != nil {
+		if err := put(object); err != nil {
 			return nil, err
 		}
 	}
+	if in.Existing != nil {
+		s.cluster.Existing(in.Existing)
+	}
 	s.known = map[types.UID]bool{}
-	for _, object := range s.cluster.Objects() {
+	for _, object := range s.cluster.Snapshot() {
 		s.known[object.GetUID()] = true
 	}
 	if in.Plan != nil {
@@ -154,6 +170,7 @@ func (s *Session) start(ctx context.Context, config parent.Config, programs map[
 		config: config, calls: calls, desired: desired, events: &eventRecorder{}, writes: &recorded[memcluster.Write]{},
 		queue: &recordedQueue{enqueued: map[string]bool{}}, cancel: cancel,
 	}
+	s.withRelated(config, r, byHook)
 	client := s.cluster.Client(r.writes.add)
 	r.pool = informer.NewPool(life, client, s.log)
 	r.pool.KeepFields(FieldManager)

@@ -31,6 +31,7 @@ type Session struct {
 	log       logr.Logger
 	revisions string
 	schemas   *openapi.Source
+	related   func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	running   *running
 	// known are the UIDs of objects that RunOthers has seen.
 	known map[types.UID]bool

@@ -48,6 +48,14 @@ func (s *Session) Unapplied(
 	return apply.Diff(in)
 }
 
+// Differences returns the changes that would make observed children of a parent what is desired, as if all were updated in place.
+func (s *Session) Differences(
+	ctx context.Context, parent *unstructured.Unstructured, observed, desired []*unstructured.Unstructured,
+) ([]apply.Change, error) {
+	owner := *metav1.NewControllerRef(parent, parent.GroupVersionKind())
+	return apply.Diff(apply.Input{Rules: s.childRules(ctx), Owner: owner, Observed: observed, Desired: desired})
+}
+
 // complete adds the labels and annotations that definitions add to their children.
 func complete(desired *unstructured.Unstructured, aims []*unstructured.Unstructured) {
 	i := slices.IndexFunc(aims, func(aim *unstructured.Unstructured) bool { return apply.KeyOf(aim) == apply.KeyOf(desired) })

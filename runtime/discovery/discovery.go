@@ -269,6 +269,16 @@ func failedGroups(err error) map[schema.GroupVersion]bool {
 	return failed
 }
 
+// List asks the API server once for the resources that it serves. Which of them are custom ones it does not tell. Groups that do not answer
+// are left out.
+func List(api discovery.DiscoveryInterface) ([]Resource, error) {
+	_, lists, err := api.ServerGroupsAndResources()
+	if err != nil && len(lists) == 0 {
+		return nil, fmt.Errorf("asking for the API server's resources: %w", err)
+	}
+	return slices.Collect(maps.Values(tableOf(lists))), nil
+}
+
 // tableOf converts the API server's lists, in which a subresource is an entry such as "pods/status".
 func tableOf(lists []*metav1.APIResourceList) table {
 	t := table{}

@@ -127,6 +127,16 @@ var rules = []rule{
 		"controllers/definition", "controllers/render", "controllers/render/memcluster", "controllers/render/schema",
 		"engines", "apply/...", "runtime/controller", "runtime/discovery",
 	}, why: "it is what all offline commands share of a cluster in memory: it knows no files"},
+	{packages: "controllers/preview", imports: []string{
+		"controllers/api/...", "controllers/variant", "controllers/parent", "controllers/render", "controllers/render/memcluster", "controllers/render/stage",
+		"engines", "apply/...", "runtime/controller",
+	}, why: "it tells what a definition would do with objects that its caller has read: from a cluster or from caches"},
+	{packages: "controllers/preview/live", imports: []string{
+		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/manifest/...", "controllers/render/memcluster",
+		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
+	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
+	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
+		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",

@@ -30,6 +30,7 @@ type Cluster struct {
 	version      int64
 	refusals     []*Refusal
 	interruption *interruption
+	existing     func(Resource, types.NamespacedName) (*unstructured.Unstructured, error)
 	watchStarted chan struct{} // Closed when the next watch begins.
 }
 

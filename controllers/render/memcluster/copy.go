@@ -13,7 +13,7 @@ func (c *Cluster) Copy(clock clock.PassiveClock) *Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	other := &Cluster{
-		clock: clock, version: c.version, watchStarted: make(chan struct{}),
+		clock: clock, version: c.version, existing: c.existing, watchStarted: make(chan struct{}),
 		tables: make(map[schema.GroupVersionResource]*table, len(c.tables)), byKind: make(map[schema.GroupVersionKind]*table, len(c.byKind)),
 	}
 	for _, refusal := range c.refusals {

@@ -3,6 +3,7 @@ package memcluster
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -98,13 +99,13 @@ func (c *Cluster) Versions() map[objectkey.Key]string {
 
 // sorted returns the objects by namespace and name.
 func (t *table) sorted() []*unstructured.Unstructured {
-	all := make([]*unstructured.Unstructured, 0, len(t.objects))
-	for _, object := range t.objects {
-		all = append(all, object)
-	}
-	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	keys := slices.SortedFunc(maps.Keys(t.objects), func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	all := make([]*unstructured.Unstructured, len(keys))
+	for i, key := range keys {
+		all[i] = t.objects[key]
+	}
 	return all
 }
 

@@ -5,19 +5,20 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Seed stores an object as it is, with its status and deletionTimestamp. It fills in missing metadata. It
 // returns an error for one that is invalid.
 func (c *Cluster) Seed(object *unstructured.Unstructured) error {
-	resource, err := c.ResourceOf(object.GroupVersionKind())
+	t, err := c.tableOf(object)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t, seeded := c.tables[resource.GroupVersionResource], object.DeepCopy()
+	seeded := object.DeepCopy()
 	switch {
 	case t.Namespaced && seeded.GetNamespace() == "":
 		seeded.SetNamespace(metav1.NamespaceDefault)
@@ -48,4 +49,58 @@ func (c *Cluster) Seed(object *unstructured.Unstructured) error {
 	}
 	c.store(t, watch.Added, seeded)
 	return nil
+}
+
+// Store stores an object that an API server returned: nothing is missing, and what is stored is not validated again. It is read as that API
+// server would read it, so that a write that changes nothing leaves it as it is. The object must not be changed any more.
+func (c *Cluster) Store(object *unstructured.Unstructured) error {
+	t, err := c.tableOf(object)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.storeRead(t, object)
+	return nil
+}
+
+// storeRead stores an object as it was read, unless it is there. The lock is held.
+func (c *Cluster) storeRead(t *table, object *unstructured.Unstructured) {
+	key := keyOf(object)
+	if t.objects[key] != nil {
+		return
+	}
+	t.creations[key]++
+	// What can't be decoded was stored under another schema, and is taken as it is.
+	_ = t.decode(&request{name: object.GetName()}, object)
+	c.store(t, watch.Added, object)
+}
+
+// Existing makes the cluster ask for an object before it creates one that it does not have: it has a part of another cluster, and names are
+// taken there. find returns nil if there is none. It is called with the cluster locked.
+func (c *Cluster) Existing(find func(Resource, types.NamespacedName) (*unstructured.Unstructured, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.existing = find
+}
+
+// findExisting stores the object that another cluster has under the name of one that is created, and returns it, or nil.
+func (c *Cluster) findExisting(t *table, r *request) (*unstructured.Unstructured, error) {
+	if c.existing == nil || t.creations[r.key] > 0 || r.verb != Create && r.patchType != types.ApplyPatchType {
+		return nil, nil
+	}
+	found, err := c.existing(t.Resource, r.key)
+	if found != nil && err == nil {
+		c.storeRead(t, found)
+	}
+	return t.objects[r.key], err
+}
+
+// tableOf returns the table of an object.
+func (c *Cluster) tableOf(object *unstructured.Unstructured) (*table, error) {
+	resource, err := c.ResourceOf(object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	return c.tables[resource.GroupVersionResource], nil
 }

@@ -67,7 +67,11 @@ func (e *endpoint) write(r request, subresources []string, do func(*table, *requ
 		return nil, err
 	}
 	r.key = types.NamespacedName{Namespace: e.namespace, Name: r.name}
-	r.before = t.objects[r.key]
+	if r.before = t.objects[r.key]; r.before == nil {
+		if r.before, err = e.cluster.findExisting(t, &r); err != nil {
+			return nil, err
+		}
+	}
 	refusal, err := e.admit(t, &r, subresources)
 	switch {
 	case err != nil:

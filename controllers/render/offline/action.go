@@ -9,10 +9,10 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
-	openapi "github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
 )
 
 // Action is what a host does with an object, or leaves undone.
@@ -71,7 +71,7 @@ func (o Output) action(r *Rendering, step render.Result, w memcluster.Write) Act
 		a.Action = strings.Replace(a.Action, string(memcluster.Patch), string(memcluster.Update), 1)
 		a.Fields = describe(r, w.Before, after)
 		if w.Verb == memcluster.UpdateStatus || w.Verb == memcluster.PatchStatus {
-			a.Fields = describeStatus(r, w.Before, after)
+			a.Fields = diffLines(stage.StatusDiffs(r.schema(w.Kind), w.Before, after))
 		}
 		if change := ownership(w.Before, after); change != "" {
 			a.Action = change
@@ -96,23 +96,6 @@ func ownership(before, after *unstructured.Unstructured) string {
 // describe returns the fields that differ, one line each.
 func describe(r *Rendering, before, after *unstructured.Unstructured) []string {
 	return diffLines(fielddiff.Describe(r.schema(before.GroupVersionKind()), before, after))
-}
-
-// describeStatus returns the fields of the status that differ.
-func describeStatus(r *Rendering, before, after *unstructured.Unstructured) []string {
-	status := func(object *unstructured.Unstructured) *unstructured.Unstructured {
-		fields, _ := object.Object["status"].(map[string]any)
-		return &unstructured.Unstructured{Object: fields}
-	}
-	var kind *openapi.Kind
-	if whole := r.schema(before.GroupVersionKind()); whole != nil {
-		kind = &openapi.Kind{Root: whole.Root.Field("status")}
-	}
-	lines := diffLines(fielddiff.Describe(kind, status(before), status(after)))
-	for i := range lines {
-		lines[i] = "status." + lines[i]
-	}
-	return lines
 }
 
 func diffLines(diffs []fielddiff.Diff) []string {

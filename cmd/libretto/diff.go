@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/discovery"
+
+	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/controllers/preview/report"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// diffFormats are the formats of -o.
+var diffFormats = []string{"text", "json", "markdown"}
+
+type diffOptions struct {
+	manifests     manifestFlags
+	cluster       options
+	selector      string
+	maxParents    int
+	allowDeletes  bool
+	output        string
+	timeout       time.Duration
+	hostNamespace string
+}
+
+func diffCommand(w process) *cobra.Command {
+	defaults := defaultOptions()
+	o := &diffOptions{output: "text", timeout: 10 * time.Minute, hostNamespace: "libretto"}
+	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
+	c := &cobra.Command{
+		Use:   "diff -f FILE|DIRECTORY|-",
+		Short: "Show what new scripts or a new definition would do to the parents of a cluster",
+		Long: `Show what new scripts or a new definition would do to the parents of a cluster.
+
+The definitions among the files, and those of the cluster that take scripts from
+the ConfigMaps among the files, are run over their live parents as a host would,
+until nothing changes any more. Nothing is written, and no host is needed: the
+reconciler of the host writes to a cluster in memory, laid over what is there.
+What the definition creates or updates becomes ready there, so that rollouts go
+on to their end. What is read is read with your own rights.
+
+What would be deleted comes first, and the last line counts. The exit code is 0
+if nothing would be deleted or recreated, or that is allowed; 1 if something
+would, or if a parent fails; 2 if the command could not be run.`,
+		Example: `  libretto diff -f webapp/
+  libretto diff -f webapp/ -n shop -l tier=canary
+  kustomize build webapp | libretto diff -f - -o markdown --allow-deletes
+  libretto diff --scripts default/webapp-hooks=webapp/hooks`,
+		RunE: func(c *cobra.Command, args []string) error { return runDiff(c.Context(), w, o, args) },
+	}
+	o.addTo(c.Flags())
+	completeFlag(c, "output", diffFormats...)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	conduct{
+		success:  "nothing would be deleted or recreated, or `--allow-deletes` is given, and no parent fails",
+		problems: "something would be deleted or recreated, or a parent fails",
+		cannot:   "a file or a flag is wrong, a script does not load, or the cluster can't be read",
+		stdin:    "manifests, with -f -", stdout: "the differences, as -o says", stderr: "how far it is; warnings; errors", colour: "-o text",
+	}.addTo(c)
+	return c
+}
+
+func (o *diffOptions) addTo(f *pflag.FlagSet) {
+	o.manifests.addTo(f)
+	namespace := f.Lookup("namespace")
+	o.manifests.namespace, namespace.DefValue = "", ""
+	namespace.Usage = "only the parents of this namespace, which is also that of objects without one (default all parents, and default)"
+	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	f.Float32Var(&o.cluster.kubeAPIQPS, "kube-api-qps", o.cluster.kubeAPIQPS, "requests a second to the API server, on average; negative means no limit")
+	f.IntVar(&o.cluster.kubeAPIBurst, "kube-api-burst", o.cluster.kubeAPIBurst, "requests to the API server at once")
+	f.StringVarP(&o.selector, "selector", "l", "", "only the parents whose labels match")
+	f.IntVar(&o.maxParents, "max-parents", 0, "only so many parents of each definition, the first by namespace and name; 0 means all")
+	f.BoolVar(&o.allowDeletes, "allow-deletes", false, "let the exit code be 0 if objects would be deleted or recreated")
+	f.StringVarP(&o.output, "output", "o", o.output, "text, json, or markdown for a pull request")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
+	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
+}
+
+// query returns which parents are asked for.
+func (o *diffOptions) query() (live.Query, error) {
+	q := live.Query{Namespace: o.manifests.namespace, MaxParents: o.maxParents}
+	if !slices.Contains(diffFormats, o.output) {
+		return q, fmt.Errorf("-o %s: there are %s", o.output, strings.Join(diffFormats, ", "))
+	}
+	if o.maxParents < 0 {
+		return q, fmt.Errorf("--max-parents %d: must not be negative", o.maxParents)
+	}
+	if o.selector == "" {
+		return q, nil
+	}
+	var err error
+	if q.Selector, err = labels.Parse(o.selector); err != nil {
+		return q, fmt.Errorf("--selector: %w", err)
+	}
+	return q, nil
+}
+
+// runDiff compares, and returns an *exitError unless all is well.
+func runDiff(ctx context.Context, w process, o *diffOptions, args []string) error {
+	query, err := o.query()
+	if err != nil {
+		return cannot(err)
+	}
+	files, err := o.manifests.options(args, w.stdin)
+	if err != nil && !(errors.Is(err, errNoFiles) && len(files.Scripts) > 0) {
+		return cannot(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	set, err := manifest.Load(ctx, files)
+	if err == nil {
+		err = set.Err()
+	}
+	if err != nil {
+		return cannot(err)
+	}
+	registry, stop, err := offlineEngines()
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	config, err := o.liveConfig(w)
+	if err != nil {
+		return cannot(err)
+	}
+	config.Set, config.Engines = set, registry
+	reports, err := o.reports(ctx, w, config, query)
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return cannot(fmt.Errorf("it took longer than --timeout %s: %w", o.timeout, err))
+	case err != nil:
+		return cannot(err)
+	}
+	if err := o.write(w, reports); err != nil {
+		return cannot(err)
+	}
+	for _, r := range reports {
+		if r.Fails() || r.Destroys() && !o.allowDeletes {
+			return &exitError{code: exitProblems}
+		}
+	}
+	return nil
+}
+
+// liveConfig returns the clients of the cluster.
+func (o *diffOptions) liveConfig(w process) (*live.Config, error) {
+	config, _, err := clusterConfig(w, &o.cluster)
+	if err != nil {
+		return nil, err
+	}
+	client, clientErr := informer.RESTClientFor(config)
+	discoveryClient, discoveryErr := discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(clientErr, discoveryErr); err != nil {
+		return nil, err
+	}
+	warned := map[string]bool{}
+	return &live.Config{
+		Reader: &live.Reader{Client: client, Warn: func(text string) {
+			if !warned[text] {
+				warned[text] = true
+				fmt.Fprintln(w.stderr, "warning:", text)
+			}
+		}},
+		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), HostNamespace: o.hostNamespace,
+	}, nil
+}
+
+// reports compares for each definition.
+func (o *diffOptions) reports(ctx context.Context, w process, config *live.Config, query live.Query) ([]*report.Report, error) {
+	subjects, err := config.Subjects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []*report.Report
+	for _, subject := range subjects {
+		r, told := report.New(subject.Name()), time.Now()
+		err := subject.Preview(ctx, query, func(outcome *preview.Outcome, total int) {
+			r.Add(outcome)
+			if time.Since(told) > progressInterval {
+				told = time.Now()
+				fmt.Fprintf(w.stderr, "%s: %d parents of about %d\n", subject.Name(), r.Parents, max(total, r.Parents))
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", subject.Name(), err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// progressInterval is how often it is told how far the command is.
+const progressInterval = 2 * time.Second
+
+func (o *diffOptions) write(w process, reports []*report.Report) error {
+	writers := map[string]func(io.Writer, []*report.Report) error{
+		"json": report.JSON, "markdown": report.Markdown,
+		"text": func(out io.Writer, all []*report.Report) error { return report.Text(out, all, isColoured(w)) },
+	}
+	return writers[o.output](w.stdout, reports)
+}

@@ -1,0 +1,274 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
+
+	"github.com/libretto-k8s/libretto/apply"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/manifest/document"
+	"github.com/libretto-k8s/libretto/controllers/preview"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/schema"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// Config is what subjects are made of.
+type Config struct {
+	Reader *Reader
+	// Discovery tells which resources the cluster serves, and OpenAPI its schemas.
+	Discovery clientdiscovery.DiscoveryInterface
+	OpenAPI   openapi.Fetcher
+	// Set are the files: definitions, scripts, or both. What is missing is read from the cluster, and added.
+	Set *manifest.Set
+	// Engines run the scripts.
+	Engines *engines.Registry
+	// HostNamespace is the namespace of the host, for ControllerRevisions of cluster-scoped parents.
+	HostNamespace string
+}
+
+// Subject is a definition as the files would make it, on the cluster that there is.
+type Subject struct {
+	*stage.Base
+	Programs map[string]engines.Program
+	reader   Reader
+	related  *Related
+}
+
+// Name returns the definition's kind and name.
+func (s *Subject) Name() string { return s.Definition.GetKind() + " " + s.Definition.GetName() }
+
+// openAPITimeout is how long a schema may take. Without it lists are merged by the names of fields.
+const openAPITimeout = 10 * time.Second
+
+// Subjects returns the definitions among the files, and those of the cluster that take scripts from the ConfigMaps among the files.
+func (c *Config) Subjects(ctx context.Context) ([]*Subject, error) {
+	definitions, live, err := c.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	served, err := discovery.List(c.Discovery)
+	if err != nil {
+		return nil, err
+	}
+	builtIn, err := schema.BuiltIn()
+	if err != nil {
+		return nil, err
+	}
+	files := c.Set.Resources()
+	resources := append(Served(served, slices.Concat(builtIn, files)), files...)
+	var all []*Subject
+	for _, given := range definitions {
+		base, err := c.base(ctx, merged(given.Unstructured, live), resources, slices.Concat(builtIn, files))
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", given.GetKind(), given.GetName(), err)
+		}
+		s := &Subject{Base: base, reader: *c.Reader}
+		if usesServerSide(base.Plan) {
+			s.reader.managed = true
+		}
+		s.related = s.reader.NewRelated()
+		if s.Programs, err = c.programs(ctx, given, base.Plan); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// definitions returns those of the files, then those of the cluster that the files' ConfigMaps are for, and all of the cluster.
+func (c *Config) definitions(ctx context.Context) (all []*document.Object, live []*unstructured.Unstructured, err error) {
+	if live, err = c.Reader.Definitions(ctx); err != nil {
+		return nil, nil, err
+	}
+	given := map[string]bool{}
+	for _, d := range c.Set.Definitions {
+		given[manifest.Name(d)] = true
+	}
+	ours := map[types.NamespacedName]bool{}
+	for _, name := range c.Set.ConfigMaps() {
+		ours[name] = true
+	}
+	for _, d := range live {
+		o := &document.Object{Unstructured: d}
+		if !given[manifest.Name(o)] && takesFrom(d, ours) {
+			c.Set.AddStored(d)
+		}
+	}
+	if len(c.Set.Definitions) == 0 {
+		return nil, nil, errors.New("there is no definition among the files, and none of the cluster takes scripts from their ConfigMaps: " +
+			"give definitions or ConfigMaps with -f")
+	}
+	return c.Set.Definitions, live, nil
+}
+
+// takesFrom reports whether a definition takes scripts from one of the ConfigMaps.
+func takesFrom(d *unstructured.Unstructured, configMaps map[types.NamespacedName]bool) bool {
+	sources, _, _ := unstructured.NestedSlice(d.Object, "spec", "scriptSources")
+	for _, source := range sources {
+		fields, _ := source.(map[string]any)
+		namespace, _, _ := unstructured.NestedString(fields, "configMap", "namespace")
+		name, _, _ := unstructured.NestedString(fields, "configMap", "name")
+		if configMaps[types.NamespacedName{Namespace: namespace, Name: name}] {
+			return true
+		}
+	}
+	return false
+}
+
+// merged returns a definition with the metadata that it has in the cluster, if it is there.
+func merged(given *unstructured.Unstructured, live []*unstructured.Unstructured) *unstructured.Unstructured {
+	i := slices.IndexFunc(live, func(d *unstructured.Unstructured) bool {
+		return d.GetKind() == given.GetKind() && d.GetName() == given.GetName()
+	})
+	if i < 0 {
+		return given
+	}
+	next := live[i].DeepCopy()
+	next.Object["spec"] = given.Object["spec"]
+	with := func(all, more map[string]string) map[string]string {
+		if all = maps.Clone(all); all == nil {
+			return more
+		}
+		maps.Copy(all, more)
+		return all
+	}
+	next.SetLabels(with(next.GetLabels(), given.GetLabels()))
+	next.SetAnnotations(with(next.GetAnnotations(), given.GetAnnotations()))
+	return next
+}
+
+// base plans a definition twice: its kinds tell which CustomResourceDefinitions to read.
+func (c *Config) base(ctx context.Context, d *unstructured.Unstructured, resources, known []memcluster.Resource) (*stage.Base, error) {
+	now := time.Now()
+	base, err := stage.NewBase(d, resources, c.HostNamespace, now)
+	if err != nil {
+		return nil, err
+	}
+	if base.Refusal == nil {
+		schemas, err := c.Reader.Schemas(ctx, base.Plan, known)
+		if err != nil {
+			return nil, err
+		}
+		if base, err = stage.NewBase(d, append(slices.Clip(resources), schemas...), c.HostNamespace, now); err != nil {
+			return nil, err
+		}
+	}
+	if base.Refusal != nil {
+		return nil, base.Refusal
+	}
+	base.Schemas = openapi.New(openapi.Config{
+		API: overlay{files: schema.Documents(c.Set.Resources()), live: c.OpenAPI}, Interval: time.Hour, Timeout: openAPITimeout,
+		Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	return base, nil
+}
+
+// usesServerSide reports whether the definition applies children by server-side apply, which goes by managedFields.
+func usesServerSide(plan *definition.Plan) bool {
+	for _, rule := range plan.Config.Children {
+		if rule.Strategy == apply.ServerSideApply {
+			return true
+		}
+	}
+	return false
+}
+
+// programs compiles the scripts of a definition. ConfigMaps that are not among the files are read from the cluster.
+func (c *Config) programs(ctx context.Context, d *document.Object, plan *definition.Plan) (map[string]engines.Program, error) {
+	spec, err := plan.Scripts()
+	if err != nil {
+		return nil, err
+	}
+	known := map[types.NamespacedName]bool{}
+	for _, name := range c.Set.ConfigMaps() {
+		known[name] = true
+	}
+	for _, source := range spec.Sources {
+		if source.ConfigMap == nil || known[source.Origin().ConfigMap] {
+			continue
+		}
+		object, err := c.Reader.ConfigMap(ctx, source.Origin().ConfigMap)
+		if err != nil {
+			return nil, err
+		}
+		if object != nil {
+			c.Set.AddStored(object)
+		}
+	}
+	programs, warnings, err := c.Set.Programs(ctx, c.Engines, d, spec)
+	for _, warning := range warnings {
+		c.Reader.Warn(warning.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, named := range plan.Hooks {
+		if programs[string(named.Name)] == nil || named.Hook.Serving() == v1alpha1.WebhookBackend {
+			return nil, fmt.Errorf("spec.hooks.%s is a webhook: what a server would answer can't be known before it serves: "+
+				"give a script in its place, or see what the host finds with spec.hooks.%s.shadow", named.Name, named.Name)
+		}
+	}
+	return programs, nil
+}
+
+// Preview calls each for what would become of each parent.
+func (s *Subject) Preview(ctx context.Context, q Query, each func(*preview.Outcome, int)) error {
+	q.Plan = s.Plan
+	return s.reader.Batches(ctx, q, func(b Batch) error {
+		outcomes, err := preview.Run(ctx, preview.Input{
+			Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs,
+			Existing: b.Existing, Related: s.related.Select, Now: time.Now(),
+		})
+		for _, o := range outcomes {
+			each(o, b.Total)
+		}
+		return err
+	})
+}
+
+// overlay is the OpenAPI documents of a cluster with those of CustomResourceDefinitions in files over them.
+type overlay struct {
+	files schema.OpenAPI
+	live  openapi.Fetcher
+}
+
+// Fetch returns the index of both, or a document.
+func (o overlay) Fetch(ctx context.Context, path string) ([]byte, error) {
+	text, err := o.files.Fetch(ctx, path)
+	if err != nil {
+		return o.live.Fetch(ctx, path)
+	}
+	type index struct {
+		Paths map[string]any `json:"paths"`
+	}
+	var ours, all index
+	if json.Unmarshal(text, &ours) != nil || ours.Paths == nil {
+		return text, nil // A document.
+	}
+	live, err := o.live.Fetch(ctx, path)
+	if err != nil {
+		return text, nil // Schemas only make lists merge as the API server does.
+	}
+	if err := json.Unmarshal(live, &all); err != nil || all.Paths == nil {
+		return text, nil
+	}
+	maps.Copy(all.Paths, ours.Paths)
+	return json.Marshal(all)
+}

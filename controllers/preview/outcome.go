@@ -1,0 +1,192 @@
+package preview
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/controllers/variant"
+)
+
+// Outcome is what the definition would do about one parent.
+type Outcome struct {
+	// Parent is the kind, namespace and name.
+	Parent apply.Key
+	// Changes are what differs in the end, in the order in which it was first written, and then what is left as it is.
+	Changes []Change
+	// Err is why the parent fails, or nil.
+	Err error
+	// EndlessStatus is set if the status changes in every pass. The rest is settled.
+	EndlessStatus bool
+	// Waits are what the hooks wait for.
+	Waits []variant.Wait
+}
+
+// Action is what becomes of an object.
+type Action string
+
+// The actions, in the order in which they are told.
+const (
+	Delete   Action = "delete"
+	Recreate Action = "recreate"
+	Release  Action = "release"
+	Adopt    Action = "adopt"
+	Update   Action = "update"
+	Create   Action = "create"
+	// Status is an update of the status of the parent.
+	Status Action = "update status"
+	// Leave is that a child differs from what the hook wants, and is left as it is.
+	Leave Action = "leave"
+)
+
+// Actions are all actions, in the order in which they are told.
+var Actions = []Action{Delete, Recreate, Release, Adopt, Update, Create, Status, Leave}
+
+// Destroys reports whether the action deletes an object that is there.
+func (a Action) Destroys() bool { return a == Delete || a == Recreate }
+
+// Change is what becomes of one object.
+type Change struct {
+	Action Action
+	Key    apply.Key
+	// Fields are the fields that change, unless the object is created or deleted. What is secret is hidden in them.
+	Fields []fielddiff.Diff
+	// OnDelete is set with Leave if the child's update method is OnDelete. Otherwise it waits for its turn in a rollout.
+	OnDelete bool
+}
+
+// isBookkeeping reports whether objects of a kind are Libretto's own records.
+func isBookkeeping(kind schema.GroupKind) bool { return kind.Group == v1alpha1.GroupName }
+
+func nameOf(key apply.Key) string {
+	if key.Namespace == "" {
+		return key.Kind.Kind + " " + key.Name
+	}
+	return key.Kind.Kind + " " + key.Namespace + "/" + key.Name
+}
+
+// outcomes returns what has become of each parent.
+func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
+	leaves := r.leavesChildren()
+	all := make([]*Outcome, len(r.parents))
+	for i, p := range r.parents {
+		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus}
+		all[i] = o
+		for _, w := range p.writes {
+			o.Changes = append(o.Changes, r.changesOf(ctx, p, w)...)
+		}
+		if p.gone {
+			continue
+		}
+		o.Waits = r.session.Waits(p.last.Parent)
+		if !leaves {
+			continue
+		}
+		left, err := p.answers.Unapplied(ctx, r.session, p.last.Parent)
+		if err != nil {
+			return nil, err
+		}
+		for _, change := range left {
+			method := r.methodOf(change.Key.Kind)
+			if method == apply.OnDelete || method == "" || r.Plan.Config.Revisions != nil {
+				o.Changes = append(o.Changes, Change{
+					Action: Leave, Key: change.Key, Fields: change.Diffs(), OnDelete: method == apply.OnDelete || method == "",
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// leavesChildren reports whether the definition may leave children that differ as they are.
+func (r *run) leavesChildren() bool {
+	for _, rule := range r.Plan.Config.Children {
+		if rule.Method == apply.OnDelete || rule.Method == "" {
+			return true
+		}
+	}
+	return r.Plan.Config.Revisions != nil
+}
+
+func (r *run) methodOf(kind schema.GroupVersionKind) apply.Method {
+	for _, rule := range r.Plan.Config.Children {
+		if rule.Kind == kind {
+			return rule.Method
+		}
+	}
+	return ""
+}
+
+// changesOf returns what has become of an object: at most one change, or two of a parent.
+func (r *run) changesOf(ctx context.Context, p *progress, w *written) []Change {
+	change := Change{Key: w.key}
+	gone := w.after == nil || w.deleted && w.after.GetDeletionTimestamp() != nil
+	switch {
+	case w.before == nil && gone:
+		return nil
+	case w.before == nil:
+		change.Action = Create
+	case gone && w.key == p.key:
+		change.Action = Delete
+	case gone:
+		change.Action = Delete
+		if w.desired != nil { // It stays until somebody else removes a finalizer.
+			change.Action, change.Fields = Recreate, r.fieldsOfRecreated(ctx, p, w)
+		}
+	case w.before.GetUID() != w.after.GetUID():
+		change.Action, change.Fields = Recreate, r.fieldsOfRecreated(ctx, p, w)
+	default:
+		return r.updatesOf(ctx, p, w)
+	}
+	return []Change{change}
+}
+
+// updatesOf returns the changes of an object that was updated.
+func (r *run) updatesOf(ctx context.Context, p *progress, w *written) []Change {
+	var changes []Change
+	kind := r.Schemas.For(ctx, w.key.Kind)
+	change := Change{Action: Update, Key: w.key}
+	if w.passes > 0 {
+		was, is := metav1.GetControllerOf(w.before), metav1.GetControllerOf(w.after)
+		switch {
+		case was == nil && is != nil:
+			change.Action = Adopt
+		case was != nil && is == nil:
+			change.Action = Release
+		}
+		change.Fields = fielddiff.Describe(kind, w.before, w.after)
+		// The first pass over a parent may do nothing but add the finalizer.
+		if w.key != p.key || len(change.Fields) > 0 {
+			changes = append(changes, change)
+		}
+	}
+	if w.statusPasses > 0 {
+		if fields := stage.StatusDiffs(kind, w.before, w.after); len(fields) > 0 {
+			changes = append(changes, Change{Action: Status, Key: w.key, Fields: fields})
+		}
+	}
+	return changes
+}
+
+// fieldsOfRecreated returns in what an object that was recreated differed from what was wanted. What the API server and others added to
+// it is no difference.
+func (r *run) fieldsOfRecreated(ctx context.Context, p *progress, w *written) []fielddiff.Diff {
+	if w.desired == nil {
+		return nil
+	}
+	owner := p.last.Parent
+	if owner == nil {
+		owner = p.object
+	}
+	changes, err := r.session.Differences(ctx, owner, []*unstructured.Unstructured{w.before}, []*unstructured.Unstructured{w.desired})
+	if err != nil || len(changes) != 1 {
+		return nil // The pass has failed with it, or nothing differs that can be named.
+	}
+	return changes[0].Diffs()
+}
