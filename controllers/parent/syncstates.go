@@ -153,7 +153,7 @@ func (s *syncStates) done(key controller.Key) (swept bool) {
 
 // advance changes the state to that after a pass. It keeps since when the parent fails if it fails in the same way.
 func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
-	state, why, text := s.state, cause{}, ""
+	state, why, text := Synced, cause{}, ""
 	switch {
 	case o.err != nil && errors.Is(o.err, controller.ErrLater):
 		if s.postponedAt.IsZero() {
@@ -171,7 +171,6 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 		state, text, why = Waiting, o.waits[0].String(), causeOfWait(o.waits[0])
 	default:
 		s.postponedAt = time.Time{}
-		state = Synced
 	}
 	signature := uint64(0)
 	if text != "" {

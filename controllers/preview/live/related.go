@@ -150,8 +150,9 @@ func (r *Related) fits(bytes int) bool {
 
 // named returns one object, or nil. If many of a resource are asked for, all of them are listed, as far as that is allowed and they fit.
 func (r *Related) named(ctx context.Context, resource discovery.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
-	if text, known := r.objects[resource][name]; known || r.all(ctx, resource) {
-		if text = r.objects[resource][name]; text == nil {
+	if _, known := r.objects[resource][name]; known || r.all(ctx, resource) {
+		text := r.objects[resource][name]
+		if text == nil {
 			return nil, nil
 		}
 		return r.decode(text)
