@@ -227,21 +227,24 @@ func (p *pass) blockingObject(live *unstructured.Unstructured) (why string, pass
 	case p.isPredecessor(owner):
 		return "it belongs to an earlier parent of that name, and waits for the garbage collector", true
 	default:
-		return fmt.Sprintf("exists and belongs to %s%s: let the hook choose another name, or delete the object",
-			p.describeOwner(owner), p.describeMakers(owner, live)), false
+		return fmt.Sprintf("exists and belongs to %s%s",
+			p.describeOwner(owner), describeMakers(p.env.Registry.makers(owner, live), p.config.Definition)), false
 	}
 }
 
 // maxSilentDeletion is how long an object that is being deleted may stand in the way of a creation before that is reported.
 const maxSilentDeletion = time.Minute
 
-// describeMakers returns which definitions of this process have made an object for its owner, as a part of a sentence.
-func (p *pass) describeMakers(owner *metav1.OwnerReference, live *unstructured.Unstructured) string {
-	makers := p.env.Registry.makers(owner, live)
-	if len(makers) == 0 {
-		return ""
+// describeMakers returns which definitions of this process have made an object for another owner, and what to do, as the end of a sentence.
+func describeMakers(makers []string, own string) string {
+	if slices.Equal(makers, []string{own}) {
+		return ", for which the same definition makes it: let the hook give the child of each parent a name of its own"
 	}
-	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one", strings.Join(makers, " and "), p.config.Definition)
+	remedy := ": let the hook choose another name, or delete the object"
+	if len(makers) == 0 {
+		return remedy
+	}
+	return fmt.Sprintf(", for which %s makes it, while %s wants it for this one%s", strings.Join(makers, " and "), own, remedy)
 }
 
 // isPredecessor reports whether owner has the parent's kind, in any version, and name, and so is

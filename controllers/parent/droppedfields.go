@@ -109,8 +109,8 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 		return
 	}
 	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
-		"the API server does not know and drops %s of %s, which the hook of %s returns: %s",
-		strings.Join(lost, ", "), outcome.Change.Key, p.config.Definition, p.fieldRemedy(kind, meant)))
+		"the API server does not know and drops %s of %s, which the hook returns: %s",
+		strings.Join(lost, ", "), outcome.Change.Key, p.fieldRemedy(kind, meant)))
 }
 
 // fieldRemedy returns what to do about a field that a kind of children does not have. meant is that of apply.MeantField.

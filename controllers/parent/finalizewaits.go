@@ -133,5 +133,5 @@ func (p *pass) reportFinalized(finalized bool) {
 		remedy = "the definition has no finalize hook, and the object is deleted without one: add hooks.finalize, or leave finalized out"
 	}
 	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFinalizedIgnored, fmt.Sprintf(
-		"the sync hook of %s returns finalized: true, which has no effect there: %s", p.config.Definition, remedy))
+		"the sync hook returns finalized: true, which has no effect there: %s", remedy))
 }

@@ -116,6 +116,6 @@ func (p *pass) describeOutdated(held []apply.Change) string {
 	if more := len(held) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s: not as the hook of %s wants them, and left alone until they are deleted, as updateStrategy.method is OnDelete: "+
-		"delete them when it suits, or set InPlace or Recreate", list, p.config.Definition)
+	return fmt.Sprintf("%s: not as the hook wants them, and left alone until they are deleted, as updateStrategy.method is OnDelete: "+
+		"delete them when it suits, or set InPlace or Recreate", list)
 }

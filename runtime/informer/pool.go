@@ -43,6 +43,7 @@ type sharedInformer struct {
 	done       chan struct{}
 	handles    map[*Handle]bool
 	failure    atomic.Pointer[failure]
+	logged     failure  // The last one in the log. Only the reflector's goroutine uses it.
 	indexSizes sync.Map // Maps indexEntry to the last number of objects.
 }
 
@@ -61,10 +62,15 @@ func (s *sharedInformer) err() error {
 	return f.err
 }
 
-// onWatchError records a failure. The normal end of a watch is not a failure.
+// onWatchError records a failure, and logs one that is retried once. The normal end of a watch is not a failure.
 func (s *sharedInformer) onWatchError(ctx context.Context, r *cache.Reflector, err error) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, io.EOF) {
 		s.failed(err)
+		version, before := s.informer.LastSyncResourceVersion(), s.logged
+		s.logged = failure{err, version}
+		if before.err != nil && before.err.Error() == err.Error() && before.version == version {
+			return
+		}
 	}
 	cache.DefaultWatchErrorHandler(ctx, r, err)
 }

@@ -65,7 +65,7 @@ func TestDroppedFieldsOfChildren(t *testing.T) {
 	for _, part := range []string{
 		"drops dta of ConfigMap " + e.Namespace + "/", "did you mean data? correct the name in the hook",
 		"drops spec.template.spec.containers[1].imagePullPolcy of Deployment " + e.Namespace + "/", "did you mean imagePullPolicy?",
-		"the hook of CompositeController " + e.Namespace,
+		", which the hook returns: ", "(CompositeController " + e.Namespace,
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no event has %q:\n%s", part, all)
@@ -102,9 +102,9 @@ func TestOutdatedChildren(t *testing.T) {
 		e.ClusterScope().WaitFor(env.CompositeControllers, name, env.HasField(want, "status", "outdatedChildren"))
 	}
 	outdated(0)
-	const left = " (data.text) and 2 more: not as the hook of CompositeController "
+	const left = " (data.text) and 2 more: not as the hook wants them, "
 	e.Patch(e.Things(), "a", `{"spec": {"text": "two"}}`)
-	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", left+name, "updateStrategy.method is OnDelete", "set InPlace")
+	e.WaitForEvent("a", "OutdatedChildren", "ConfigMap "+e.Namespace+"/a-0 (data.text), ", left, name, "updateStrategy.method is OnDelete", "set InPlace")
 	outdated(5)
 	e.WaitForQuiet()
 	mark := e.Mark()
@@ -127,7 +127,7 @@ func TestOutdatedChildren(t *testing.T) {
 // A sync hook that says that it is done is told that nothing comes of it.
 func TestFinalizedFromASyncHook(t *testing.T) {
 	e := newEnv(t)
-	name := define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: 1}, finalized: true})`, "")
+	define(e, "", `export const sync = ({parent}) => ({children: [], status: {count: 1}, finalized: true})`, "")
 	for _, parent := range []string{"a", "b"} {
 		applyThing(e, parent, "")
 		e.WaitFor(e.Things(), parent, hasCount(1))
@@ -140,7 +140,7 @@ func TestFinalizedFromASyncHook(t *testing.T) {
 	})
 	e.WaitForQuiet()
 	told := messagesOf(e, "FinalizedIgnored")
-	want := "the sync hook of CompositeController " + name + " returns finalized: true, which has no effect there: the definition has no finalize hook"
+	want := "the sync hook returns finalized: true, which has no effect there: the definition has no finalize hook"
 	if len(told) != 1 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q, want once %q", told, want)
 	}
