@@ -15,9 +15,9 @@ import (
 )
 
 // report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself.
-func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, result controller.Result, err error) {
+func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater), err == nil && result.Unfinished:
+	case errors.Is(err, controller.ErrLater):
 	case err != nil:
 		r.warn(key, parent, problem{variant.ReasonSyncError, "Sync error: " + err.Error(), true})
 	default:

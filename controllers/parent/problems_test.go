@@ -1,6 +1,7 @@
 package parent
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -174,10 +175,9 @@ func TestReportQueues(t *testing.T) {
 	r := &Reconciler{&shared{problems: newProblems(clock), env: Environment{Events: rare, SyncEvents: syncs}}}
 	parent := parentOf("1", 0)
 	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
-	r.report(controller.Key{}, parent, controller.Result{}, fmt.Errorf("not yet: %w", controller.ErrLater))
-	r.report(controller.Key{}, parent, controller.Result{}, fmt.Errorf("broken"))
-	r.report(controller.Key{}, parent, controller.Result{Unfinished: true}, nil)
-	r.report(controller.Key{}, parent, controller.Result{}, nil)
+	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
+	r.report(controller.Key{}, parent, fmt.Errorf("broken"))
+	r.report(controller.Key{}, parent, nil)
 	close(rare.Events)
 	close(syncs.Events)
 	if got := <-rare.Events; got != "Warning RevisionInvalid edited" {
@@ -186,6 +186,37 @@ func TestReportQueues(t *testing.T) {
 	for _, want := range []string{"Warning SyncError Sync error: broken", "Normal Synced the sync succeeds again", ""} {
 		if got := <-syncs.Events; got != want {
 			t.Errorf("the recorder of syncs has %q, want %q", got, want)
+		}
+	}
+}
+
+// TestNoteEnd checks that a pass that ends early, to be made again, is not taken for one that has succeeded.
+func TestNoteEnd(t *testing.T) {
+	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	r := &Reconciler{&shared{
+		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
+		problems: newProblems(clock), states: newSyncStates(clock), waits: newWaits(),
+	}}
+	key, parent := controller.Key{Name: "p"}, parentOf("1", 0)
+	for _, step := range []struct {
+		result  controller.Result
+		err     error
+		failing int32
+		event   string
+	}{
+		{err: errors.New("broken"), failing: 1, event: "Warning SyncError Sync error: broken"},
+		{result: controller.Result{Unfinished: true}, failing: 1},
+		{result: controller.Result{Unfinished: true}, err: errors.New("other"), failing: 1, event: "Warning SyncError Sync error: other"},
+		{event: "Normal Synced the sync succeeds again"},
+	} {
+		r.noteEnd(key, parent, outcome{}, step.result, step.err)
+		event := ""
+		select {
+		case event = <-recorder.Events:
+		default:
+		}
+		if failing := r.states.summary(1).Failing; failing != step.failing || event != step.event {
+			t.Errorf("after %+v, %v: %d parents fail, event %q; want %d, %q", step.result, step.err, failing, event, step.failing, step.event)
 		}
 	}
 }

@@ -264,10 +264,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	err = shorten(err)
 	if ctx.Err() == nil {
-		r.noteState(key, parent, ended, err)
-		r.report(key, parent, result, err)
+		r.noteEnd(key, parent, ended, result, err)
 	}
 	return result, err
+}
+
+// noteEnd notes how a pass ended, for the status of the definition and for events. One that ended early without an error says nothing.
+func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructured, ended outcome, result controller.Result, err error) {
+	if err == nil && result.Unfinished {
+		return
+	}
+	r.noteState(key, parent, ended, err)
+	r.report(key, parent, err)
 }
 
 // Expire drops state that is kept only for some minutes after a write or an event, and logs how many events were dropped. The caller
