@@ -230,6 +230,7 @@ func (l *load) hold(m *member, text []byte) {
 			}
 			delete(l.members, m.uid)
 			l.bytes -= m.bytes
+			m.text, m.owned = nil, nil // byNamespace still has the member.
 		}
 		clear(l.order[len(kept):])
 		l.order = kept
