@@ -37,7 +37,7 @@ func (c child) change(observed *unstructured.Unstructured, owner metav1.OwnerRef
 
 // hold calls held if the object differs from what is desired, unless only its metadata is desired: that is how a hook keeps what exists.
 func (c child) hold(observed *unstructured.Unstructured, owner metav1.OwnerReference, entries []any) error {
-	if c.held == nil || !c.wantsContent() {
+	if c.held == nil || !WantsContent(c.desired) {
 		return nil
 	}
 	c.rule.Method = Recreate // It tells what differs from bookkeeping.
@@ -49,9 +49,9 @@ func (c child) hold(observed *unstructured.Unstructured, owner metav1.OwnerRefer
 	return err
 }
 
-// wantsContent reports whether a field besides the metadata is desired.
-func (c child) wantsContent() bool {
-	for field, value := range c.desired.Object {
+// WantsContent reports whether a desired object has a field besides its metadata. One that has none keeps what exists.
+func WantsContent(desired *unstructured.Unstructured) bool {
+	for field, value := range desired.Object {
 		if value != nil && field != "apiVersion" && field != "kind" && field != "metadata" {
 			return true
 		}

@@ -74,7 +74,11 @@ func (s script) programs() map[string]engines.Program {
 // configMap returns a ConfigMap of the parent of a request.
 func configMap(request map[string]any, suffix string, data map[string]any) map[string]any {
 	name, _, _ := unstructured.NestedString(request, "parent", "metadata", "name")
-	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name + suffix}, "data": data}
+	o := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name + suffix}}
+	if data != nil {
+		o["data"] = data
+	}
+	return o
 }
 
 func secret(request map[string]any, value string) map[string]any {
@@ -89,6 +93,17 @@ func some(value string, suffixes ...string) script {
 		all := []any{}
 		for _, suffix := range suffixes {
 			all = append(all, configMap(request, suffix, map[string]any{"image": value}))
+		}
+		return all, nil
+	}}
+}
+
+// names returns a script that returns these ConfigMaps without content.
+func names(suffixes ...string) script {
+	return script{children: func(request map[string]any) ([]any, error) {
+		all := []any{}
+		for _, suffix := range suffixes {
+			all = append(all, configMap(request, suffix, nil))
 		}
 		return all, nil
 	}}
@@ -223,6 +238,7 @@ func TestRun(t *testing.T) {
 		"a field, left alone": {
 			method: "OnDelete", before: some("1", ""), after: some("2", ""), want: []string{`leave ConfigMap default/a data.image: "1" becomes "2"`},
 		},
+		"only metadata: what exists is kept": {method: "OnDelete", before: some("1", ""), after: names("")},
 		"one more child": {before: some("1", ""), after: some("1", "", "-x"), want: []string{"create ConfigMap default/a-x"}},
 		"another name":   {before: some("1", ""), after: some("1", "-x"), want: []string{"delete ConfigMap default/a", "create ConfigMap default/a-x"}},
 		"a script throws": {

@@ -40,12 +40,19 @@ func (s *Session) Unapplied(
 			return nil, err
 		case observed == nil || seen[key] || rules[i].Namespaced != (desired.GetNamespace() != ""):
 			continue // A creation that failed is an error of the pass.
+		case s.holdsBack(i) && !apply.WantsContent(desired):
+			continue // The hook keeps what exists.
 		default:
 			seen[key] = true
 			in.Observed, in.Desired = append(in.Observed, observed), append(in.Desired, desired)
 		}
 	}
 	return apply.Diff(in)
+}
+
+// holdsBack reports whether a rule of children leaves those that differ alone.
+func (s *Session) holdsBack(rule int) bool {
+	return apply.Rule{Method: s.running.config.Children[rule].Method}.HoldsBack()
 }
 
 // Differences returns the changes that would make observed children of a parent what is desired, as if all were updated in place.

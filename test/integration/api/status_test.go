@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func create(t *testing.T, objects dynamic.ResourceInterface, object *unstructure
 func sampleStatus() v1alpha1.DefinitionStatus {
 	status := v1alpha1.DefinitionStatus{
 		ObservedGeneration: 1, ScriptRevision: "5f2a9c", ScriptRevisionHash: "5f2a9c01",
-		Parents: ptr(int32(3)), SyncedParents: ptr(int32(2)), FailingParents: ptr(int32(0)), WaitingParents: ptr(int32(1)),
+		Parents: ptr(int32(3)), SyncedParents: ptr(int32(2)), FailingParents: ptr(int32(0)), WaitingParents: ptr(int32(1)), OutdatedChildren: ptr(int32(5)),
 		SyncedInputs: ptr(int32(4)), FailingInputs: ptr(int32(1)), WaitingInputs: ptr(int32(2)),
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced} {
@@ -142,7 +143,8 @@ func TestColumns(t *testing.T) {
 			objects := client(c, object)
 			created := create(t, objects, object, "columns")
 			before := table(t, c, plural, "columns")
-			if got, want := cells(before), "Name=columns Ready=- Scripts=- Revision=- Parents=- Waiting=- Reason=- Message=- Scripts-Message=-"; got != want {
+			if got, want := cells(before), "Name=columns Ready=- Synced=- Scripts=- Revision=- Parents=- Failing=- Waiting=- Outdated=- Reason=- Message=- "+
+				"Failures=- Scripts-Message=-"; got != want {
 				t.Errorf("without a status:\n got %s\nwant %s", got, want)
 			}
 			status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ptr(sampleStatus()))
@@ -152,11 +154,13 @@ func TestColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			after := table(t, c, plural, "columns")
-			if got, want := cells(after), "Name=columns Ready=True Scripts=ScriptsReadyReason Revision=5f2a9c Parents=3 Waiting=1 Reason=ReadyReason Message=Ready message Scripts-Message=ScriptsReady message"; got != want {
+			if got, want := cells(after), "Name=columns Ready=True Synced=True Scripts=ScriptsReadyReason Revision=5f2a9c Parents=3 Failing=0 Waiting=1 Outdated=5 "+
+				"Reason=ReadyReason Message=Ready message Failures=ParentsSynced message Scripts-Message=ScriptsReady message"; got != want {
 				t.Errorf("with a status:\n got %s\nwant %s", got, want)
 			}
 			for _, column := range after.ColumnDefinitions {
-				if wide := column.Name == "Reason" || column.Name == "Waiting" || strings.HasSuffix(column.Name, "Message"); wide != (column.Priority > 0) {
+				wide := slices.Contains([]string{"Outdated", "Reason", "Message", "Failures", "Scripts-Message"}, column.Name)
+				if wide != (column.Priority > 0) {
 					t.Errorf("column %s has priority %d", column.Name, column.Priority)
 				}
 			}
