@@ -99,7 +99,7 @@ func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
 		if f.Err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name(), f.Err)
 		}
-		reading, err := f.Subject.Read(ctx, p.object)
+		reading, err := f.Subject.Read(ctx, p.object, 0)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name(), err)
 		}
@@ -110,9 +110,14 @@ func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
 		all = append(all, c)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
+		return nil, p.errAlone()
 	}
 	return all, nil
+}
+
+// errAlone is the error for an object that is no parent.
+func (p *liveParent) errAlone() error {
+	return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
 }
 
 func isForbidden(err error) bool {

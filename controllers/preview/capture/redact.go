@@ -13,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply/merge"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -27,29 +28,11 @@ type redaction struct {
 	redacted map[string]bool
 }
 
-// minSecret is the length from which on what a Secret holds is hidden in other objects too: a shorter one is part of many words.
-const minSecret = 6
-
-// newRedaction finds all secrets. What is also the name of an object is none outside of its Secret.
+// newRedaction finds all secrets.
 func newRedaction(ctx context.Context, cases []Case) *redaction {
 	r := &redaction{redacted: map[string]bool{}}
-	names, found := map[string]bool{}, map[string]bool{}
 	for _, c := range cases {
-		for _, object := range c.Reading.Objects {
-			names[object.GetName()], names[object.GetNamespace()] = true, true
-			is := func(jsonvalue.Path) bool { return false }
-			if kind := c.Subject.Schemas.For(ctx, object.GroupVersionKind()); kind != nil && !jsonvalue.IsSecret(object.Object) {
-				is = kind.Secret
-			}
-			for _, text := range jsonvalue.SecretTexts(nil, object.Object, is) {
-				found[text] = true
-			}
-		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(found)) {
-		if len(text) >= minSecret && !names[text] {
-			r.secrets = append(r.secrets, text)
-		}
+		r.secrets = append(r.secrets, c.Subject.Secrets(ctx, c.Reading.Objects)...)
 	}
 	r.masker = jsonvalue.NewMasker(r.secrets)
 	return r
@@ -77,7 +60,7 @@ func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unst
 		}
 	}
 	dropAnnotations(clean, kubectlApplied)
-	hidden, _ := mapStrings(clean.Object, func(text string) string {
+	hidden, _ := live.MapStrings(clean.Object, func(text string) string {
 		for _, secret := range r.secrets {
 			for _, quote := range []string{`"`, `'`, "`"} {
 				text = strings.ReplaceAll(text, quote+secret+quote, quote+jsonvalue.Hidden+quote)
@@ -140,7 +123,7 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 		dropAnnotations(clean, merge.LastApplied) // It repeats the values.
 	}
 	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
-	hidden, _ := mapStrings(visible, r.mask).(map[string]any)
+	hidden, _ := live.MapStrings(visible, r.mask).(map[string]any)
 	named, _ := hidden["metadata"].(map[string]any)
 	for _, field := range []string{"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp"} {
 		if meta[field] != nil {
@@ -152,28 +135,6 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 		r.redacted[nameOf(object)] = true
 	}
 	return &unstructured.Unstructured{Object: hidden}
-}
-
-// mapStrings returns a copy of a value with other strings.
-func mapStrings(value any, edit func(string) string) any {
-	switch v := value.(type) {
-	case string:
-		return edit(v)
-	case map[string]any:
-		next := make(map[string]any, len(v))
-		for name, field := range v {
-			next[name] = mapStrings(field, edit)
-		}
-		return next
-	case []any:
-		next := make([]any, len(v))
-		for i, item := range v {
-			next[i] = mapStrings(item, edit)
-		}
-		return next
-	default:
-		return value
-	}
 }
 
 // Minimal returns what takes the place of a CustomResourceDefinition that can't be read: nothing is defaulted, pruned or validated.

@@ -92,8 +92,8 @@ type Reading struct {
 	Outcome *preview.Outcome
 }
 
-// Read previews one parent, and returns what was read for it.
-func (s *Subject) Read(ctx context.Context, object *unstructured.Unstructured) (*Reading, error) {
+// Read previews one parent with so many passes, or until it settles with 0, and returns what was read for it.
+func (s *Subject) Read(ctx context.Context, object *unstructured.Unstructured, passes int) (*Reading, error) {
 	rule := s.ruleOf(object)
 	if rule < 0 {
 		return nil, fmt.Errorf("%s: %s %s is none of its parents", s.Name(), object.GetKind(), object.GetName())
@@ -103,7 +103,7 @@ func (s *Subject) Read(ctx context.Context, object *unstructured.Unstructured) (
 	var read *Reading
 	err := s.reader.Batches(ctx, Query{Plan: &plan, Namespace: object.GetNamespace(), Name: object.GetName()}, func(b Batch) error {
 		var err error
-		read, err = s.read(ctx, b)
+		read, err = s.read(ctx, b, passes)
 		return err
 	})
 	if err == nil && read == nil {
@@ -112,7 +112,7 @@ func (s *Subject) Read(ctx context.Context, object *unstructured.Unstructured) (
 	return read, err
 }
 
-func (s *Subject) read(ctx context.Context, b Batch) (*Reading, error) {
+func (s *Subject) read(ctx context.Context, b Batch, passes int) (*Reading, error) {
 	read, known := &Reading{Parent: b.Parents[0].DeepCopy()}, map[string]bool{}
 	add := func(objects ...*unstructured.Unstructured) {
 		for _, object := range objects {
@@ -124,7 +124,7 @@ func (s *Subject) read(ctx context.Context, b Batch) (*Reading, error) {
 	}
 	add(b.Objects...)
 	outcomes, err := preview.Run(ctx, preview.Input{
-		Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Now: time.Now(), Detailed: true,
+		Base: s.Base, Objects: b.Objects, Parents: b.Parents, Programs: s.Programs, Now: time.Now(), Detailed: true, Passes: passes,
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			found, err := b.Existing(resource, name)
 			if found != nil && err == nil {
