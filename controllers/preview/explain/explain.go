@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -268,12 +267,17 @@ func (t *teller) change(c preview.Change) Change {
 	return change
 }
 
-// children returns the parent's children that would not be changed.
+// children returns the children that the pass aimed at, that are there, and that would not be changed. A pass that fails aims at none.
 func (t *teller) children(changed map[apply.Key]bool) []Child {
+	wanted := map[apply.Key]bool{}
+	if first := t.reading.Outcome.First; first != nil {
+		for _, object := range first.Desired {
+			wanted[apply.KeyOf(object)] = true
+		}
+	}
 	var all []Child
 	for _, object := range t.reading.Objects {
-		owner := metav1.GetControllerOfNoCopy(object)
-		if owner == nil || owner.UID != t.reading.Parent.GetUID() || changed[apply.KeyOf(object)] || !t.isChild(object) {
+		if key := apply.KeyOf(object); !wanted[key] || changed[key] {
 			continue
 		}
 		child := Child{Object: NameOf(object)}
@@ -283,15 +287,6 @@ func (t *teller) children(changed map[apply.Key]bool) []Child {
 		all = append(all, child)
 	}
 	return all
-}
-
-func (t *teller) isChild(object *unstructured.Unstructured) bool {
-	for _, rule := range t.subject.Plan.Config.Children {
-		if rule.Kind == object.GroupVersionKind() {
-			return true
-		}
-	}
-	return false
 }
 
 // call returns a call in short, and all of it if that is asked for.

@@ -8,9 +8,9 @@ import (
 	"github.com/libretto-k8s/libretto/test/env"
 )
 
-// TestExplain tells of a parent that is as wanted, and then of what a host that is gone would do about it.
+// TestExplain tells of a parent that is as wanted, and then of what a host that is gone would do about it. It is alone in the cluster: the
+// hosts of other tests would do it.
 func TestExplain(t *testing.T) {
-	t.Parallel()
 	s := newScene(t)
 	author := s.reader()
 	explain := func(name string, args ...string) (string, string, int) {
