@@ -1,4 +1,5 @@
-// Package capture writes what was read of a parent in a cluster as a file of tests, which holds all that it takes to run them, and no secret.
+// Package capture writes what was read of a parent in a cluster as a file of tests, which holds all that it takes to run them, and no
+// secret.
 package capture
 
 import (

@@ -49,7 +49,8 @@ func (r *redaction) notes() []string {
 		strings.Join(slices.Sorted(maps.Keys(r.redacted)), ", "))}
 }
 
-// source returns a definition or a ConfigMap with scripts as an author has it. In scripts secrets are hidden where they are all of a string.
+// source returns a definition or a ConfigMap with scripts as an author has it. In scripts secrets are hidden where they are all of a
+// string.
 func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := object.DeepCopy()
 	delete(clean.Object, "status")
@@ -125,7 +126,9 @@ func (r *redaction) object(object *unstructured.Unstructured, find func(schema.G
 	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
 	hidden, _ := live.MapStrings(visible, r.mask).(map[string]any)
 	named, _ := hidden["metadata"].(map[string]any)
-	for _, field := range []string{"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp"} {
+	for _, field := range []string{
+		"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp",
+	} {
 		if meta[field] != nil {
 			named[field] = meta[field]
 		}

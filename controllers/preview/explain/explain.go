@@ -134,7 +134,9 @@ func Events(events []*unstructured.Unstructured, secrets []string) []Event {
 	for _, o := range events {
 		text := func(field string) string { value, _ := o.Object[field].(string); return value }
 		count, _ := jsonvalue.Integer(o.Object["count"])
-		all = append(all, Event{Type: text("type"), Reason: text("reason"), Message: masker.Mask(text("message")), Last: live.LastSeen(o), Count: count})
+		all = append(all, Event{
+			Type: text("type"), Reason: text("reason"), Message: masker.Mask(text("message")), Last: live.LastSeen(o), Count: count,
+		})
 	}
 	return all
 }

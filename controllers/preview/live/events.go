@@ -17,7 +17,8 @@ const maxEvents = 5
 // Events returns the latest events about an object, the last one first.
 func (r *Reader) Events(ctx context.Context, object *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	resource := discovery.Resource{
-		GroupVersionResource: corev1.SchemeGroupVersion.WithResource("events"), Kind: corev1.SchemeGroupVersion.WithKind("Event"), Namespaced: true,
+		GroupVersionResource: corev1.SchemeGroupVersion.WithResource("events"), Kind: corev1.SchemeGroupVersion.WithKind("Event"),
+		Namespaced: true,
 	}
 	namespace := cmp.Or(object.GetNamespace(), corev1.NamespaceDefault)
 	var all []*unstructured.Unstructured
