@@ -12,14 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/discovery"
 
-	"github.com/libretto-k8s/libretto/apply/schema"
 	"github.com/libretto-k8s/libretto/controllers/manifest"
 	"github.com/libretto-k8s/libretto/controllers/preview"
 	"github.com/libretto-k8s/libretto/controllers/preview/live"
 	"github.com/libretto-k8s/libretto/controllers/preview/report"
-	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 // diffFormats are the formats of -o.
@@ -132,7 +129,7 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 		return cannot(err)
 	}
 	defer stop()
-	config, err := o.liveConfig(w)
+	config, err := liveConfig(w, &o.cluster, o.hostNamespace)
 	if err != nil {
 		return cannot(err)
 	}
@@ -153,29 +150,6 @@ func runDiff(ctx context.Context, w process, o *diffOptions, args []string) erro
 		}
 	}
 	return nil
-}
-
-// liveConfig returns the clients of the cluster.
-func (o *diffOptions) liveConfig(w process) (*live.Config, error) {
-	config, _, err := clusterConfig(w, &o.cluster)
-	if err != nil {
-		return nil, err
-	}
-	client, clientErr := informer.RESTClientFor(config)
-	discoveryClient, discoveryErr := discovery.NewDiscoveryClientForConfig(config)
-	if err := errors.Join(clientErr, discoveryErr); err != nil {
-		return nil, err
-	}
-	warned := map[string]bool{}
-	return &live.Config{
-		Reader: &live.Reader{Client: client, Warn: func(text string) {
-			if !warned[text] {
-				warned[text] = true
-				fmt.Fprintln(w.stderr, "warning:", text)
-			}
-		}},
-		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), HostNamespace: o.hostNamespace,
-	}, nil
 }
 
 // reports compares for each definition.

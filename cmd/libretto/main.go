@@ -104,8 +104,8 @@ func command(w process) *cobra.Command {
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
 	root.AddCommand(
-		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), bundleCommand(w), typesCommand(w),
-		versionCommand(),
+		serveCommand(w), initCommand(w), checkCommand(w), renderCommand(w), testCommand(w), diffCommand(w), explainCommand(w), captureCommand(w),
+		bundleCommand(w), typesCommand(w), versionCommand(),
 	)
 	if w.isPlugin {
 		showAsPlugin(root)

@@ -23,7 +23,7 @@ const (
 type ControllerTest struct {
 	metav1.TypeMeta `json:",inline"`
 	// Definition is the file or kustomization, relative to the test file, with the definition that is tested, its scripts and its
-	// CustomResourceDefinitions. It defaults to the test file's folder.
+	// CustomResourceDefinitions. It defaults to the test file's folder, or to the file itself if there is a definition in it.
 	Definition string `json:"definition,omitempty"`
 	// Definitions are several in place of definition: each case is run for each of them, such as the same controller in several
 	// languages, and has it in its name. A host, which tests its own definition, runs each case once.

@@ -65,9 +65,10 @@ func (r *runner) objectsOf(given Given) ([]*unstructured.Unstructured, error) {
 // isObjectOfCluster reports whether an object of a file is put into the cluster. Definitions and CustomResourceDefinitions are the
 // subject's.
 func isObjectOfCluster(object *unstructured.Unstructured) bool {
-	switch object.GetKind() {
-	case v1alpha1.CompositeControllerKind, v1alpha1.DecoratorControllerKind, v1alpha1.MapControllerKind, "CustomResourceDefinition", Kind:
-		return false
-	}
-	return true
+	kind := object.GetKind()
+	return !isDefinition(kind) && kind != "CustomResourceDefinition" && kind != Kind
+}
+
+func isDefinition(kind string) bool {
+	return kind == v1alpha1.CompositeControllerKind || kind == v1alpha1.DecoratorControllerKind || kind == v1alpha1.MapControllerKind
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/manifest/document"
 	"github.com/libretto-k8s/libretto/engines"
 )
@@ -44,11 +46,23 @@ func Parse(file string, text []byte) (*File, []*document.Error) {
 	objects, problems := document.Read(file, text)
 	f, problems := parse(file, objects, problems, Limits{Values: maxExpanded, Bytes: maxExpandedBytes})
 	var tests []*ControllerTest
+	own := hasDefinition(objects)
 	for _, test := range f.Tests {
+		if own && test.Definition == "" && len(test.Definitions) == 0 {
+			test.Definition = filepath.Base(file)
+		}
 		tests = append(tests, forEachDefinition(test)...)
 	}
 	f.Tests = tests
 	return f, problems
+}
+
+// hasDefinition reports whether a file has a definition beside its tests. What else is in it is then loaded as that of any file with a
+// definition: scripts and CustomResourceDefinitions.
+func hasDefinition(objects []*document.Object) bool {
+	return slices.ContainsFunc(objects, func(object *document.Object) bool {
+		return object.GroupVersionKind().Group == v1alpha1.GroupName && isDefinition(object.GetKind())
+	})
 }
 
 // forEachDefinition returns a document for each of the definitions of one, or the one.
@@ -77,7 +91,11 @@ func ParseWithin(file string, text []byte, limits Limits) (*File, []*document.Er
 func parse(file string, objects []*document.Object, problems []*document.Error, limits Limits) (*File, []*document.Error) {
 	f := &File{Name: file}
 	p := &parser{names: map[string]engines.Location{}, limits: limits}
+	own := hasDefinition(objects)
 	for _, object := range objects {
+		if own && object.GetKind() != Kind {
+			continue
+		}
 		if test := p.test(object); test != nil {
 			test.File = file
 			f.Tests = append(f.Tests, test)
@@ -110,7 +128,8 @@ func (p *parser) fail(at engines.Location, format string, args ...any) {
 // test reads a document, or returns nil.
 func (p *parser) test(object *document.Object) *ControllerTest {
 	if object.GetKind() != Kind {
-		p.fail(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names",
+		p.fail(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names, "+
+			"and others may only lie beside a definition in the file",
 			object.GetKind(), Kind)
 		return nil
 	}

@@ -150,6 +150,29 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestOwnDefinition parses files with objects beside the tests: with a definition they are the subject, and else a mistake.
+func TestOwnDefinition(t *testing.T) {
+	const configMap = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: hooks}"
+	const definition = "\n---\napiVersion: metacontroller.k8s.io/v1alpha1\nkind: MapController\nmetadata: {name: a}"
+	for name, tc := range map[string]struct{ text, definition, problem string }{
+		"With a definition": {"cases: [{name: a}]" + configMap + definition, "a_test.yaml", ""},
+		"Another is named":  {"definition: b.yaml\ncases: [{name: a}]" + definition, "b.yaml", ""},
+		"Without one":       {"cases: [{name: a}]" + configMap, "", "kind is ConfigMap, and must be ControllerTest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, problems := Parse("folder/a_test.yaml", []byte(header+tc.text))
+			switch {
+			case tc.problem != "":
+				if len(problems) != 1 || !strings.Contains(problems[0].Error(), tc.problem) {
+					t.Errorf("%v, want %s", problems, tc.problem)
+				}
+			case len(problems) > 0 || len(file.Tests) != 1 || file.Tests[0].Definition != tc.definition:
+				t.Errorf("%v %+v, want the definition %s", problems, file.Tests, tc.definition)
+			}
+		})
+	}
+}
+
 // TestHostileFiles checks that files that would take for ever are refused soon.
 func TestHostileFiles(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"

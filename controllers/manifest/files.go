@@ -162,7 +162,25 @@ func (r *reader) addEntry(ctx context.Context, path string, entry fs.DirEntry) e
 		r.skipped = append(r.skipped, path)
 		return nil
 	}
-	return r.addFile(path)
+	before := len(r.objects)
+	err := r.addFile(path)
+	if strings.HasSuffix(path, testSuffix) {
+		r.objects = append(r.objects[:before], onlyTests(r.objects[before:])...)
+	}
+	return err
+}
+
+// testSuffix ends the names of files with tests.
+const testSuffix = "_test.yaml"
+
+// onlyTests returns the tests among the objects of a file, if there are any. What lies beside them is theirs, such as the definition of a
+// captured case, which the directory may have in another state.
+func onlyTests(objects []loaded) []loaded {
+	isTest := func(o loaded) bool { return o.GroupVersionKind().Group == TestGroup }
+	if !slices.ContainsFunc(objects, isTest) {
+		return objects
+	}
+	return slices.DeleteFunc(objects, func(o loaded) bool { return !isTest(o) })
 }
 
 // isNoManifest reports whether a file with the ending of a manifest is known to be something else, that lies beside scripts.

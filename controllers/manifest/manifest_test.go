@@ -361,3 +361,33 @@ func TestUnreadable(t *testing.T) {
 		})
 	}
 }
+
+// TestTestsWithDefinitions loads a test that has a definition of its own: in a directory that is the test's alone.
+func TestTestsWithDefinitions(t *testing.T) {
+	directory := unpack(t, `
+-- a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hooks}
+data: {sync.js: new}
+-- a_test.yaml --
+apiVersion: libretto.dev/v1alpha1
+kind: ControllerTest
+cases: [{name: a}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hooks}
+data: {sync.js: old}
+`)
+	for name, want := range map[string]string{directory: "new", filepath.Join(directory, "a_test.yaml"): "old"} {
+		set, err := Load(t.Context(), Options{Filenames: []string{name}})
+		if err != nil || set.Err() != nil || len(set.Objects) != 1 || len(set.Files) != 1 {
+			t.Fatal(err, set)
+		}
+		data, _ := set.Objects[0].Object["data"].(map[string]any)
+		if data["sync.js"] != want {
+			t.Errorf("%s: %v, want %s", name, data, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/stage"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 )
@@ -24,6 +25,8 @@ type Outcome struct {
 	Err error
 	// EndlessStatus is set if the status changes in every pass. The rest is settled.
 	EndlessStatus bool
+	// First is the first pass, if Input.Detailed is set.
+	First *render.Result
 	// Waits are what the hooks wait for.
 	Waits []variant.Wait
 }
@@ -76,7 +79,7 @@ func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
 	leaves := r.leavesChildren()
 	all := make([]*Outcome, len(r.parents))
 	for i, p := range r.parents {
-		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus}
+		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, First: p.first}
 		all[i] = o
 		for _, w := range p.writes {
 			o.Changes = append(o.Changes, r.changesOf(ctx, p, w)...)

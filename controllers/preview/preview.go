@@ -41,6 +41,8 @@ type Input struct {
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	// Passes is how many passes are made over each parent. Zero means until nothing changes any more.
 	Passes int
+	// Detailed keeps the first pass in the outcomes.
+	Detailed bool
 	// Now is the time of the first pass. Each further one is a second later.
 	Now time.Time
 }
@@ -99,6 +101,7 @@ type progress struct {
 	object   *unstructured.Unstructured
 	key      apply.Key
 	answers  stage.Answers
+	first    *render.Result
 	last     render.Result
 	writes   []*written
 	byObject map[apply.Key]*written
@@ -144,6 +147,9 @@ func (r *run) pass(ctx context.Context) (stage.Movement, error) {
 
 // add notes the result of a pass over a parent.
 func (r *run) add(p *progress, result render.Result, wrote bool) {
+	if p.first == nil && r.Detailed {
+		p.first = &result
+	}
 	p.answers.Add(result)
 	p.last, p.gone = result, result.Parent == nil
 	if !wrote {

@@ -137,6 +137,13 @@ var rules = []rule{
 	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},
+	{packages: "controllers/preview/explain", imports: []string{
+		"controllers/preview", "controllers/preview/live", "controllers/render", "controllers/render/stage", "apply/...", "runtime/controller",
+	}, why: "it is text about one pass, which its caller has read and made"},
+	{packages: "controllers/preview/capture", imports: []string{
+		"controllers/preview/live", "controllers/controllertest", "controllers/controllertest/suite", "controllers/manifest/...",
+		"controllers/render/memcluster", "controllers/render/offline", "controllers/render/stage", "engines", "apply/...", "runtime/discovery",
+	}, why: "it writes what was read of a cluster as the files that offline commands take, and leaves all rules to these"},
 	{packages: "controllers/controllertest", imports: []string{
 		"controllers/api/...", "controllers/variant", "controllers/definition", "controllers/manifest/document", "controllers/render/...", "engines", "engines/failover",
 		"apply/...", "runtime/...",

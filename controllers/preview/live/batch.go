@@ -119,7 +119,8 @@ func (l *load) read(ctx context.Context) error {
 			selector = l.Selector.String()
 		}
 		var failed error
-		err := l.list(ctx, listing{rule.Resource, l.scope(rule.Resource), selector}, func(o *unstructured.Unstructured) bool {
+		parents := listing{resource: rule.Resource, namespace: l.scope(rule.Resource), selector: selector}
+		err := l.list(ctx, parents, func(o *unstructured.Unstructured) bool {
 			if l.Name != "" && o.GetName() != l.Name || !rule.Selects(o) && !hasFinalizer(o, config.Finalizing.Name) {
 				return true
 			}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -59,6 +60,15 @@ func (r *Reader) ConfigMap(ctx context.Context, name types.NamespacedName) (*uns
 	return r.Get(ctx, resource, name.Namespace, name.Name)
 }
 
+// CustomResourceDefinition returns that of a resource, or nil if it is no custom one.
+func (r *Reader) CustomResourceDefinition(ctx context.Context, resource apischema.GroupResource) (*unstructured.Unstructured, error) {
+	crds := discovery.Resource{
+		GroupVersionResource: apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
+		Kind:                 apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+	}
+	return r.Get(ctx, crds, "", resource.String())
+}
+
 // Served returns resources of a cluster in memory for those that an API server serves and known lacks. Nothing is known of their schemas.
 func Served(resources []discovery.Resource, known []memcluster.Resource) []memcluster.Resource {
 	has := map[string]bool{}
@@ -78,17 +88,13 @@ func Served(resources []discovery.Resource, known []memcluster.Resource) []memcl
 // Schemas returns the resources of a plan that are custom ones, with the schemas of the cluster's CustomResourceDefinitions, as far as the
 // caller may read these. known are resources whose schemas are known.
 func (r *Reader) Schemas(ctx context.Context, plan *definition.Plan, known []memcluster.Resource) ([]memcluster.Resource, error) {
-	crds := discovery.Resource{
-		GroupVersionResource: apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),
-		Kind:                 apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
-	}
 	var all []memcluster.Resource
 	for _, resource := range plan.Resources() {
 		isSame := func(o memcluster.Resource) bool { return o.GroupVersionResource == resource.GroupVersionResource }
 		if slices.ContainsFunc(slices.Concat(known, all), isSame) {
 			continue
 		}
-		crd, err := r.Get(ctx, crds, "", resource.GroupResource().String())
+		crd, err := r.CustomResourceDefinition(ctx, resource.GroupResource())
 		var forbidden *ForbiddenError
 		switch {
 		case errors.As(err, &forbidden):

@@ -85,6 +85,8 @@ func markFields(object map[string]any) {
 type listing struct {
 	resource            discovery.Resource
 	namespace, selector string
+	// fields is a field selector.
+	fields string
 }
 
 // list calls each for all objects of a listing, page by page. It ends when each returns false. A resource that is not served has none.
@@ -116,6 +118,9 @@ func (r *Reader) page(ctx context.Context, l listing, token string) (items []map
 	request := r.request(l.resource, l.namespace).Param("limit", strconv.Itoa(pageSize))
 	if l.selector != "" {
 		request.Param("labelSelector", l.selector)
+	}
+	if l.fields != "" {
+		request.Param("fieldSelector", l.fields)
 	}
 	if token != "" {
 		request.Param("continue", token)

@@ -51,7 +51,7 @@ func (r *Related) Select(ctx context.Context, s parent.Selection) ([]*unstructur
 		return r.inNamespaces(ctx, s)
 	}
 	if s.Names == nil {
-		return r.listed(ctx, listing{s.Resource, s.Namespace, textOf(s.Labels)})
+		return r.listed(ctx, listing{resource: s.Resource, namespace: s.Namespace, selector: textOf(s.Labels)})
 	}
 	if s.Resource.Namespaced && s.Namespace == "" { // In any namespace: only a list finds them.
 		all, err := r.listed(ctx, listing{resource: s.Resource})
@@ -77,7 +77,7 @@ func (r *Related) inNamespaces(ctx context.Context, s parent.Selection) ([]*unst
 		return nil, err
 	}
 	for _, namespace := range found {
-		objects, err := r.listed(ctx, listing{s.Resource, namespace.GetName(), textOf(s.Labels)})
+		objects, err := r.listed(ctx, listing{resource: s.Resource, namespace: namespace.GetName(), selector: textOf(s.Labels)})
 		if err != nil {
 			return nil, err
 		}

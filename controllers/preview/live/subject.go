@@ -63,33 +63,55 @@ func (c *Config) Subjects(ctx context.Context) ([]*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	served, err := discovery.List(c.Discovery)
+	surroundings, err := c.surroundings()
 	if err != nil {
 		return nil, err
 	}
-	builtIn, err := schema.BuiltIn()
-	if err != nil {
-		return nil, err
-	}
-	files := c.Set.Resources()
-	resources := append(Served(served, slices.Concat(builtIn, files)), files...)
 	var all []*Subject
 	for _, given := range definitions {
-		base, err := c.base(ctx, merged(given.Unstructured, live), resources, slices.Concat(builtIn, files))
+		s, err := c.subject(ctx, given, merged(given.Unstructured, live), surroundings)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", given.GetKind(), given.GetName(), err)
-		}
-		s := &Subject{Base: base, reader: *c.Reader}
-		if usesServerSide(base.Plan) {
-			s.reader.managed = true
-		}
-		s.related = s.reader.NewRelated()
-		if s.Programs, err = c.programs(ctx, given, base.Plan); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// surroundings are what the cluster and the files serve.
+type surroundings struct {
+	// resources are those beside the built-in ones, and known are those whose schemas are known.
+	resources, known []memcluster.Resource
+}
+
+func (c *Config) surroundings() (surroundings, error) {
+	served, err := discovery.List(c.Discovery)
+	if err != nil {
+		return surroundings{}, err
+	}
+	builtIn, err := schema.BuiltIn()
+	if err != nil {
+		return surroundings{}, err
+	}
+	files := c.Set.Resources()
+	return surroundings{append(Served(served, slices.Concat(builtIn, files)), files...), slices.Concat(builtIn, files)}, nil
+}
+
+// subject plans a definition and compiles its scripts. merged is the definition with the metadata of the cluster.
+func (c *Config) subject(
+	ctx context.Context, given *document.Object, merged *unstructured.Unstructured, in surroundings,
+) (*Subject, error) {
+	base, err := c.base(ctx, merged, in.resources, in.known)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", given.GetKind(), given.GetName(), err)
+	}
+	s := &Subject{Base: base, reader: *c.Reader}
+	if usesServerSide(base.Plan) {
+		s.reader.managed = true
+	}
+	s.related = s.reader.NewRelated()
+	s.Programs, err = c.programs(ctx, given, base.Plan)
+	return s, err
 }
 
 // definitions returns those of the files, then those of the cluster that the files' ConfigMaps are for, and all of the cluster.

@@ -2,6 +2,8 @@ package offline
 
 import (
 	"bytes"
+	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/render"
 	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
@@ -35,6 +38,8 @@ type TestFile struct {
 	Ready any
 	// Answers are canned answers of hooks.
 	Answers map[string]any
+	// SkipChecks turns off checks that the cases make, by name, with the reason.
+	SkipChecks map[string]string
 }
 
 // given returns the objects of the files, without ConfigMaps that scripts are from and without Namespaces that no file has.
@@ -121,7 +126,15 @@ func (f TestFile) testCase(r *Rendering, several bool) map[string]any {
 	if f.Several {
 		name += " of " + nameOf(r.Definition.GetKind(), "", r.Definition.GetName())
 	}
-	c := map[string]any{"name": name + " settles", "want": f.want(r)}
+	c := map[string]any{"name": name + " settles"}
+	if err := r.Err(); err != nil {
+		c["name"], c["fails"] = name+" fails", failure(err)
+	} else {
+		c["want"] = f.want(r)
+	}
+	if len(f.SkipChecks) > 0 {
+		c["skipChecks"] = f.SkipChecks
+	}
 	if several {
 		c["parent"] = SlashedName(r.Object)
 	}
@@ -136,6 +149,17 @@ func (f TestFile) testCase(r *Rendering, several bool) map[string]any {
 		c["webhooks"] = webhooks
 	}
 	return c
+}
+
+// failure returns a regular expression for the error of a pass, which has no place in it: in the test's file that is another one.
+func failure(err error) string {
+	message := err.Error()
+	var script *engines.Error
+	if errors.As(err, &script) {
+		message = script.Message
+	}
+	line, _, _ := strings.Cut(message, "\n")
+	return regexp.QuoteMeta(line)
 }
 
 // short returns the kind and name of an object, with the namespace if that is not the one of the file.

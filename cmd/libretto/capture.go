@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/libretto-k8s/libretto/controllers/preview/capture"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+func captureCommand(w process) *cobra.Command {
+	o := newParentOptions()
+	c := &cobra.Command{
+		Use:   "capture KIND/NAME",
+		Short: "Write a live parent as a test that passes now",
+		Long: `Write a live parent as a test that passes now, and without a cluster ever after.
+
+The file has the parent, its children and related objects, the definitions that
+look after it, their scripts and the CustomResourceDefinitions. It is run before
+it is printed. A parent that fails becomes a case that fails in the same way.
+KIND is a kind, a resource or a short name, or resource.group, as in kubectl.
+What is read is read with your own rights; no host is needed.
+
+Values of Secrets and of what schemas call passwords are replaced, also where
+other objects and scripts repeat them. The keys stay, so that hooks run. The
+file says what was replaced, and what could not be read.`,
+		Example: `  libretto capture webapp/shop > shop_test.yaml
+  libretto capture webapps.example.com/shop -n prod > webapp/shop_test.yaml`,
+		RunE: func(c *cobra.Command, args []string) error { return runCapture(c.Context(), w, &o, args) },
+	}
+	o.addTo(c.Flags())
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	conduct{
+		success:  "the file is printed, and passes",
+		problems: "the file is printed, and is not all that the cluster has, or does not pass: it says why",
+		cannot:   "a flag is wrong, a script does not load, or the cluster can't be read",
+		stdout:   "the file", stderr: "what could not be read; errors",
+	}.addTo(c)
+	return c
+}
+
+// runCapture writes the file, and returns an *exitError unless it is the case that the cluster has.
+func runCapture(ctx context.Context, w process, o *parentOptions, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	p, err := o.find(ctx, w, args)
+	if err != nil {
+		return cannot(err)
+	}
+	in := capture.Input{Now: time.Now().Truncate(time.Second), HostNamespace: o.hostNamespace}
+	p.Reader.Warn = func(text string) { in.Notes = append(in.Notes, "Not read: "+text) }
+	registry, stop, err := offlineEngines()
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	p.Engines, in.Engines = registry, registry
+	if in.Cases, err = p.cases(ctx); err != nil {
+		return cannot(err)
+	}
+	if in.CRDs, err = p.customResourceDefinitions(ctx, in.Cases); err != nil {
+		return cannot(err)
+	}
+	file, err := capture.Write(ctx, in)
+	if err != nil {
+		return cannot(err)
+	}
+	if _, err := w.stdout.Write(file.Text); err != nil {
+		return cannot(err)
+	}
+	slices.Sort(in.Notes)
+	for _, line := range slices.Concat(slices.Compact(in.Notes), file.Problems) {
+		fmt.Fprintln(w.stderr, "warning:", line)
+	}
+	if len(in.Notes)+len(file.Problems) > 0 {
+		return &exitError{code: exitProblems}
+	}
+	return nil
+}
+
+// cases reads the parent for each definition that looks after it.
+func (p *liveParent) cases(ctx context.Context) ([]capture.Case, error) {
+	found, err := p.ForParent(ctx, p.resource.GroupResource(), p.object)
+	if err != nil {
+		return nil, err
+	}
+	var all []capture.Case
+	for _, f := range found {
+		if f.Err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), f.Err)
+		}
+		reading, err := f.Subject.Read(ctx, p.object, 0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		c := capture.Case{Subject: f.Subject, Reading: reading, ConfigMaps: p.configMaps(f)}
+		if err := reading.Outcome.Err; isForbidden(err) {
+			p.Reader.Warn(err.Error())
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil, p.errAlone()
+	}
+	return all, nil
+}
+
+// errAlone is the error for an object that is no parent.
+func (p *liveParent) errAlone() error {
+	return fmt.Errorf("%s %s: no definition of the cluster looks after it", p.object.GetKind(), p.object.GetName())
+}
+
+func isForbidden(err error) bool {
+	var forbidden *live.ForbiddenError
+	return errors.As(err, &forbidden)
+}
+
+// configMaps returns those that the scripts of a definition are from.
+func (p *liveParent) configMaps(f live.Found) []*unstructured.Unstructured {
+	spec, err := f.Subject.Plan.Scripts()
+	if err != nil {
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, object := range p.Set.Objects {
+		for _, source := range spec.Sources {
+			origin := source.Origin().ConfigMap
+			if source.ConfigMap != nil && origin.Namespace == object.GetNamespace() && origin.Name == object.GetName() {
+				all = append(all, object.Unstructured)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// customResourceDefinitions returns those of all kinds of the cases. What can't be read is replaced by one without a schema.
+func (p *liveParent) customResourceDefinitions(ctx context.Context, cases []capture.Case) ([]*unstructured.Unstructured, error) {
+	resources := map[string]discovery.Resource{}
+	for _, c := range cases {
+		for _, resource := range c.Subject.Plan.Resources() {
+			resources[resource.GroupResource().String()] = resource
+		}
+		for _, object := range c.Reading.Objects {
+			for _, r := range c.Subject.Resources {
+				if r.Kind == object.GroupVersionKind() {
+					resources[r.GroupResource().String()] = r.Resource
+				}
+			}
+		}
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		resource := resources[name]
+		if !strings.Contains(resource.Group, ".") || capture.IsBuiltIn(resource) {
+			continue
+		}
+		crd, err := p.Reader.CustomResourceDefinition(ctx, apischema.ParseGroupResource(name))
+		switch {
+		case isForbidden(err) || crd == nil && err == nil:
+			all = append(all, capture.Minimal(resource.Kind, resource.GroupVersionResource.Resource, resource.Namespaced, resource.HasStatus))
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, capture.Definition(crd))
+		}
+	}
+	return all, nil
+}

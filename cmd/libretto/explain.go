@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/libretto-k8s/libretto/controllers/preview/explain"
+)
+
+// explainFormats are the formats of -o.
+var explainFormats = []string{"text", "json"}
+
+type explainOptions struct {
+	parentOptions
+	output string
+	all    bool
+}
+
+func explainCommand(w process) *cobra.Command {
+	o := &explainOptions{parentOptions: newParentOptions(), output: "text"}
+	c := &cobra.Command{
+		Use:   "explain KIND/NAME",
+		Short: "Tell why a live parent is as it is, and what it waits for",
+		Long: `Tell why a live parent is as it is, and what it waits for.
+
+For each definition that looks after the parent, the reconciler of the host
+makes one pass over it that writes nothing: on a cluster in memory, with what is
+there. What it would delete or what fails comes first, then what it would
+change and in which fields, children that it leaves and why, those that are as
+wanted, what the hooks were given and answered, their logs, when it looks again,
+and the latest events. A parent that is as wanted takes one line.
+KIND is a kind, a resource or a short name, or resource.group, as in kubectl.
+What is read is read with your own rights; no host is needed.`,
+		Example: `  libretto explain webapp/shop
+  libretto explain webapps.example.com/shop -n prod --all
+  libretto explain webapp/shop -o json`,
+		RunE: func(c *cobra.Command, args []string) error { return runExplain(c.Context(), w, o, args) },
+	}
+	o.addTo(c.Flags())
+	c.Flags().StringVarP(&o.output, "output", "o", o.output, "text or json")
+	c.Flags().BoolVar(&o.all, "all", false, "print the requests and answers of hooks, with secrets hidden, and do so if the parent is as wanted")
+	completeFlag(c, "output", explainFormats...)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cannot(explainFlag(c, err)) })
+	conduct{
+		success:  "the parent is as wanted",
+		problems: "something would be written, waits or fails, or a definition is not well",
+		cannot:   "a flag is wrong, there is no such parent, no definition looks after it, or the cluster can't be read",
+		stdout:   "the story, as -o says", stderr: "what could not be read; errors", colour: "-o text",
+	}.addTo(c)
+	return c
+}
+
+// runExplain tells the story, and returns an *exitError unless the parent is as wanted.
+func runExplain(ctx context.Context, w process, o *explainOptions, args []string) error {
+	if !slices.Contains(explainFormats, o.output) {
+		return cannot(fmt.Errorf("-o %s: there are %s", o.output, strings.Join(explainFormats, ", ")))
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	p, err := o.find(ctx, w, args)
+	if err != nil {
+		return cannot(err)
+	}
+	registry, stop, err := offlineEngines()
+	if err != nil {
+		return cannot(err)
+	}
+	defer stop()
+	p.Engines = registry
+	story, err := p.story(ctx, o.all)
+	if err != nil {
+		return cannot(err)
+	}
+	if o.output == "json" {
+		err = story.JSON(w.stdout)
+	} else {
+		err = story.Text(w.stdout, isColoured(w), o.all)
+	}
+	if err != nil {
+		return cannot(err)
+	}
+	if !story.AsWanted() {
+		return &exitError{code: exitProblems}
+	}
+	return nil
+}
+
+// story makes a pass over the parent for each definition that looks after it.
+func (p *liveParent) story(ctx context.Context, all bool) (*explain.Story, error) {
+	found, err := p.ForParent(ctx, p.resource.GroupResource(), p.object)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, p.errAlone()
+	}
+	story := &explain.Story{Parent: explain.NameOf(p.object)}
+	var secrets []string
+	for _, f := range found {
+		if f.Err != nil {
+			story.Definitions = append(story.Definitions, explain.New(ctx, f, nil, fmt.Errorf("it can't be run here: %w", f.Err), all))
+			continue
+		}
+		reading, err := f.Subject.Read(ctx, p.object, 1)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		secrets = append(secrets, f.Subject.Secrets(ctx, reading.Objects)...)
+		story.Definitions = append(story.Definitions, explain.New(ctx, f, reading, nil, all))
+	}
+	events, err := p.Reader.Events(ctx, p.object)
+	if err != nil {
+		p.Reader.Warn("no events: " + err.Error())
+	}
+	story.Events = explain.Events(events, secrets)
+	return story, ctx.Err()
+}

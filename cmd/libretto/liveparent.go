@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/manifest"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	libdiscovery "github.com/libretto-k8s/libretto/runtime/discovery"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+)
+
+// liveConfig returns the clients of the cluster.
+func liveConfig(w process, o *options, hostNamespace string) (*live.Config, error) {
+	config, _, err := clusterConfig(w, o)
+	if err != nil {
+		return nil, err
+	}
+	client, clientErr := informer.RESTClientFor(config)
+	discoveryClient, discoveryErr := discovery.NewDiscoveryClientForConfig(config)
+	if err := errors.Join(clientErr, discoveryErr); err != nil {
+		return nil, err
+	}
+	warned := map[string]bool{}
+	return &live.Config{
+		Reader: &live.Reader{Client: client, Warn: func(text string) {
+			if !warned[text] {
+				warned[text] = true
+				fmt.Fprintln(w.stderr, "warning:", text)
+			}
+		}},
+		Discovery: discoveryClient, OpenAPI: schema.Over(discoveryClient.RESTClient()), HostNamespace: hostNamespace,
+	}, nil
+}
+
+// parentOptions name one parent of a cluster.
+type parentOptions struct {
+	cluster       options
+	namespace     string
+	timeout       time.Duration
+	hostNamespace string
+}
+
+func newParentOptions() parentOptions {
+	defaults := defaultOptions()
+	o := parentOptions{timeout: time.Minute, hostNamespace: "libretto"}
+	o.cluster.kubeAPIQPS, o.cluster.kubeAPIBurst = defaults.kubeAPIQPS, defaults.kubeAPIBurst
+	return o
+}
+
+func (o *parentOptions) addTo(f *pflag.FlagSet) {
+	f.StringVarP(&o.namespace, "namespace", "n", "", "the namespace of the parent (default that of the kubeconfig's context)")
+	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all")
+	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where ControllerRevisions of cluster-scoped parents are")
+}
+
+// liveParent is a parent of a cluster, and how to read what is about it.
+type liveParent struct {
+	*live.Config
+	resource libdiscovery.Resource
+	object   *unstructured.Unstructured
+}
+
+// find reads the parent that KIND/NAME, or KIND and NAME, name.
+func (o *parentOptions) find(ctx context.Context, w process, args []string) (*liveParent, error) {
+	kind, name, err := kindAndName(args)
+	if err != nil {
+		return nil, err
+	}
+	config, err := liveConfig(w, &o.cluster, o.hostNamespace)
+	if err != nil {
+		return nil, err
+	}
+	p := &liveParent{Config: config}
+	if p.resource, err = resourceOf(config.Discovery, kind); err != nil {
+		return nil, err
+	}
+	namespace := ""
+	if p.resource.Namespaced {
+		if namespace = o.namespace; namespace == "" {
+			namespace = contextNamespace(w, o.cluster.kubeconfig)
+		}
+	}
+	if p.object, err = config.Reader.Get(ctx, p.resource, namespace, name); err != nil {
+		return nil, err
+	}
+	if p.object == nil {
+		where := ""
+		if namespace != "" {
+			where = " in namespace " + namespace + ": is it in another one (-n)?"
+		}
+		return nil, fmt.Errorf("there is no %s %s%s", p.resource.GroupResource(), name, where)
+	}
+	p.Set, err = manifest.Load(ctx, manifest.Options{Namespace: namespace})
+	return p, err
+}
+
+// kindAndName returns the parts of KIND/NAME, or of two arguments.
+func kindAndName(args []string) (kind, name string, err error) {
+	if len(args) == 1 {
+		args = strings.SplitN(args[0], "/", 2)
+	}
+	if len(args) != 2 || args[0] == "" || args[1] == "" || strings.Contains(args[1], "/") {
+		return "", "", errors.New("name one parent, as KIND/NAME: KIND is a kind, a resource or a short name, or resource.group")
+	}
+	return args[0], args[1], nil
+}
+
+// resourceOf returns the resource that kubectl finds for a kind, a resource or a short name.
+func resourceOf(api discovery.DiscoveryInterface, name string) (libdiscovery.Resource, error) {
+	groups, err := restmapper.GetAPIGroupResources(api)
+	if err != nil {
+		return libdiscovery.Resource{}, err
+	}
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), api, nil)
+	found, err := findResource(mapper, name)
+	if err != nil {
+		return libdiscovery.Resource{}, fmt.Errorf("the cluster serves no resource %q: see kubectl api-resources", name)
+	}
+	served, err := libdiscovery.List(api)
+	if err != nil {
+		return libdiscovery.Resource{}, err
+	}
+	i := slices.IndexFunc(served, func(r libdiscovery.Resource) bool { return r.GroupVersionResource == found })
+	if i < 0 {
+		return libdiscovery.Resource{}, fmt.Errorf("%s can't be listed and watched: it is no parent", found.GroupResource())
+	}
+	return served[i], nil
+}
+
+// findResource looks a name up in the order in which kubectl does.
+func findResource(mapper meta.RESTMapper, name string) (apischema.GroupVersionResource, error) {
+	full, partial := apischema.ParseResourceArg(strings.ToLower(name))
+	if full != nil {
+		if found, err := mapper.ResourceFor(*full); err == nil {
+			return found, nil
+		}
+	}
+	if found, err := mapper.ResourceFor(partial.WithVersion("")); err == nil {
+		return found, nil
+	}
+	_, kind := apischema.ParseKindArg(name)
+	mapping, err := mapper.RESTMapping(kind)
+	if err != nil {
+		return apischema.GroupVersionResource{}, err
+	}
+	return mapping.Resource, nil
+}
+
+// contextNamespace returns the namespace of the kubeconfig's context.
+func contextNamespace(w process, kubeconfig string) string {
+	rules, _ := loadingRules(kubeconfig, w.getenv)
+	if loaded, err := rules.Load(); err == nil {
+		if context := loaded.Contexts[loaded.CurrentContext]; context != nil && context.Namespace != "" {
+			return context.Namespace
+		}
+	}
+	return corev1.NamespaceDefault
+}

@@ -1,0 +1,178 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/libretto-k8s/libretto/apply/merge"
+	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/preview/live"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/jsonvalue"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
+)
+
+// redaction takes out of objects what is secret, and what only a cluster needs.
+type redaction struct {
+	secrets []string
+	masker  *jsonvalue.Masker
+	// redacted are the objects of which something was hidden.
+	redacted map[string]bool
+}
+
+// newRedaction finds all secrets.
+func newRedaction(ctx context.Context, cases []Case) *redaction {
+	r := &redaction{redacted: map[string]bool{}}
+	for _, c := range cases {
+		r.secrets = append(r.secrets, c.Subject.Secrets(ctx, c.Reading.Objects)...)
+	}
+	r.masker = jsonvalue.NewMasker(r.secrets)
+	return r
+}
+
+func (r *redaction) mask(text string) string { return r.masker.Mask(text) }
+
+// notes tells what was hidden.
+func (r *redaction) notes() []string {
+	if len(r.redacted) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Redacted to %s, with the keys kept: %s.", jsonvalue.Hidden,
+		strings.Join(slices.Sorted(maps.Keys(r.redacted)), ", "))}
+}
+
+// source returns a definition or a ConfigMap with scripts as an author has it. In scripts secrets are hidden where they are all of a
+// string.
+func (r *redaction) source(object *unstructured.Unstructured) *unstructured.Unstructured {
+	clean := object.DeepCopy()
+	delete(clean.Object, "status")
+	meta, _ := clean.Object["metadata"].(map[string]any)
+	for name := range meta {
+		if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, name) {
+			delete(meta, name)
+		}
+	}
+	dropAnnotations(clean, kubectlApplied)
+	hidden, _ := live.MapStrings(clean.Object, func(text string) string {
+		for _, secret := range r.secrets {
+			for _, quote := range []string{`"`, `'`, "`"} {
+				text = strings.ReplaceAll(text, quote+secret+quote, quote+jsonvalue.Hidden+quote)
+			}
+		}
+		return text
+	}).(map[string]any)
+	if !jsonvalue.Equal(hidden, clean.Object) {
+		r.redacted[nameOf(object)] = true
+	}
+	return &unstructured.Unstructured{Object: hidden}
+}
+
+const kubectlApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func dropAnnotations(object *unstructured.Unstructured, names ...string) {
+	annotations := object.GetAnnotations()
+	for _, name := range names {
+		delete(annotations, name)
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	object.SetAnnotations(annotations)
+}
+
+// objects returns the objects of a case as it begins with them.
+func (r *redaction) objects(ctx context.Context, c Case) []*unstructured.Unstructured {
+	owners := map[types.UID]bool{}
+	for _, object := range c.Reading.Objects {
+		for _, owner := range object.GetOwnerReferences() {
+			owners[owner.UID] = true
+		}
+		owners[types.UID(object.GetLabels()["controller-uid"])] = true
+	}
+	find := func(kind schema.GroupVersionKind) *openapi.Kind { return c.Subject.Schemas.For(ctx, kind) }
+	var all []*unstructured.Unstructured
+	for _, object := range c.Reading.Objects {
+		clean := r.object(object, find)
+		if owners[object.GetUID()] {
+			clean.SetUID(object.GetUID())
+		}
+		all = append(all, clean)
+	}
+	return all
+}
+
+// object returns an object without UID and secrets.
+func (r *redaction) object(object *unstructured.Unstructured, find func(schema.GroupVersionKind) *openapi.Kind) *unstructured.Unstructured {
+	clean := object.DeepCopy()
+	meta, _ := clean.Object["metadata"].(map[string]any)
+	for _, name := range []string{"uid", "resourceVersion", "managedFields", "selfLink"} {
+		delete(meta, name)
+	}
+	if clean.GetGeneration() == 1 {
+		delete(meta, "generation")
+	}
+	dropAnnotations(clean, kubectlApplied)
+	if jsonvalue.IsSecret(clean.Object) {
+		dropAnnotations(clean, merge.LastApplied) // It repeats the values.
+	}
+	visible, _ := stage.HideSecrets(clean.Object, find).(map[string]any)
+	hidden, _ := live.MapStrings(visible, r.mask).(map[string]any)
+	named, _ := hidden["metadata"].(map[string]any)
+	for _, field := range []string{
+		"name", "namespace", "generateName", "ownerReferences", "finalizers", "creationTimestamp", "deletionTimestamp",
+	} {
+		if meta[field] != nil {
+			named[field] = meta[field]
+		}
+	}
+	hidden["kind"], hidden["apiVersion"] = object.GetKind(), object.GetAPIVersion()
+	if jsonvalue.IsSecret(object.Object) || !jsonvalue.Equal(hidden, clean.Object) {
+		r.redacted[nameOf(object)] = true
+	}
+	return &unstructured.Unstructured{Object: hidden}
+}
+
+// Minimal returns what takes the place of a CustomResourceDefinition that can't be read: nothing is defaulted, pruned or validated.
+func Minimal(kind schema.GroupVersionKind, plural string, namespaced, hasStatus bool) *unstructured.Unstructured {
+	scope, subresources := "Cluster", map[string]any{}
+	if namespaced {
+		scope = "Namespaced"
+	}
+	if hasStatus {
+		subresources["status"] = map[string]any{}
+	}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"spec": map[string]any{
+			"group": kind.Group, "scope": scope,
+			"names": map[string]any{"kind": kind.Kind, "plural": plural, "singular": strings.ToLower(kind.Kind), "listKind": kind.Kind + "List"},
+			"versions": []any{map[string]any{
+				"name": kind.Version, "served": true, "storage": true, "subresources": subresources,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+	crd.SetName(schema.GroupResource{Group: kind.Group, Resource: plural}.String())
+	return crd
+}
+
+// Definition returns a CustomResourceDefinition as an author has it.
+func Definition(crd *unstructured.Unstructured) *unstructured.Unstructured {
+	clean := &unstructured.Unstructured{Object: map[string]any{"spec": crd.Object["spec"]}}
+	clean.SetGroupVersionKind(crd.GroupVersionKind())
+	clean.SetName(crd.GetName())
+	return clean
+}
+
+// IsBuiltIn reports whether tests know a resource without a CustomResourceDefinition.
+func IsBuiltIn(resource discovery.Resource) bool {
+	return slices.ContainsFunc(memcluster.BuiltIn(), func(r memcluster.Resource) bool { return r.Kind == resource.Kind })
+}
