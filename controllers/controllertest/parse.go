@@ -128,8 +128,8 @@ func (p *parser) fail(at engines.Location, format string, args ...any) {
 // test reads a document, or returns nil.
 func (p *parser) test(object *document.Object) *ControllerTest {
 	if object.GetKind() != Kind {
-		p.fail(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names, "+
-			"and others may only lie beside a definition in the file",
+		p.fail(object.Place("kind"), "kind is %s, and must be %s: objects of a case are in given, or in files that given names; "+
+			"a file may have other objects only beside the definition that it tests",
 			object.GetKind(), Kind)
 		return nil
 	}
