@@ -239,8 +239,8 @@ func TestRun(t *testing.T) {
 			method: "OnDelete", before: some("1", ""), after: some("2", ""), want: []string{`leave ConfigMap default/a data.image: "1" becomes "2"`},
 		},
 		"only metadata: what exists is kept": {method: "OnDelete", before: some("1", ""), after: names("")},
-		"one more child": {before: some("1", ""), after: some("1", "", "-x"), want: []string{"create ConfigMap default/a-x"}},
-		"another name":   {before: some("1", ""), after: some("1", "-x"), want: []string{"delete ConfigMap default/a", "create ConfigMap default/a-x"}},
+		"one more child":                     {before: some("1", ""), after: some("1", "", "-x"), want: []string{"create ConfigMap default/a-x"}},
+		"another name":                       {before: some("1", ""), after: some("1", "-x"), want: []string{"delete ConfigMap default/a", "create ConfigMap default/a-x"}},
 		"a script throws": {
 			before: some("1", ""),
 			after:  script{children: func(map[string]any) ([]any, error) { return nil, fmt.Errorf("sync.js:3:1: TypeError") }},

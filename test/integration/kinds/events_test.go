@@ -34,7 +34,7 @@ func eventWrites(e *env.Env, since cluster.Mark) cluster.Requests {
 }
 
 // TestEventsAreAboutChanges has one parent fail in five ways, one after the other, while ten others go on failing in one, all of them
-// synced again and again.
+// synced again and again. The definition says so as well.
 func TestEventsAreAboutChanges(t *testing.T) {
 	const others, retries = 10, 6
 	e := env.NewRunning(t)
@@ -65,8 +65,10 @@ func TestEventsAreAboutChanges(t *testing.T) {
 			e.WaitForMetric(before+float64(len(parents)), "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
 		}
 	}
+	e.WaitForCondition(name, "ParentsSynced", "False", "11 of 11 parents fail in 2 ways: ", "Thing "+e.Namespace+"/one: AlreadyOwned", "and 8 more")
 	e.Patch(e.Things(), "one", `{"spec": {"way": "no"}}`)
 	e.WaitFor(env.ConfigMaps, "one-child", nil)
+	e.WaitForCondition(name, "ParentsSynced", "False", "10 of 11 parents fail: ", "no zone is given", ".js:5:")
 
 	ended := e.WaitForEvent("one", "Synced", "(CompositeController "+name+")")
 	if ended.Type != "Normal" {
