@@ -25,6 +25,7 @@ type instance struct {
 	reconciler *parent.Reconciler
 	queue      *controller.Controller
 	lastInputs inputs // of the last sync of all parents
+	startedAt  time.Time
 	synced     atomic.Bool
 	changed    func()
 	log        logr.Logger

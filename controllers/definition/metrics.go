@@ -62,7 +62,10 @@ func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 
 func (m *Metrics) setParents(key controller.Key, parents parentStatus) {
 	s := parents.summary
-	if s == nil {
+	switch {
+	case s == nil && parents.keep: // They are being listed, maybe for an edit: what is known stays.
+		return
+	case s == nil:
 		m.parents.DeletePartialMatch(definitionmetrics.Selector(key.String()))
 		m.inputs.DeletePartialMatch(definitionmetrics.Selector(key.String()))
 		return

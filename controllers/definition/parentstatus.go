@@ -16,7 +16,8 @@ import (
 const (
 	// parentsInterval is the time between two writes of a status that differ only in what is said of parents.
 	parentsInterval = 5 * time.Second
-	// sweepTime is how long the status keeps what it says of parents after a start, until all of them are synced.
+	// sweepTime is how long the status keeps what it says of parents after a start until they are listed, and then until all of them are
+	// synced.
 	sweepTime = 30 * time.Second
 )
 
@@ -33,8 +34,11 @@ type parentStatus struct {
 
 // newParentStatus returns what there is to say of the parents of the running instance, which may be nil.
 func newParentStatus(running *instance, now time.Time) parentStatus {
-	if running == nil || !running.synced.Load() {
+	switch {
+	case running == nil:
 		return parentStatus{}
+	case !running.synced.Load():
+		return parentStatus{generation: running.plan.generation, keep: now.Sub(running.startedAt) < sweepTime}
 	}
 	summary := running.reconciler.Summary()
 	return parentStatus{
@@ -74,10 +78,10 @@ func clearParentCounts(status *v1alpha1.DefinitionStatus) {
 func (p parentStatus) condition() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionParentsSynced, Status: metav1.ConditionUnknown, ObservedGeneration: p.generation}
 	switch s := p.summary; {
-	case s == nil:
-		c.Reason, c.Message = "NotRunning", "no parent is synced: see the condition Ready"
 	case p.keep:
 		c.Reason, c.Message = "Syncing", "parents are being synced for the first time since the start"
+	case s == nil:
+		c.Reason, c.Message = "NotRunning", "no parent is synced: see the condition Ready"
 	case s.Failing > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, s.Failures[0].Reason
 		c.Message = fmt.Sprintf("%d of %d %s: %s", s.Failing, s.Parents, failVerb(s), describe(s.Failures, s.Failing))

@@ -31,6 +31,8 @@ func TestParentsCondition(t *testing.T) {
 	}{
 		"NotRunning": {"without a running instance nothing is known", nil, false,
 			metav1.Condition{Status: "Unknown", Reason: "NotRunning", Message: "no parent is synced: see the condition Ready"}},
+		"Listing": {"nor does a list of them that is not there yet", nil, true,
+			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "parents are being synced for the first time since the start"}},
 		"First": {"half of the first syncs say nothing", &parent.Summary{Parents: 2, Failing: 1, Pending: 1, Failures: []parent.Report{a}, Sweeping: true}, true,
 			metav1.Condition{Status: "Unknown", Reason: "Syncing", Message: "parents are being synced for the first time since the start"}},
 		"Long": {"when they take long, it is not known whether the others fail", &parent.Summary{Parents: 2, Synced: 1, Pending: 1, Sweeping: true}, false,
@@ -86,11 +88,15 @@ func TestParentsInStatus(t *testing.T) {
 		want   string
 	}{
 		{"nothing runs yet", parentStatus{}, "Unknown NotRunning - - - - -"},
+		{"the parents are being listed", parentStatus{keep: true}, "Unknown Syncing - - - - -"},
 		{"the first syncs", parentStatus{summary: &parent.Summary{Parents: 3}, keep: true}, "Unknown Syncing 3 - - - -"},
 		{"are over", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
+		{"another process lists them, which takes longer than a second", parentStatus{keep: true}, "False HookFailed - 1 2 0 -"},
 		{"another process starts", parentStatus{summary: &parent.Summary{Parents: 2, Pending: 2}, keep: true}, "False HookFailed 2 1 2 0 -"},
 		{"and finds the same", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
 		{"a map counts inputs", parentStatus{summary: failing, isMap: true}, "False HookFailed 3 1 2 0 4"},
+		{"they can't be listed", parentStatus{}, "Unknown NotRunning - - - - -"},
+		{"they can again", parentStatus{summary: failing}, "False HookFailed 3 1 2 0 -"},
 		{"it stops", parentStatus{}, "Unknown NotRunning - - - - -"},
 	} {
 		step.status.set(status)

@@ -105,7 +105,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 		}
 		s.running, s.next = s.next, nil
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
-		s.running.lastInputs = s.running.inputs()
+		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
 		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
 		r.config.Host.Start(key.String(), s.running.run)
 		r.event(object, corev1.EventTypeNormal, "Started", "Started controller: "+key.Name)

@@ -85,11 +85,14 @@ const maxNamedOutdated = 3
 
 // reportOutdated reports the children that OnDelete leaves alone, by the changes that were held back.
 func (p *pass) reportOutdated(held []apply.Change) {
-	keys := make([]apply.Key, len(held))
-	for i, change := range held {
-		keys[i] = change.Key
+	var keys []apply.Key
+	var aim string
+	if len(held) > 0 {
+		aim = fmt.Sprintf("%d %s", p.parent.GetGeneration(), p.programs.Revision)
 	}
-	aim := fmt.Sprintf("%d %s", p.parent.GetGeneration(), p.programs.Revision)
+	for _, change := range held {
+		keys = append(keys, change.Key)
+	}
 	changed, isNew := p.outdated.set(p.key, p.parent.GetUID(), aim, keys)
 	if changed {
 		p.config.Changed()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -151,6 +152,7 @@ type shared struct {
 	finalizeWaits    *finalizeWaits
 	waits            *waits
 	states           *syncStates
+	replaced         atomic.Bool // Another reconciler has the states.
 	hookEvents       *hookEvents
 	problems         *problems
 	status           *StatusWriter
@@ -207,6 +209,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 // called before Watch, and RetainParents once the caches are synced.
 func (r *Reconciler) Succeed(former *Reconciler) {
 	r.waits, r.states, r.hookEvents, r.problems = former.waits, former.states, former.hookEvents, former.problems
+	former.replaced.Store(true)
 }
 
 // RetainParents drops what Succeed took over about objects that are no longer parents of the definition, and notes that all parents are
@@ -296,9 +299,9 @@ func (r *Reconciler) forget(key controller.Key) {
 	r.namespaceWaiters.forget(key)
 	r.finalizeWaits.forget(key)
 	r.hookEvents.forget(key)
-	r.states.forget(key)
+	r.waits.forget(key)
 	r.problems.forget(key)
-	if waited, outdated := r.waits.forget(key), r.outdated.forget(key); waited || outdated {
+	if known, outdated := r.states.forget(key), r.outdated.forget(key); known || outdated {
 		r.config.Changed()
 	}
 }

@@ -103,30 +103,31 @@ func (s *syncStates) add(key controller.Key, uid types.UID) {
 	s.pending[key] = struct{}{}
 }
 
-// forget drops a parent that is gone.
-func (s *syncStates) forget(key controller.Key) {
+// forget drops a parent that is gone, and reports whether the summary has changed.
+func (s *syncStates) forget(key controller.Key) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, known := s.byParent[key]
 	s.drop(key)
-	s.done(key)
+	return s.done(key) || known
 }
 
 // set notes how a pass ended, and reports whether the summary has changed.
 func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := s.byParent[key]
-	if known == nil || known.uid != uid {
-		known = &syncState{uid: uid, state: Synced}
-		if _, pending := s.pending[key]; pending {
-			known.state = Pending
-		}
+	before := syncState{uid: uid, state: Synced}
+	if known := s.byParent[key]; known != nil && known.uid == uid {
+		before = *known
+	} else if _, pending := s.pending[key]; pending {
+		before.state = Pending
 	}
-	before, next := *known, *known
+	next := before
 	next.advance(s.clock.Now(), s.seed, o)
 	s.drop(key)
 	if next.counts != (counts{}) || !next.postponedAt.IsZero() {
-		s.byParent[key] = &next
+		kept := next // A parent that is synced allocates nothing.
+		s.byParent[key] = &kept
 		s.total.add(next.counts, 1)
 	}
 	swept := next.state != Pending && s.done(key)

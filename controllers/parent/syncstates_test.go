@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
 func thingKey(name string) controller.Key {
@@ -59,7 +61,8 @@ func TestSyncStates(t *testing.T) {
 		{"and goes on", pass("b", outcome{}), false, 2, 0, 0, 0},
 		{"a new parent", silently(func() { parents++; s.add(thingKey("c"), "c") }), false, 2, 0, 0, 1},
 		{"fails", pass("c", outcome{err: thrown(3, "boom")}), true, 2, 1, 0, 0},
-		{"a failing parent is deleted", silently(func() { parents--; s.forget(thingKey("c")) }), false, 2, 0, 0, 0},
+		{"a failing parent is deleted", func() bool { parents--; return s.forget(thingKey("c")) }, true, 2, 0, 0, 0},
+		{"and forgotten once more", func() bool { return s.forget(thingKey("c")) }, false, 2, 0, 0, 0},
 		{"another one has its name", silently(func() { parents++; s.add(thingKey("c"), "other") }), false, 2, 0, 0, 1},
 		{"a lasting conflict", pass("a", outcome{err: later}), false, 2, 0, 0, 1},
 		{"is none within a minute", silently(func() { clock.Step(longPostponed) }), false, 2, 0, 0, 1},
@@ -78,6 +81,28 @@ func TestSyncStates(t *testing.T) {
 	s.set(thingKey("c"), "other", outcome{})
 	if len(s.byParent)+len(s.pending) != 0 {
 		t.Errorf("parents that are synced take memory: %v", s.byParent)
+	}
+}
+
+// TestParentsOfFormerSpec checks that what happens to parents of a former spec, whose instance may go on for a while, is nothing to its
+// successor, which has taken over the states.
+func TestParentsOfFormerSpec(t *testing.T) {
+	reconciler := func() *Reconciler {
+		return &Reconciler{&shared{states: newSyncStates(clocktesting.NewFakeClock(time.Unix(1000, 0)))}}
+	}
+	former, next := reconciler(), reconciler()
+	source := &parentSource{ParentRule: variant.ParentRule{
+		Resource: thingResource(true, true), Selects: func(*unstructured.Unstructured) bool { return true },
+	}}
+	former.noteParent(source, informer.Event{New: thingWith(t, "")})
+	if got := former.Summary(); got.Pending != 1 {
+		t.Errorf("before the edit: %+v, want one that is pending", got)
+	}
+	next.Succeed(former)
+	next.states.begin(nil)
+	former.noteParent(source, informer.Event{New: thingWith(t, "")})
+	if got := next.Summary(); got.Pending != 0 {
+		t.Errorf("after it: %+v, want none", got)
 	}
 }
 
@@ -101,6 +126,11 @@ func TestSweep(t *testing.T) {
 	s.add(thingKey("c"), "c")
 	if s.summary(3).Sweeping {
 		t.Error("a new parent begins a sweep")
+	}
+	s.begin([]controller.Key{thingKey("a"), thingKey("b")})
+	s.set(thingKey("a"), "a", outcome{})
+	if !s.forget(thingKey("b")) || s.summary(1).Sweeping {
+		t.Error("the deletion of the last parent that is not synced does not end the sweep, or says nothing of it")
 	}
 	if s.begin(nil); s.summary(0).Sweeping {
 		t.Error("a sweep over no parents does not end")
@@ -153,6 +183,8 @@ func TestCauseOf(t *testing.T) {
 		"write":   {"a write has its own reason", &failure{reason: "FieldConflict", err: errors.New("no")}, cause{"FieldConflict", "FieldConflict: no", ""}},
 		"text":    {"a reason may be in the text", variant.Lasting(errors.New("input a: MarkMissing: Pod x/y")), cause{"MarkMissing", "input a: MarkMissing: Pod x/y", ""}},
 		"none":    {"or nowhere", errors.New("Pod: spec.selector: is required"), cause{"SyncError", "Pod: spec.selector: is required", ""}},
+		"place":   {"a word of the text is none if the API server would refuse it", errors.New("ÜberFall: no"), cause{"SyncError", "ÜberFall: no", ""}},
+		"long":    {"nor is one without end", errors.New(strings.Repeat("Aa", 40) + ": no"), cause{"SyncError", strings.Repeat("Aa", 40) + ": no", ""}},
 		"several": {"of several the first counts", errors.Join(thrown(3, "boom"), errors.New("other")), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: boom other", "sync.js:3:7"}},
 		"later":   {"what is always postponed has no words of the queue", fmt.Errorf("%w: conflict", controller.ErrLater), cause{"SyncError", "conflict", ""}},
 		"control": {"a terminal does not obey it", thrown(3, "\x1b[31mred"), cause{"HookFailed", "HookFailed: sync hook: sync.js:3:7: \ufffd[31mred", "sync.js:3:7"}},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -23,6 +22,8 @@ const (
 	maxReports = 3
 	// maxCauseBytes is how much is kept of the message of a parent that fails.
 	maxCauseBytes = 256
+	// maxReasonBytes is the size of the longest word that is taken for a reason.
+	maxReasonBytes = 64
 )
 
 // Summary is how the parents of a definition are.
@@ -74,9 +75,10 @@ func (r *Reconciler) noteState(key controller.Key, parent *unstructured.Unstruct
 	}
 }
 
-// noteParent notes a parent that has come or gone.
+// noteParent notes a parent that has come or gone. Those of a former spec are nothing to its successor, which has the states now.
 func (r *Reconciler) noteParent(source *parentSource, e informer.Event) {
 	switch key := keyOf(source.Kind, e.Object()); {
+	case r.replaced.Load():
 	case e.New == nil || !r.isParent(source, e.New):
 		r.states.forget(key)
 	case !e.Replay:
@@ -202,14 +204,15 @@ func reasonIn(text string) string {
 	return variant.ReasonSyncError
 }
 
-// isReason reports whether a text is a word of several in CamelCase.
+// isReason reports whether a text is a word of several in CamelCase, as the API server accepts it for the reason of a condition.
 func isReason(text string) bool {
 	upper := 0
 	for i, r := range text {
+		isUpper := 'A' <= r && r <= 'Z'
 		switch {
-		case !unicode.IsLetter(r) || i == 0 && !unicode.IsUpper(r):
+		case i == 0 && !isUpper, i == maxReasonBytes, !isUpper && (r < 'a' || r > 'z'):
 			return false
-		case unicode.IsUpper(r):
+		case isUpper:
 			upper++
 		}
 	}

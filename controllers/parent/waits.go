@@ -14,28 +14,18 @@ import (
 type waits struct {
 	mu       sync.Mutex
 	byParent map[controller.Key][]variant.Wait
-	inputs   int
 }
 
 func newWaits() *waits { return &waits{byParent: map[controller.Key][]variant.Wait{}} }
 
-// set replaces the waits of a parent, and reports whether the counts have changed.
-func (w *waits) set(key controller.Key, all []variant.Wait) (changed bool) {
+// set replaces the waits of a parent.
+func (w *waits) set(key controller.Key, all []variant.Wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	parents, inputs := len(w.byParent), w.inputs
-	w.drop(key)
+	delete(w.byParent, key)
 	if len(all) > 0 {
 		w.byParent[key] = all
-		w.inputs += inputsOf(all)
 	}
-	return parents != len(w.byParent) || inputs != w.inputs
-}
-
-// drop removes a parent. The caller holds the lock.
-func (w *waits) drop(key controller.Key) {
-	w.inputs -= inputsOf(w.byParent[key])
-	delete(w.byParent, key)
 }
 
 // inputsOf returns how many of the waits are about one input.
@@ -48,14 +38,8 @@ func inputsOf(all []variant.Wait) (count int) {
 	return count
 }
 
-// forget drops a parent, and reports whether it waited.
-func (w *waits) forget(key controller.Key) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	waited := len(w.byParent[key]) > 0
-	w.drop(key)
-	return waited
-}
+// forget drops a parent.
+func (w *waits) forget(key controller.Key) { w.set(key, nil) }
 
 // retain drops the parents that keep returns false for.
 func (w *waits) retain(keep func(controller.Key) bool) {
@@ -63,7 +47,7 @@ func (w *waits) retain(keep func(controller.Key) bool) {
 	defer w.mu.Unlock()
 	for key := range w.byParent {
 		if !keep(key) {
-			w.drop(key)
+			delete(w.byParent, key)
 		}
 	}
 }
@@ -75,25 +59,11 @@ func (w *waits) of(key controller.Key) []variant.Wait {
 	return w.byParent[key]
 }
 
-// counts returns how many parents wait, and how many inputs of maps.
-func (w *waits) counts() (parents, inputs int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return int32(len(w.byParent)), int32(w.inputs)
-}
-
 // Waits returns what the hooks wait for that answered last about a parent.
 func (r *Reconciler) Waits(key controller.Key) []variant.Wait { return r.waits.of(key) }
 
-// Waiting returns how many parents have a hook that waits, and how many inputs of maps. It takes the same time for any number.
-func (r *Reconciler) Waiting() (parents, inputs int32) { return r.waits.counts() }
-
 // noteWaits records what the hooks wait for, which is nothing if they have failed.
-func (p *pass) noteWaits(all []variant.Wait) {
-	if p.waits.set(p.key, all) {
-		p.config.Changed()
-	}
-}
+func (p *pass) noteWaits(all []variant.Wait) { p.waits.set(p.key, all) }
 
 // noteNoAnswer records that the hooks wait for nothing that is known, as the pass failed before they answered. A parent fails or waits, and
 // is not both. A failure that soon passes, or the end of the process, changes nothing.

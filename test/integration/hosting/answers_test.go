@@ -104,7 +104,7 @@ func TestEventFlood(t *testing.T) {
 	applyThing(e, "web", "")
 	e.WaitForEvent("web", "EventsDropped", "15 at once")
 	e.Eventually(func() error {
-		dropped := e.Metric("libretto_hook_events_total", map[string]string{"definition": "CompositeController " + name, "outcome": "dropped"})
+		dropped := e.Metric("libretto_definition_hook_events_total", map[string]string{"kind": "CompositeController", "definition": name, "outcome": "dropped"})
 		if dropped < 50 {
 			return fmt.Errorf("%v dropped events are counted", dropped)
 		}

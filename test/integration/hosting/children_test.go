@@ -257,5 +257,5 @@ func TestResyncs(t *testing.T) {
 
 	after := define(e, "-after", `export const sync = () => ({children: [], resyncAfterSeconds: 0.2});`, "resyncPeriodSeconds: 3600")
 	e.WaitForReconciles(after, 0, 6)
-	e.WaitForNoMetric("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + period})
+	e.WaitForNoMetric("libretto_definition_reconcile_total", map[string]string{"kind": "CompositeController", "definition": period})
 }

@@ -127,7 +127,7 @@ func TestUndoneAgainAndAgain(t *testing.T) {
 			e.Patch(env.ConfigMaps, "a-0", `{"data": {"text": "theirs"}}`)
 			rewrites++
 		}
-		if e.Metric("libretto_hot_loops_total", nil) != 1 {
+		if e.Metric("libretto_definition_hot_loops_total", nil) != 1 {
 			return fmt.Errorf("%d times undone, and no hot loop told", rewrites)
 		}
 		return nil

@@ -62,7 +62,7 @@ func TestEventsAreAboutChanges(t *testing.T) {
 			for _, parent := range parents {
 				e.Patch(e.Things(), parent, fmt.Sprintf(`{"spec": {"touched": "%s-%d"}}`, w.way, retry))
 			}
-			e.WaitForMetric(before+float64(len(parents)), "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
+			e.WaitForMetric(before+float64(len(parents)), "libretto_definition_reconcile_total", map[string]string{"kind": env.Composite, "definition": name, "outcome": "error"})
 		}
 	}
 	e.WaitForCondition(name, "ParentsSynced", "False", "11 of 11 parents fail in 2 ways: ", "Thing "+e.Namespace+"/one: AlreadyOwned", "and 8 more")
@@ -105,7 +105,7 @@ func TestManyFailingParents(t *testing.T) {
 		e.NoError(err)
 	}
 	name := e.DefineReady(env.Composite, "", e.Parent("things", "many"), "generateSelector: true", env.UpdatedChildren, env.Hooks(failing, "sync"))
-	e.WaitForMetric(parents, "libretto_reconcile_total", map[string]string{"controller": env.Composite + "-" + name, "outcome": "error"})
+	e.WaitForMetric(parents, "libretto_definition_reconcile_total", map[string]string{"kind": env.Composite, "definition": name, "outcome": "error"})
 	count := func(outcome string) float64 {
 		return e.Metric("libretto_definition_events_total", map[string]string{"reason": "SyncError", "outcome": outcome})
 	}

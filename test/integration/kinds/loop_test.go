@@ -60,7 +60,7 @@ func TestNameWithTheTimeInIt(t *testing.T) {
 		" and then ConfigMap "+e.Namespace+"/c-")
 	mustRest(e, mark)
 	metrics := e.Metrics()
-	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": env.Composite + " " + name}); got < 1 {
+	if got := metrics.Sum("libretto_definition_hot_loops_total", map[string]string{"kind": env.Composite, "definition": name}); got < 1 {
 		t.Errorf("%v hot loops are counted", got)
 	}
 	e.Patch(e.Things(), "p", `{"spec": {"name": "fixed"}}`)
@@ -84,7 +84,7 @@ func TestManyChildrenAreNoLoop(t *testing.T) {
 		})
 	}
 	metrics := e.Metrics()
-	if got := metrics.Sum("libretto_hot_loops_total", map[string]string{"definition": env.Composite + " " + name}); got != 0 {
+	if got := metrics.Sum("libretto_definition_hot_loops_total", map[string]string{"kind": env.Composite, "definition": name}); got != 0 {
 		t.Errorf("%v hot loops are counted", got)
 	}
 	e.NoRequests(e.Requests(mark).Verbs("get").Of("", "configmaps"), "children are read that are in the cache")

@@ -40,7 +40,7 @@ func TestMapOfLargeAnswers(t *testing.T) {
 		}
 		return nil
 	})
-	if cached := e.Metric("libretto_response_cache_bytes", map[string]string{"definition": "MapController " + large}); cached > 128<<20 || cached < 1<<20 {
+	if cached := e.Metric("libretto_definition_response_cache_bytes", map[string]string{"kind": "MapController", "definition": large}); cached > 128<<20 || cached < 1<<20 {
 		t.Errorf("%.0f MiB of responses are cached, want some, and at most 128", cached/(1<<20))
 	}
 	peak, err := e.Libretto().PeakMemory()

@@ -151,8 +151,8 @@ func TestLease(t *testing.T) {
 	passes := func() float64 {
 		metrics, err := second.Metrics(t.Context())
 		env.NoError(t, err)
-		return metrics.Sum("libretto_reconcile_total",
-			map[string]string{"controller": "CompositeController-" + s.definitionName("leading"), "outcome": "success"})
+		return metrics.Sum("libretto_definition_reconcile_total",
+			map[string]string{"kind": "CompositeController", "definition": s.definitionName("leading"), "outcome": "success"})
 	}
 	s.Patch(schema.GroupVersionResource{Group: s.Group, Version: "v1", Resource: "things"}, "one", `{"spec": {"count": 2}}`)
 	s.WaitFor(env.ConfigMaps, "one-1", nil)

@@ -52,8 +52,8 @@ export function sync() {
 // expectNoFailures checks that no call has failed, as with two files of different revisions.
 func expectNoFailures(e *env.Env, definition string) {
 	e.T.Helper()
-	failed := e.Metric("libretto_reconcile_total", map[string]string{"controller": "CompositeController-" + definition, "outcome": "error"})
-	unloaded := e.Metric("libretto_script_load_errors_total", nil)
+	failed := e.Metric("libretto_definition_reconcile_total", map[string]string{"kind": "CompositeController", "definition": definition, "outcome": "error"})
+	unloaded := e.Metric("libretto_definition_script_load_errors_total", nil)
 	if failed > 0 || unloaded > 0 {
 		e.T.Errorf("%v passes and %v loads failed, want none: some revision was half of one edit and half of another", failed, unloaded)
 	}
@@ -71,12 +71,12 @@ func TestDirectory(t *testing.T) {
 	mount(t, dir, 0, twoFiles(0))
 	waitForSaid(e, "a", 0)
 	waitUntilArchived(e, name)
-	failed := e.Metric("libretto_script_load_errors_total", nil)
+	failed := e.Metric("libretto_definition_script_load_errors_total", nil)
 	for n := range 100 {
 		mount(t, dir, n+1, twoFiles(n+1))
 	}
 	waitForSaid(e, "a", 100)
-	if now := e.Metric("libretto_script_load_errors_total", nil); now != failed {
+	if now := e.Metric("libretto_definition_script_load_errors_total", nil); now != failed {
 		t.Errorf("%v loads failed, want none: the text was good throughout", now-failed)
 	}
 

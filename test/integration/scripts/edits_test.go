@@ -21,7 +21,7 @@ func TestEditsOfAHost(t *testing.T) {
 	waitForSaid(e, "a", "one")
 	waitUntilArchived(e, name)
 	first := scriptRevision(e, name)
-	label := map[string]string{"definition": "CompositeController " + name}
+	label := map[string]string{"kind": "CompositeController", "definition": name}
 
 	applyFiles(e, "hooks", "sync.js", scriptSaying("two"))
 	waitForSaid(e, "a", "two")
@@ -38,7 +38,7 @@ func TestEditsOfAHost(t *testing.T) {
 	e.WaitForEvent("hooks", "ScriptInvalid", "CompositeController "+name+": sync.js:2:10: ")
 	e.ApplyThing("late", "", "")
 	waitForSaid(e, "late", "two")
-	if failed, info := e.Metric("libretto_script_load_errors_total", label), e.Metric("libretto_script_revision_info", label); failed != 1 ||
+	if failed, info := e.Metric("libretto_definition_script_load_errors_total", label), e.Metric("libretto_definition_script_revision_info", label); failed != 1 ||
 		info != 1 {
 		t.Errorf("%v load errors and %v revisions that serve, want one of each", failed, info)
 	}

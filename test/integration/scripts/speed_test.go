@@ -122,7 +122,7 @@ func TestThousandParents(t *testing.T) {
 	begin := time.Now()
 	createThings(e, parents)
 	calls := func() int {
-		return int(e.Metric("libretto_hook_duration_seconds", map[string]string{"definition": "CompositeController " + name}))
+		return int(e.Metric("libretto_definition_hook_duration_seconds", map[string]string{"kind": "CompositeController", "definition": name}))
 	}
 	cluster.Eventually(t, 3*env.Timeout, func() error {
 		if got := calls(); got != parents { // Once to begin with: the hook does not read the status that was written.

@@ -35,7 +35,7 @@ func applyTested(e *env.Env, says, wants string) {
 // testRuns returns how often the tests of a definition's scripts have been run, with that result.
 func testRuns(e *env.Env, definition, result string) float64 {
 	e.T.Helper()
-	return e.Metric("libretto_script_tests_total", map[string]string{"definition": "CompositeController " + definition, "result": result})
+	return e.Metric("libretto_definition_script_tests_total", map[string]string{"kind": "CompositeController", "definition": definition, "result": result})
 }
 
 // An edit whose tests fail does not serve, its correction does, and a restart runs no tests.

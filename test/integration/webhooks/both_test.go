@@ -29,7 +29,7 @@ func TestFallback(t *testing.T) {
 	waitForValue(e, "a", "webhook")
 	e.WaitForCondition(name, "ScriptsReady", "False", "ScriptInvalid", "sync.js:1")
 	e.WaitForCondition(name, "Ready", "True")
-	e.WaitForMetric(1, "libretto_hook_fallback_total", hookOf(name, "reason", "NotLoaded"))
+	e.WaitForMetric(1, "libretto_definition_hook_fallback_total", hookOf(name, "reason", "NotLoaded"))
 	// Once it has, it serves.
 	store(pickup)
 	waitForValue(e, "a", "script")
@@ -43,7 +43,7 @@ func TestFallback(t *testing.T) {
 	// It takes too long: the webhook answers that call.
 	e.Patch(e.Things(), "a", `{"spec": {"endless": true}}`)
 	waitForValue(e, "a", "webhook")
-	e.WaitForMetric(1, "libretto_hook_fallback_total", hookOf(name, "reason", "HookTimedOut"))
+	e.WaitForMetric(1, "libretto_definition_hook_fallback_total", hookOf(name, "reason", "HookTimedOut"))
 	// It throws: that is to be seen.
 	e.Patch(e.Things(), "b", `{"spec": {"throws": true}}`)
 	e.WaitForEvent("b", "SyncError", "HookFailed: sync hook: ", "no good")
@@ -62,15 +62,15 @@ func TestShadow(t *testing.T) {
 	name := define(e, "shadow", hook("no", "shadow: Script"), "")
 	applyThing(e, "shadow", "a")
 	waitForValue(e, "a", "yes")
-	e.WaitForMetric(1, "libretto_hook_shadow_total", outcome(name, "different"))
+	e.WaitForMetric(1, "libretto_definition_hook_shadow_total", outcome(name, "different"))
 	// A script that says the same is seen too.
 	define(e, "shadow", hook("yes", "shadow: Script"), "")
-	e.WaitForMetric(1, "libretto_hook_shadow_total", outcome(name, "equal"))
+	e.WaitForMetric(1, "libretto_definition_hook_shadow_total", outcome(name, "equal"))
 	waitForValue(e, "a", "yes")
 	// Now the script serves, and the webhook is asked by the way.
 	define(e, "shadow", hook("new", "shadow: Webhook, fallback: Webhook"), "")
 	waitForValue(e, "a", "new")
-	e.WaitForMetric(2, "libretto_hook_shadow_total", outcome(name, "different"))
+	e.WaitForMetric(2, "libretto_definition_hook_shadow_total", outcome(name, "different"))
 	// Whatever becomes of the shadow, parents are none the wiser.
 	server.says(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	for n := range 40 {
@@ -79,7 +79,7 @@ func TestShadow(t *testing.T) {
 	for n := range 40 {
 		waitForValue(e, fmt.Sprint("held-", n), "new")
 	}
-	e.WaitForMetric(1, "libretto_hook_shadow_total", outcome(name, "failed"))
+	e.WaitForMetric(1, "libretto_definition_hook_shadow_total", outcome(name, "failed"))
 	e.Delete(env.CompositeControllers, "", name)
-	e.WaitForNoMetric("libretto_hook_shadow_total", hookOf(name))
+	e.WaitForNoMetric("libretto_definition_hook_shadow_total", hookOf(name))
 }

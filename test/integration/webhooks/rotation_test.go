@@ -104,8 +104,8 @@ func rotateUnderLoad(e *env.Env, name string, edit func(*httptest.Server), shown
 		})
 	}
 	metrics := e.Metrics()
-	all := metrics.Sum("libretto_hook_duration_seconds", hookOf(definition))
-	good := metrics.Sum("libretto_hook_duration_seconds", hookOf(definition, "outcome", "success"))
+	all := metrics.Sum("libretto_definition_hook_duration_seconds", hookOf(definition))
+	good := metrics.Sum("libretto_definition_hook_duration_seconds", hookOf(definition, "outcome", "success"))
 	e.T.Logf("%v calls, %d requests", all, server.called())
 	if all != good || good < rotations*callsBetween {
 		e.T.Errorf("of %v calls %v failed", all, all-good)

@@ -62,7 +62,7 @@ func waitForValue(e *env.Env, child, value string) {
 
 // hookOf returns the labels of the metrics of a definition's sync hook.
 func hookOf(definition string, more ...string) map[string]string {
-	labels := map[string]string{"definition": "CompositeController " + definition, "hook": "sync"}
+	labels := map[string]string{"kind": "CompositeController", "definition": definition, "hook": "sync"}
 	for i := 0; i+1 < len(more); i += 2 {
 		labels[more[i]] = more[i+1]
 	}
