@@ -15,6 +15,9 @@ type Metrics struct {
 	duration prometheus.Histogram
 	tests    *prometheus.CounterVec
 	testTime prometheus.Histogram
+	previews *prometheus.CounterVec
+	// previewTime is without those that approval made needless.
+	previewTime prometheus.Histogram
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -39,11 +42,19 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "libretto_script_test_duration_seconds", Help: "Time of a run of the tests of a text, waiting for those of others included.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 10),
 		}),
+		previews: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: definitionmetrics.Prefix + "script_previews_total",
+			Help: "Previews of revisions before they take over, by result: passed, held, unknown (of some parents), approved (by name, without one).",
+		}, definitionmetrics.Labels("result")),
+		previewTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "libretto_script_preview_duration_seconds", Help: "Time of a preview of a revision before it takes over.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}),
 	}
 	definitionmetrics.Register(registry, m.revision, "script_revision_info", "revision")
 	definitionmetrics.Register(registry, m.errors, "script_load_errors_total")
 	definitionmetrics.Register(registry, m.tests, "script_tests_total", "result")
-	registry.MustRegister(m.duration, m.testTime)
+	registry.MustRegister(m.duration, m.testTime, m.previewTime, m.previews)
 	return m
 }
 
@@ -55,6 +66,9 @@ func (m *Metrics) Begin(definition string) {
 	m.errors.WithLabelValues(definitionmetrics.Values(definition)...)
 	for _, result := range testResults {
 		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...)
+	}
+	for _, result := range previewResults {
+		m.previews.WithLabelValues(definitionmetrics.Values(definition, result)...)
 	}
 }
 
@@ -78,6 +92,7 @@ func (m *Metrics) Forget(definition string) {
 	m.revision.DeletePartialMatch(labels)
 	m.errors.DeletePartialMatch(labels)
 	m.tests.DeletePartialMatch(labels)
+	m.previews.DeletePartialMatch(labels)
 }
 
 func (m *Metrics) failed(definition string) {
@@ -96,5 +111,15 @@ func (m *Metrics) tested(definition, result string, took time.Duration) {
 	if m != nil {
 		m.tests.WithLabelValues(definitionmetrics.Values(definition, result)...).Inc()
 		m.testTime.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) previewed(definition, result string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.previews.WithLabelValues(definitionmetrics.Values(definition, result)...).Inc()
+	if result != previewApproved {
+		m.previewTime.Observe(took.Seconds())
 	}
 }

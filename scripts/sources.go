@@ -99,7 +99,7 @@ type configMapSource struct {
 
 func (s *configMapSource) object() Object {
 	r := s.Read()
-	return Object{UID: r.UID, Version: r.ResourceVersion}
+	return Object{UID: r.UID, Version: r.ResourceVersion, Approved: r.Annotations[ApprovalAnnotation]}
 }
 
 func (s *configMapSource) read() reading {

@@ -33,6 +33,10 @@ type Spec struct {
 	// or empty. It comes from where only the host writes: other archived revisions are
 	// not trusted. An earlier version may have written only its first digits.
 	Serving RevisionID
+	// Preview tells what would come of a revision before it takes over. Nil means that each one that loads takes over.
+	Preview PreviewFunc
+	// HeldBefore is the ID of the revision that was held when the previous process ended, or empty.
+	HeldBefore RevisionID
 	// Object is the definition as it is in the cluster, for the tests that come with scripts.
 	Object *unstructured.Unstructured
 	// IgnoreTests lets a text serve whatever its tests say.

@@ -44,6 +44,14 @@ type State struct {
 	Testing RevisionID
 	// Tested is what came of the tests of Loaded, or empty if they were not run.
 	Tested string
+	// Held is why Desired, which loads, does not take over, or empty.
+	Held string
+	// Previewing is the ID of the revision that takes over once its preview could be made and lets it, or empty.
+	Previewing RevisionID
+	// Approved is the ID of Loaded if it took over because it is approved by name, or empty.
+	Approved RevisionID
+	// Previewed is what the preview of Loaded told, or empty if there was none.
+	Previewed string
 	// NotArchived is why Loaded would not outlive this process, or empty.
 	NotArchived string
 }
@@ -112,7 +120,7 @@ func (s State) Message() string {
 func (s State) Equal(o State) bool {
 	return s.Loaded == o.Loaded && s.Desired == o.Desired && s.Message() == o.Message() &&
 		s.RestoredFrom == o.RestoredFrom && s.NotRestored == o.NotRestored && s.Warnings == o.Warnings &&
-		s.Testing == o.Testing && s.NotArchived == o.NotArchived
+		s.Testing == o.Testing && s.Held == o.Held && s.Previewing == o.Previewing && s.Approved == o.Approved && s.NotArchived == o.NotArchived
 }
 
 // withProblems returns the state with the problems, each once, and at most maxProblems.

@@ -40,11 +40,15 @@ type Tree struct {
 	state   State
 	inputs  string // of tests, besides the text
 	retest  atomic.Bool
+	// previewed is guarded by mu. repreview is set if what was held is to be previewed again.
+	previewed previewInputs
+	repreview atomic.Bool
 
 	// The fields below are used only by the goroutine of run.
 	failed   fingerprint // what did not compile the last time
 	failures []Problem   // and why
 	restored restored
+	hold     hold
 	tested   string // what came of the tests of the revision that serves
 	rested   time.Time
 }
@@ -78,6 +82,8 @@ type Object struct {
 	types.NamespacedName
 	UID     types.UID
 	Version string
+	// Approved is the ID of a revision that its ApprovalAnnotation names, or empty.
+	Approved string
 }
 
 // Close ends the tree; the revision that serves stays usable. A call of changed
@@ -181,9 +187,21 @@ func (t *Tree) load(ctx context.Context, woken time.Time) {
 			t.publish(ctx, t.lastGood(ctx), State{Desired: content.id()}.withProblems(problems))
 			return
 		}
+		preview, finished := t.preview(ctx, revision)
+		if !finished {
+			return
+		}
+		if preview.Later || preview.Held != "" {
+			t.publishHeld(ctx, content.id(), preview)
+			return
+		}
 		t.restored = restored{}
 		warnings := State{}.withProblems(d.warnings(revision.Programs)).Message()
-		t.publish(ctx, revision, State{Desired: content.id(), Warnings: warnings, Tested: t.tested})
+		state := State{Desired: content.id(), Warnings: warnings, Tested: t.tested, Previewed: preview.Summary}
+		if preview.Approved {
+			state.Approved = content.id()
+		}
+		t.publish(ctx, revision, state)
 		passed := t.verdicts.serve(d)
 		if t.archiver != nil {
 			t.archiver.offer(content.id(), archive.Revision{Files: d.sourceFiles(), TestsPassed: passed})
@@ -212,6 +230,9 @@ func (t *Tree) revision(ctx context.Context, d *moduleTree, content fingerprint)
 	}
 	if t.failures != nil && t.failed == content {
 		return nil, t.failures
+	}
+	if t.hold.candidate.is(content, d.trustDomain) {
+		return t.hold.candidate, nil
 	}
 	r, problems := t.build(ctx, d, content)
 	if problems == nil {

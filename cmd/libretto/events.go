@@ -17,7 +17,7 @@ const eventSource = "metacontroller"
 // shuts them down.
 func recordEvents(env *parent.Environment, client kubernetes.Interface, o *options) (stop func()) {
 	var broadcasters []record.EventBroadcaster
-	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents} {
+	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
 		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: o.eventsQPS, BurstSize: o.eventsBurst})
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})

@@ -29,6 +29,7 @@ type options struct {
 	discoveryInterval time.Duration
 	resyncPeriod      time.Duration
 	reloadSpread      time.Duration
+	scriptPreview     bool
 	scriptsDir        string
 	eventsQPS         float32
 	eventsBurst       int
@@ -50,7 +51,7 @@ func defaultOptions() *options {
 		metricsAddress: ":9999", probeAddress: ":8081", profilingAddress: "0",
 		workers: 5, concurrentWrites: 8, concurrentCalls: 8,
 		responseCache: mebibytes(parent.DefaultAnswerCacheBytes), syncResponses: mebibytes(parent.DefaultPassAnswerBytes),
-		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute, reloadSpread: 10 * time.Millisecond,
+		discoveryInterval: 30 * time.Second, resyncPeriod: 30 * time.Minute, reloadSpread: 10 * time.Millisecond, scriptPreview: true,
 		eventsQPS: 1. / 300, eventsBurst: 25,
 		applyStrategy: "dynamic-apply", fieldManager: "libretto",
 		leaseName: "metacontroller", isolation: defaultIsolation(),
@@ -72,6 +73,8 @@ func (o *options) addTo(f *pflag.FlagSet) {
 	f.DurationVar(&o.discoveryInterval, "discovery-interval", o.discoveryInterval, "how often resources that no CustomResourceDefinition defines are looked for")
 	f.DurationVar(&o.resyncPeriod, "resync-period", o.resyncPeriod, "how often parents are synced at the least, though nothing changed; 0 means only as often as their definition says")
 	f.DurationVar(&o.reloadSpread, "reload-spread", o.reloadSpread, "time between two parents that are synced again because a script changed")
+	f.BoolVar(&o.scriptPreview, "script-preview", o.scriptPreview,
+		"preview edits of scripts, and hold those that would delete or recreate most children, or make parents fail")
 	f.StringVar(&o.scriptsDir, "scripts-dir", o.scriptsDir, "directory that script sources of kind directory are below; empty means that there are none")
 	f.Float32Var(&o.eventsQPS, "events-qps", o.eventsQPS, "events a second about one object, on average")
 	f.IntVar(&o.eventsBurst, "events-burst", o.eventsBurst, "events about one object at once")

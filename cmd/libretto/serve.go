@@ -17,6 +17,7 @@ import (
 	"github.com/libretto-k8s/libretto/controllers/credentials"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/preview/hosted"
 	"github.com/libretto-k8s/libretto/controllers/scripttest"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/engines/failover"
@@ -145,7 +146,7 @@ func hostDefinitions(ctx context.Context, restConfig *rest.Config, o *options, l
 		Engines:  engineRegistry, Host: host.New(ctx), Metrics: controller.NewMetrics(registry),
 		Namespace: ownNamespace(o.namespace), Target: target,
 		ApplyStrategy: strategy, FieldManager: o.fieldManager,
-		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod,
+		Workers: o.workers, ReloadSpread: o.reloadSpread, ResyncPeriod: o.resyncPeriod, Previewer: newPreviewer(o, schemas),
 	})
 	p.setCheck(definitions.Synced)
 	go schemas.Run(ctx)
@@ -182,6 +183,14 @@ func newLibrary(
 			Client: clients.bounded, Find: resources.Find, Namespace: ownNamespace(o.namespace), Scripts: registry, Webhooks: webhooks,
 		},
 	}), err
+}
+
+// newPreviewer returns what previews edits of scripts, or nil if each one that loads is to take over.
+func newPreviewer(o *options, schemas *schema.Source) definition.Previewer {
+	if !o.scriptPreview {
+		return nil
+	}
+	return &hosted.Previewer{Namespace: ownNamespace(o.namespace), Schemas: schemas}
 }
 
 // newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a

@@ -27,6 +27,8 @@ type Config struct {
 	// Failover may be nil: then shadows are not called.
 	Failover *failover.Combiner
 	Host     *host.Host
+	// Previewer may be nil: then each revision that loads takes over.
+	Previewer Previewer
 	// ScriptMetrics may be nil.
 	ScriptMetrics *scripts.Metrics
 	Metrics       *controller.Metrics

@@ -38,8 +38,8 @@ type revisionPrograms struct {
 }
 
 // openHooks compiles the webhooks and starts loading the scripts. It calls changed whenever
-// their state changes. served is the revision to restore if they don't load, or empty.
-func (r *Reconciler) openHooks(p *Plan, served scripts.RevisionID, changed func()) (*hooks, error) {
+// their state changes. before is how the previous process left them.
+func (r *Reconciler) openHooks(p *Plan, before former, preview scripts.PreviewFunc, changed func()) (*hooks, error) {
 	h := &hooks{
 		webhooks: map[string]engines.Program{}, timeouts: map[string]time.Duration{},
 		failovers: failovers{definition: p.Config.Definition, combiner: r.config.Failover, hooks: map[string]*v1alpha1.Hook{}},
@@ -48,7 +48,7 @@ func (r *Reconciler) openHooks(p *Plan, served scripts.RevisionID, changed func(
 	if err != nil {
 		return nil, err
 	}
-	spec.Serving = served
+	spec.Serving, spec.HeldBefore, spec.Preview = before.served, before.held, preview
 	spec.Archive = r.archiveOf(p, spec)
 	for _, named := range p.Hooks {
 		name := string(named.Name)

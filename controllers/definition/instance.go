@@ -47,15 +47,22 @@ func (i *instance) inputs() inputs {
 // (section 3.1 of the specification).
 func loopName(key controller.Key) string { return key.Kind.Kind + "-" + key.Name }
 
-// build returns an instance of a plan, which is idle until run is called. served is the
-// revision of its scripts to restore if they don't load, or empty. resumed is set if another
-// instance has run the same spec. Its log has the definition's level.
-func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool, level *verbosity.Level) (*instance, error) {
+// former is what a previous process has left, if this one runs nothing yet.
+type former struct {
+	// served is the revision to restore if the scripts don't load or are held, and held the one that was held, or empty.
+	served, held scripts.RevisionID
+	// resumed is set if it has run the same spec.
+	resumed bool
+}
+
+// build returns an instance of a plan, which is idle until run is called. Its log has the definition's level.
+func (r *Reconciler) build(s *runtimeState, p *Plan, before former) (*instance, error) {
 	key := controller.Key{Kind: v1alpha1.GroupVersion.WithKind(p.kind), Name: p.name}
 	r.config.Environment.Metrics.Begin(key.String())
 	r.config.ScriptMetrics.Begin(key.String())
 	changed := func() { r.queue.Enqueue(key) }
-	h, err := r.openHooks(p, served, changed)
+	var self atomic.Pointer[instance]
+	h, err := r.openHooks(p, before, r.previewFor(s, &self), changed)
 	if err != nil {
 		return nil, err
 	}
@@ -64,25 +71,28 @@ func (r *Reconciler) build(p *Plan, served scripts.RevisionID, resumed bool, lev
 	if config.ResyncPeriod == 0 || r.config.ResyncPeriod > 0 && r.config.ResyncPeriod < config.ResyncPeriod {
 		config.ResyncPeriod = r.config.ResyncPeriod
 	}
-	if resumed {
+	if before.resumed {
 		config.ResumedAt = r.config.Environment.Clock.Now()
 	}
 	config.Changed = func() { r.queue.EnqueueAfter(key, statusDebounce) }
 	env := r.config.Environment
-	env.Log = verbosity.Raised(env.Log, level)
+	env.Log = verbosity.Raised(env.Log, &s.level)
 	boundEvents(&env, " ("+config.Definition+")") // An object may be a parent of several.
 	reconciler, err := parent.New(config, env)
 	if err != nil {
 		h.close()
 		return nil, err
 	}
-	return &instance{
+	built := &instance{
 		plan: p, hooks: h, reconciler: reconciler, changed: changed, log: env.Log,
 		queue: controller.New(controller.Config{
 			Name: loopName(key), Reconciler: reconciler, Workers: r.config.Workers, Clock: r.config.Environment.Clock,
 			Log: env.Log.WithValues("definition", config.Definition), Metrics: r.config.Metrics, FailureDetails: parent.FailureDetails,
 		}),
-	}, nil
+	}
+	self.Store(built)
+	changed() // A preview may have been asked for already.
+	return built, nil
 }
 
 // ready reports whether the instance can start.

@@ -37,16 +37,18 @@ func logLevel(object *unstructured.Unstructured) (int, []warning) {
 		v1alpha1.LogLevelAnnotation, value, instead, verbosity.Decisions, verbosity.Values)}}
 }
 
-// withoutLogLevel drops the annotation of the log level from a definition, which is for people and no input of hooks. It changes the map
-// that it is given, and none below.
-func withoutLogLevel(definition map[string]any) {
+// withoutSettings drops the annotations of a definition that are for the host and no input of hooks: the log level, and which revision is
+// approved. It changes the map that it is given, and none below.
+func withoutSettings(definition map[string]any) {
 	metadata := jsonvalue.AsObject(definition["metadata"])
 	annotations := jsonvalue.AsObject(metadata["annotations"])
-	if _, asked := annotations[v1alpha1.LogLevelAnnotation]; !asked {
+	_, leveled := annotations[v1alpha1.LogLevelAnnotation]
+	if _, approved := annotations[v1alpha1.ApprovedRevisionAnnotation]; !leveled && !approved {
 		return
 	}
 	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
 	delete(annotations, v1alpha1.LogLevelAnnotation)
+	delete(annotations, v1alpha1.ApprovedRevisionAnnotation)
 	if metadata["annotations"] = annotations; len(annotations) == 0 {
 		delete(metadata, "annotations")
 	}

@@ -35,6 +35,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 // conditionTypes are the conditions that a definition has.
 var conditionTypes = []string{
 	v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced,
+	v1alpha1.ConditionProgressing,
 }
 
 // set records what the status of a definition says.

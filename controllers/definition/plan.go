@@ -130,12 +130,12 @@ func hookNamed(hooks []v1alpha1.NamedHook, name v1alpha1.HookName) *v1alpha1.Hoo
 	return nil
 }
 
-// asRequested returns the definition in the form of requests. Its status is empty and its log level
-// is left out, so that what is for people is not an input of the hooks.
+// asRequested returns the definition in the form of requests. Its status is empty, and its log level and which
+// revision is approved are left out, so that what is for people is not an input of the hooks.
 func asRequested(object *unstructured.Unstructured) *unstructured.Unstructured {
 	fields := maps.Clone(object.Object)
 	fields["status"] = map[string]any{}
-	withoutLogLevel(fields)
+	withoutSettings(fields)
 	return &unstructured.Unstructured{Object: fields}
 }
 

@@ -36,6 +36,9 @@ const recheckInterval = 15 * time.Second
 // New returns a Reconciler with its control loop.
 func New(config Config) *Reconciler {
 	config.Environment.Registry = parent.NewRegistry()
+	if config.Environment.RolloutEvents == nil {
+		config.Environment.RolloutEvents = config.Environment.Events
+	}
 	boundEvents(&config.Environment, "")
 	r := &Reconciler{
 		config: config,
@@ -89,6 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key controller.Key) (control
 	}
 	r.advance(key, object, s)
 	r.updateTestInputs(s.running, s.next)
+	r.updatePreviewInputs(object, s)
 	if s.running != nil {
 		s.running.reconciler.ResourcesChanged()
 		s.running.reconciler.Expire()

@@ -21,7 +21,7 @@ type boundedRecorder struct {
 
 // boundEvents bounds the messages of all events, and has them end in a suffix.
 func boundEvents(env *parent.Environment, suffix string) {
-	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents} {
+	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
 		if *recorder != nil {
 			*recorder = boundedRecorder{*recorder, suffix}
 		}

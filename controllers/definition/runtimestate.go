@@ -12,15 +12,15 @@ import (
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/runtime/controller"
-	"github.com/libretto-k8s/libretto/scripts"
 	"github.com/libretto-k8s/libretto/verbosity"
 )
 
 // runtimeState is the state of one definition in this process. Only the reconcile of that
 // definition uses it, and there is one at a time.
 type runtimeState struct {
-	running *instance // syncs parents
-	next    *instance // is of a newer spec and waits for its scripts
+	running *instance                // syncs parents
+	serving atomic.Pointer[instance] // is running, for any goroutine
+	next    *instance                // is of a newer spec and waits for its scripts
 	// retiring instances have been replaced, but some parents still have their finalizer.
 	retiring []retiring
 	// removedWarnings are about resources that the spec before the running one had.
@@ -81,12 +81,12 @@ func (r *Reconciler) prepare(s *runtimeState, p *Plan) *Refusal {
 	}
 	s.next.close()
 	s.next = nil
-	var served scripts.RevisionID
 	stored := storedStatus(s.object)
-	if s.running == nil {
-		served = servedRevision(stored) // Otherwise the earlier spec keeps running.
+	before := former{resumed: stored.Parents != nil && stored.ObservedGeneration == p.generation}
+	if s.running == nil { // Otherwise the earlier spec keeps running.
+		before.served, before.held = servedRevision(stored), heldRevision(stored)
 	}
-	next, err := r.build(p, served, stored.Parents != nil && stored.ObservedGeneration == p.generation, &s.level)
+	next, err := r.build(s, p, before)
 	if err != nil {
 		return &Refusal{reasonInvalid, err}
 	}
@@ -104,6 +104,7 @@ func (r *Reconciler) advance(key controller.Key, object *unstructured.Unstructur
 			s.next.reconciler.Succeed(s.running.reconciler)
 		}
 		s.running, s.next = s.next, nil
+		s.serving.Store(s.running)
 		r.event(object, corev1.EventTypeNormal, "Starting", "Starting controller: "+key.Name)
 		s.running.startedAt, s.running.lastInputs = r.config.Environment.Clock.Now(), s.running.inputs()
 		r.config.ScriptMetrics.Serves(key.String(), s.running.lastInputs.revision)
@@ -170,6 +171,7 @@ func (r *Reconciler) stop(key controller.Key, s *runtimeState) {
 	}
 	r.event(s.object, corev1.EventTypeNormal, "Stopping", "Stopping controller: "+key.Name)
 	r.config.Host.Stop(key.String())
+	s.serving.Store(nil)
 	s.running.close()
 	s.running = nil
 	r.config.ScriptMetrics.Serves(key.String(), "")

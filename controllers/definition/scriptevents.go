@@ -26,12 +26,21 @@ func (r *Reconciler) sendScriptEvents(object *unstructured.Unstructured, v statu
 			}
 		}
 	}
+	if now.held != "" && now.held != before.held {
+		sent = true
+		r.config.Environment.RolloutEvents.Event(object, corev1.EventTypeWarning, reasonHeld, now.held)
+		for _, source := range v.objects {
+			r.config.Environment.RolloutEvents.Event(reference(source), corev1.EventTypeWarning, reasonHeld, prefix+now.held)
+		}
+	}
 	recovered := now.problems == "" && before.problems != "" && now.revision != ""
 	if changed := now.revision != before.revision && before.revision != "" && now.revision != ""; changed || recovered {
 		sent = true
 		text := "revision " + now.revision.Short() + " serves"
-		if v.problems.Tested != "" {
-			text += ": " + v.problems.Tested
+		for _, note := range []string{v.problems.Tested, v.problems.Previewed} {
+			if note != "" {
+				text += ": " + note
+			}
 		}
 		r.event(object, corev1.EventTypeNormal, "ScriptReloaded", text)
 		for _, source := range v.objects {
@@ -57,10 +66,16 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 			values = append(values, "serves", v.problems.Loaded.Short())
 		}
 		log.Error(nil, message, values...)
+	case now.held != "" && now.held != before.held:
+		log.Error(nil, "scripts are held because of what they would do", "revision", v.problems.Desired.Short(), "serves", v.problems.Loaded.Short(),
+			"reason", v.problems.Held)
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}
 		if v.problems.Tested != "" {
 			values = append(values, "tests", v.problems.Tested)
+		}
+		if v.problems.Previewed != "" {
+			values = append(values, "preview", v.problems.Previewed)
 		}
 		log.Info("scripts loaded", values...)
 	}

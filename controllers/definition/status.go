@@ -22,6 +22,8 @@ type statusView struct {
 	parents    parentStatus
 	warnings   []warning
 	problems   scripts.State
+	// held is why the newest scripts do not take over although they load, or "".
+	held string
 	// credentials describes the problems with the credentials of the newest spec.
 	credentials string
 	resting     string           // why hooks are not called for a while, or ""
@@ -30,9 +32,9 @@ type statusView struct {
 
 // lastEvents is the content of the last events.
 type lastEvents struct {
-	accepted, problems, credentials, resting string
-	revision                                 scripts.RevisionID
-	warnings                                 []warning
+	accepted, problems, credentials, resting, held string
+	revision                                       scripts.RevisionID
+	warnings                                       []warning
 	// versions are those of the scripts' ConfigMaps, so that only changed ones get an event
 	// about a new revision.
 	versions map[types.UID]string
@@ -55,7 +57,12 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
-	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems), readyCondition(s, refusal, v)}
+	v.held = heldMessage(s.object, v.problems)
+	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems, v.held)}
+	if progressing, known := progressingCondition(s, v); known {
+		v.conditions = append(v.conditions, progressing)
+	}
+	v.conditions = append(v.conditions, readyCondition(s, refusal, v))
 	return v
 }
 
@@ -69,7 +76,7 @@ func acceptedCondition(refusal *Refusal) metav1.Condition {
 }
 
 // scriptsCondition reports whether the newest scripts serve.
-func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
+func scriptsCondition(newest *instance, state scripts.State, held string) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScriptsReady, Status: metav1.ConditionTrue}
 	switch {
 	case newest == nil:
@@ -82,8 +89,10 @@ func scriptsCondition(newest *instance, state scripts.State) metav1.Condition {
 	case len(state.Problems) > 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, state.Problems[0].Reason(), state.Message()
 		c.Message += fallbackMessage(state)
-	case state.Loaded == "":
+	case state.Loaded == "" && state.Held == "":
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, "Loading", "the scripts are being read"
+	case held != "": // They have loaded. kubectl get shows the reason.
+		c.Reason, c.Message = reasonHeld, held
 	default:
 		c.Reason, c.Message = "Loaded", "revision "+state.Loaded.Short()+" serves"
 		if state.Warnings != "" {
@@ -129,11 +138,13 @@ func readyCondition(s *runtimeState, refusal *Refusal, v statusView) metav1.Cond
 		c.Reason, c.Message = "ScriptsNotReady", "no parent is synced before the scripts have loaded: see the condition ScriptsReady"
 		if problems := v.problems.Message(); problems != "" {
 			c.Message = "no parent is synced before the scripts have loaded: " + problems
+		} else if v.held != "" {
+			c.Message = "no parent is synced: " + v.held
 		}
 	case refusal != nil || s.next != nil:
 		c.Reason = "EarlierSpecServes"
 		c.Message = fmt.Sprintf("parents are synced as generation %d of the spec says, until the present one can be", s.running.plan.generation)
-		for _, cause := range []string{errorText(refusal), v.problems.Message(), v.credentials} {
+		for _, cause := range []string{errorText(refusal), v.problems.Message(), v.held, v.credentials} {
 			if cause != "" {
 				c.Message += "\n" + cause
 			}
@@ -170,7 +181,7 @@ func (r *Reconciler) sendEvents(object *unstructured.Unstructured, s *runtimeSta
 	before := s.lastEvents
 	now := lastEvents{
 		problems: v.problems.Message(), revision: v.revision, warnings: v.warnings,
-		credentials: v.credentials, resting: v.resting, versions: before.versions,
+		credentials: v.credentials, resting: v.resting, held: v.held, versions: before.versions,
 	}
 	if accepted := v.conditions[0]; accepted.Status == metav1.ConditionFalse {
 		now.accepted = accepted.Message

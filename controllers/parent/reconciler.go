@@ -89,6 +89,8 @@ type Environment struct {
 	ChildEvents record.EventRecorder
 	// HookEvents emits the events that hooks ask for. Nil means Events.
 	HookEvents record.EventRecorder
+	// RolloutEvents emits that edits of scripts are held. Nil means Events.
+	RolloutEvents record.EventRecorder
 	// EventLimits are those of Events on one object. Zero means DefaultEventLimits.
 	EventLimits EventLimits
 	// Schemas returns how the API server merges children. If it is nil or knows no schema, lists

@@ -137,6 +137,19 @@ func (p *Pool) Open(resource schema.GroupVersionResource) *Handle {
 	return h
 }
 
+// Share returns a handle on the cache of a resource if there is one and it has synced, or nil: it starts no informer. The handle must be closed.
+func (p *Pool) Share(resource schema.GroupVersionResource) *Handle {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.shared[resource]
+	if s == nil || !s.informer.HasSynced() {
+		return nil
+	}
+	h := &Handle{pool: p, resource: resource, shared: s}
+	s.handles[h] = true
+	return h
+}
+
 // Len returns the number of resources that are watched.
 func (p *Pool) Len() int {
 	p.mu.Lock()

@@ -65,7 +65,7 @@ const (
 	IgnoreScriptTests ScriptTests = "Ignore"
 )
 
-// Types of the conditions of a definition. The first status has all of them, in this order.
+// Types of the conditions of a definition. The first status has all of them but Progressing, in this order.
 const (
 	// ConditionAccepted reports whether the spec is valid and all of its resources are served.
 	ConditionAccepted = "Accepted"
@@ -78,6 +78,9 @@ const (
 	// ConditionParentsSynced reports whether the last syncs of all parents succeeded. If it is
 	// False, its message has up to three of the parents that fail, with the place in the script.
 	ConditionParentsSynced = "ParentsSynced"
+	// ConditionProgressing is False, with the reason Held, while scripts that load are held because of what
+	// they would do. It comes with the first edit that is held, and is True when none is.
+	ConditionProgressing = "Progressing"
 )
 
 // DefinitionStatus is the last observed state of a definition.
@@ -89,7 +92,8 @@ type DefinitionStatus struct {
 	// ScriptsReady (the newest scripts were loaded; if not, the last good ones stay
 	// in use), Ready (parents are synced by the present spec) and ParentsSynced (the
 	// last syncs of all parents succeeded; if not, its message has the parents that
-	// fail, and the place in the script).
+	// fail, and the place in the script). Progressing is False while an edit of the
+	// scripts is held because of what it would do.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -104,6 +108,10 @@ type DefinitionStatus struct {
 	// scriptRevision has the first 16. Scripts are restored only if this is their hash.
 	// +optional
 	ScriptRevisionHash string `json:"scriptRevisionHash,omitempty"`
+	// ScriptRollout is how far an edit of the scripts has come. It is absent if none
+	// was held or approved.
+	// +optional
+	ScriptRollout *ScriptRolloutStatus `json:"scriptRollout,omitempty"`
 	// Parents is the number of parents of the definition.
 	// +optional
 	Parents *int32 `json:"parents,omitempty"`
@@ -135,4 +143,16 @@ type DefinitionStatus struct {
 	// of the MapController has answered waiting.
 	// +optional
 	WaitingInputs *int32 `json:"waitingInputs,omitempty"`
+}
+
+// ScriptRolloutStatus is how far an edit of the scripts has come.
+type ScriptRolloutStatus struct {
+	// HeldRevision is the whole SHA-256 of the revision that loads and is held because of
+	// what it would do: see the condition Progressing.
+	// +optional
+	HeldRevision string `json:"heldRevision,omitempty"`
+	// ApprovedRevision is the whole SHA-256 of the revision that was let through last
+	// because an annotation names it.
+	// +optional
+	ApprovedRevision string `json:"approvedRevision,omitempty"`
 }

@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation and CompositeLabel are
+// Labels and annotations that Libretto writes or reads. All but those of maps, LogLevelAnnotation,
+// ApprovedRevisionAnnotation and CompositeLabel are
 // metacontroller's (section 0 of the specification), so that its objects are found again.
 const (
+	// ApprovedRevisionAnnotation is on a definition, or on a ConfigMap of its scripts. Its value is the ID of a revision of the scripts, in
+	// full or its first 16 digits, which takes over whatever its preview says.
+	ApprovedRevisionAnnotation = GroupName + "/approved-revision"
 	// ControllerUIDLabel is the label of a generated selector on children. Its value is the
 	// parent's UID.
 	ControllerUIDLabel = "controller-uid"

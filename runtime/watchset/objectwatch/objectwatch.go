@@ -48,6 +48,8 @@ type Snapshot struct {
 	// UID and ResourceVersion are empty if the object does not exist.
 	UID             types.UID
 	ResourceVersion string
+	// Annotations are those of the object.
+	Annotations map[string]string
 	// AccessErr is set while the API server denies the watch. The other fields keep what was read
 	// before.
 	AccessErr error

@@ -34,6 +34,7 @@ func (o *object) set(obj metav1.Object) {
 	next := Snapshot{Synced: true}
 	if obj != nil {
 		next.Data, next.UID, next.ResourceVersion = dataOf(obj), obj.GetUID(), obj.GetResourceVersion()
+		next.Annotations = obj.GetAnnotations()
 	}
 	o.Change(func(r *Snapshot) {
 		next.AccessErr = r.AccessErr

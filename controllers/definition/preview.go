@@ -1,0 +1,170 @@
+package definition
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// Previewer tells what would come of a revision that loads before it takes over, and writes nothing. It may be called for several
+// definitions at once.
+type Previewer interface {
+	// Preview returns soon after ctx ends.
+	Preview(ctx context.Context, subject PreviewSubject) scripts.Preview
+}
+
+// PreviewSubject is what a preview is about.
+type PreviewSubject struct {
+	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
+	Plan, Serving           *Plan
+	Scripts, ServingScripts map[string]engines.Program
+	// Sample is of the parents of Plan.
+	Sample *parent.Sample
+}
+
+// previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
+const previewSync = 5 * time.Second
+
+// previewFor returns the preview of the scripts of an instance that does not exist yet: self is set to it. It is nil if this host previews
+// nothing.
+func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance]) scripts.PreviewFunc {
+	if r.config.Previewer == nil {
+		return nil
+	}
+	return func(ctx context.Context, revision *scripts.Revision) scripts.Preview {
+		own, serving := self.Load(), s.serving.Load()
+		switch {
+		case own == nil || serving == nil && own.hooks.tree.Current() != nil:
+			return scripts.Preview{Later: true} // What served last is about to run.
+		case serving == nil:
+			return scripts.Preview{} // Nothing has served.
+		case serving.readError() != nil && !serving.synced.Load():
+			return scripts.Preview{Summary: "it was not previewed: " + serving.readError().Error()}
+		case !serving.synced.Load():
+			return scripts.Preview{Later: true}
+		}
+		if own != serving && !own.waitForSync(ctx) {
+			return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
+		}
+		subject := PreviewSubject{
+			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+		}
+		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
+			subject.ServingScripts = tree.Current().Programs
+		}
+		if own != serving {
+			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.Sample(0).Resources...)
+		}
+		return r.config.Previewer.Preview(ctx, subject)
+	}
+}
+
+// previewedParents is how many parents a preview is about at most.
+const previewedParents = 100
+
+// waitForSync waits for a moment until all caches are synced.
+func (i *instance) waitForSync(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, previewSync)
+	defer cancel()
+	return i.reconciler.WaitForSync(ctx)
+}
+
+// updatePreviewInputs tells the scripts of the instances what previews depend on besides the text, and which revisions are approved.
+func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *runtimeState) {
+	if r.config.Previewer == nil {
+		return
+	}
+	var approvals []string
+	if approved := strings.TrimSpace(object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation]); approved != "" {
+		approvals = append(approvals, approved)
+	}
+	for _, status := range []*v1alpha1.DefinitionStatus{s.status, new(storedStatus(object))} {
+		if status != nil && status.ScriptRollout != nil && status.ScriptRollout.ApprovedRevision != "" {
+			approvals = append(approvals, status.ScriptRollout.ApprovedRevision)
+		}
+	}
+	version := "nothing serves"
+	if s.running != nil {
+		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
+	}
+	for _, i := range []*instance{s.running, s.next} {
+		if i != nil && i.hooks.tree != nil {
+			i.hooks.tree.SetPreviewInputs(version, approvals...)
+		}
+	}
+}
+
+// reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
+const reasonHeld = "Held"
+
+// heldMessage returns why the newest scripts do not take over although they load, with the way out, or "".
+func heldMessage(object *unstructured.Unstructured, state scripts.State) string {
+	if state.Held == "" {
+		return ""
+	}
+	serves := "nothing serves"
+	if state.Loaded != "" {
+		serves = "revision " + state.Loaded.Short() + " goes on serving"
+	}
+	id := state.Desired.Short()
+	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through with an annotation of the definition or of a ConfigMap of its scripts: "+
+		"kubectl annotate --overwrite %s %s %s=%s",
+		id, state.Held, serves, strings.ToLower(object.GetKind()), object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
+}
+
+// progressingCondition reports whether an edit is held. There is no such condition before the first one was.
+func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
+	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
+	stored := meta.FindStatusCondition(storedStatus(s.object).Conditions, c.Type)
+	switch {
+	case v.held != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonHeld, v.held
+		return c, true
+	case stored == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
+		return c, false
+	case v.problems.Previewing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
+		return c, false // It stays as it is.
+	}
+	c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Serving", "no edit of the scripts is held: revision "+v.problems.Loaded.Short()+" serves"
+	return c, true
+}
+
+// scriptRolloutStatus returns which revision is held, and which was let through by name.
+func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, state scripts.State) *v1alpha1.ScriptRolloutStatus {
+	next := v1alpha1.ScriptRolloutStatus{}
+	if before != nil {
+		next = *before
+	}
+	if state.Approved != "" {
+		next.ApprovedRevision = string(state.Approved)
+	}
+	switch {
+	case state.Held != "":
+		next.HeldRevision = string(state.Desired)
+	case state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
+		next.HeldRevision = ""
+	}
+	if next == (v1alpha1.ScriptRolloutStatus{}) {
+		return nil
+	}
+	return &next
+}
+
+// heldRevision returns the revision that a status says is held, or "".
+func heldRevision(status v1alpha1.DefinitionStatus) scripts.RevisionID {
+	if status.ScriptRollout == nil {
+		return ""
+	}
+	return scripts.RevisionID(status.ScriptRollout.HeldRevision)
+}

@@ -1,0 +1,169 @@
+package scripts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ApprovalAnnotation is on a ConfigMap of scripts. Its value is the ID of a revision that takes over whatever its preview says.
+const ApprovalAnnotation = "metacontroller.k8s.io/approved-revision"
+
+// Preview is what a preview of a revision came to.
+type Preview struct {
+	// Later is set if there can't be a preview yet. The preview inputs change when there can.
+	Later bool
+	// Held is why the revision does not take over, or empty.
+	Held string
+	// Approved is set if the revision takes over without a preview, because it is named.
+	Approved bool
+	// Summary is what was previewed, and what could not be told, or empty.
+	Summary string
+	// Unknown is how many parents could not be previewed.
+	Unknown int
+}
+
+// PreviewFunc tells what would come of a revision that loads, before it takes over from the one that serves. It returns soon after ctx ends.
+type PreviewFunc func(ctx context.Context, r *Revision) Preview
+
+// hold is what keeps revisions that load from taking over. Only run uses it.
+type hold struct {
+	// candidate is the last revision that was previewed and did not take over, or nil, and last what its preview came to.
+	candidate *Revision
+	last      Preview
+}
+
+// previewInputs are what the preview of a tree depends on besides the text.
+type previewInputs struct {
+	version   string
+	approvals []string
+}
+
+// SetPreviewInputs sets the version of what previews depend on besides the text, and the IDs of revisions that need none, in full or their
+// first digits. If a revision is held, it is looked at again when these change.
+func (t *Tree) SetPreviewInputs(version string, approvals ...string) {
+	t.mu.Lock()
+	again := t.previewed.version != version
+	changed := again || !slices.Equal(t.previewed.approvals, approvals)
+	t.previewed = previewInputs{version, approvals}
+	t.mu.Unlock()
+	if again {
+		t.repreview.Store(true)
+	}
+	if changed {
+		t.trigger()
+	}
+}
+
+// isApproved reports whether the definition, its status or a ConfigMap names a revision as approved.
+func (t *Tree) isApproved(id RevisionID) bool {
+	t.mu.Lock()
+	approvals := slices.Clone(t.previewed.approvals)
+	t.mu.Unlock()
+	for _, s := range t.sources {
+		approvals = append(approvals, s.object().Approved)
+	}
+	return slices.Contains(approvals, string(id)) || slices.Contains(approvals, id.Short())
+}
+
+// preview tells whether a revision that loads takes over. It returns false if the sources have changed meanwhile.
+func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bool) {
+	current := t.Current()
+	if t.spec.Preview == nil || current.id() == r.ID || current == nil && r.ID.isKnownAs(t.spec.Serving) {
+		t.hold = hold{}
+		return Preview{}, true
+	}
+	if t.isApproved(r.ID) {
+		t.hold = hold{}
+		t.library.Metrics.previewed(t.spec.Definition, previewApproved, 0)
+		return Preview{Approved: true, Summary: "approved by name"}, true
+	}
+	if current == nil {
+		if last := t.lastGood(ctx); last != nil {
+			t.publish(ctx, last, State{Desired: r.ID, Previewing: r.ID})
+		} else if r.ID == t.spec.HeldBefore {
+			return Preview{Held: "it was held when the host was restarted, and no earlier revision can be restored to compare it with"}, true
+		}
+	}
+	again := t.repreview.Swap(false)
+	if t.hold.candidate == r && t.hold.last.Held != "" && !again {
+		return t.hold.last, true
+	}
+	began := time.Now()
+	if p, finished = t.runPreview(ctx, r); !finished {
+		return p, false
+	}
+	t.hold = hold{}
+	if p.Later || p.Held != "" {
+		t.hold = hold{candidate: r, last: p}
+	}
+	if !p.Later {
+		t.library.Metrics.previewed(t.spec.Definition, p.result(), time.Since(began))
+	}
+	return p, true
+}
+
+// publishHeld makes the last good revision serve on, or nothing, while another one is held or can't be previewed yet.
+func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
+	state := State{Desired: id, Held: p.Held}
+	if p.Later {
+		state.Previewing = id
+	}
+	t.publish(ctx, t.lastGood(ctx), state)
+}
+
+// runPreview previews a revision until that ends, or the sources hold another text.
+func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan Preview, 1)
+	go func() { done <- previewRecovering(ctx, t.spec.Preview, r) }()
+	for {
+		select {
+		case p := <-done:
+			if t.repreview.Load() {
+				t.trigger()
+			}
+			return p, ctx.Err() == nil
+		case <-t.wake:
+			if !t.holds(r.content) || t.isApproved(r.ID) {
+				t.trigger()
+				return Preview{}, false
+			}
+		case <-ctx.Done():
+			return Preview{}, false
+		}
+	}
+}
+
+// previewRecovering holds a revision of which the preview panicked: that must not stop the host.
+func previewRecovering(ctx context.Context, preview PreviewFunc, r *Revision) (p Preview) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			p = Preview{Held: fmt.Sprintf("its preview panicked: %v", cause)}
+		}
+	}()
+	return preview(ctx, r)
+}
+
+// Results of previews, for the metric.
+const (
+	previewPassed   = "passed"
+	previewHeld     = "held"
+	previewUnknown  = "unknown"
+	previewApproved = "approved"
+)
+
+var previewResults = []string{previewPassed, previewHeld, previewUnknown, previewApproved}
+
+func (p Preview) result() string {
+	switch {
+	case p.Held != "":
+		return previewHeld
+	case p.Unknown > 0:
+		return previewUnknown
+	default:
+		return previewPassed
+	}
+}

@@ -1,0 +1,223 @@
+package scripts_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/libretto-k8s/libretto/test/env"
+)
+
+// defineOfConfigMaps is define for children that are ConfigMaps, as the update method says.
+func defineOfConfigMaps(e *env.Env, suffix, method, source string) string {
+	e.T.Helper()
+	name := e.Namespace + suffix
+	e.Apply(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %s, labels: {test: %s}}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %s/v1, resource: things}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: %s}}]
+  scriptSources: [%s]
+  hooks: {sync: {version: v2, script: {path: sync.js}}}
+`, name, e.Namespace, e.Group, method, source))
+	return name
+}
+
+// scriptMaking returns a script that makes three ConfigMaps of each Thing with the same value, and tells it.
+func scriptMaking(value string) string {
+	return fmt.Sprintf(`export function sync({parent}) {
+  const name = parent.metadata.name;
+  const child = (n) => ({apiVersion: "v1", kind: "ConfigMap", metadata: {name: name + "-" + n}, data: {value: %q}});
+  return {status: {said: %[1]q}, children: [1, 2, 3].map(child)};
+}
+`, value)
+}
+
+// scriptForgetting returns a script that makes no children by mistake.
+func scriptForgetting(value string) string {
+	return strings.Replace(scriptMaking(value), "[1, 2, 3].map(child)", "[]", 1)
+}
+
+// scriptThrowing returns a script that fails on the first call.
+func scriptThrowing(value string) string {
+	return strings.Replace(scriptMaking(value), "parent.metadata.name", "parent.metadata.name.first.letter", 1)
+}
+
+// uids returns the UIDs of the children of all Things, so that what was recreated is seen.
+func uids(e *env.Env) []string {
+	e.T.Helper()
+	var all []string
+	for name, object := range e.List(env.ConfigMaps, "") {
+		if name != "hooks" && name != "kube-root-ca.crt" {
+			all = append(all, string(object.GetUID()))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// newWithChildren returns an Env with three Things of three ConfigMaps each, and the name of the definition.
+func newWithChildren(t *testing.T, method string) (e *env.Env, definition string) {
+	t.Helper()
+	e = newRunning(t)
+	applyFiles(e, "hooks", "sync.js", scriptMaking("one"))
+	definition = defineOfConfigMaps(e, "", method, source(e, "hooks"))
+	for _, name := range []string{"a", "b", "c"} {
+		e.ApplyThing(name, "", "")
+		waitForSaid(e, name, "one")
+	}
+	e.Eventually(func() error {
+		if n := len(uids(e)); n != 9 {
+			return fmt.Errorf("%d children, want 9", n)
+		}
+		return nil
+	})
+	waitUntilArchived(e, definition)
+	return e, definition
+}
+
+// isWhole fails the test if a child was deleted or recreated.
+func isWhole(e *env.Env, before []string, when string) {
+	e.T.Helper()
+	now := uids(e)
+	for _, uid := range before {
+		if !slices.Contains(now, uid) {
+			e.T.Fatalf("%s: a child was deleted or recreated: %q, before %q", when, now, before)
+		}
+	}
+}
+
+// TestHeld makes the accidents that people make: no children by mistake, one field more where children are recreated, and a TypeError on the
+// first call. Each is held and told, and nothing is deleted.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		method string
+		script func(string) string
+		want   string
+	}{
+		"no children by mistake":    {"InPlace", scriptForgetting, "it would delete 9 of 9 children of 3 of 3 parents, first ConfigMap "},
+		"children recreated":        {"Recreate", scriptMaking, "it would recreate 9 of 9 children of 3 of 3 parents, first ConfigMap "},
+		"a TypeError on every call": {"InPlace", scriptThrowing, "3 of 3 parents that succeed now would fail, first Thing "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, definition := newWithChildren(t, c.method)
+			before, good := uids(e), scriptRevision(e, definition)
+			mark := e.Mark()
+			applyFiles(e, "hooks", "sync.js", c.script("two"))
+			held := e.WaitForCondition(definition, "Progressing", "False", "Held", c.want, "revision "+good+" goes on serving",
+				"kubectl annotate --overwrite compositecontroller "+definition+" metacontroller.k8s.io/approved-revision=")
+			e.WaitForCondition(definition, "ScriptsReady", "True", "Held", "revision "+good+" goes on serving")
+			e.WaitForCondition(definition, "Ready", "True")
+			e.WaitForEvent(definition, "Held", c.want)
+			e.WaitForEvent("hooks", "Held", "CompositeController "+definition+": revision ", c.want)
+			if text := e.Kubectl("get", "compositecontroller", definition); !strings.Contains(text, "Held") {
+				t.Errorf("kubectl get says nothing of it:\n%s", text)
+			}
+			if text := e.Kubectl("describe", "compositecontroller", definition); !strings.Contains(text, c.want) {
+				t.Errorf("kubectl describe says nothing of it:\n%s", text)
+			}
+			label := map[string]string{"kind": "CompositeController", "definition": definition, "result": "held"}
+			if n := e.Metric("libretto_definition_script_previews_total", label); n != 1 {
+				t.Errorf("%v previews were held, want 1", n)
+			}
+			e.NoRequests(e.Requests(mark).In(e.Namespace).Of("", "configmaps").Writes(), "the edit is held")
+			e.ApplyThing("d", "", "") // The last good revision goes on.
+			waitForSaid(e, "d", "one")
+			isWhole(e, before, held.Message)
+		})
+	}
+}
+
+// TestHeldAndMended holds an edit over a restart, mends it by the text, and lets another one through by name.
+func TestHeldAndMended(t *testing.T) {
+	t.Parallel()
+	e, definition := newWithChildren(t, "InPlace")
+	before := uids(e)
+	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "it would delete 9 of 9 children")
+
+	e.Restart()
+	e.ApplyThing("d", "", "")
+	waitForSaid(e, "d", "one")
+	e.WaitForCondition(definition, "ScriptsReady", "True", "Held", "it would delete ")
+	isWhole(e, before, "the restart")
+
+	applyFiles(e, "hooks", "sync.js", scriptMaking("three"))
+	waitForSaid(e, "a", "three")
+	e.WaitForCondition(definition, "Progressing", "True", "Serving")
+	isWhole(e, before, "the mended text")
+
+	applyFiles(e, "hooks", "sync.js", scriptForgetting("four"))
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held")
+	_, command, _ := strings.Cut(held.Message, "kubectl annotate ")
+	e.Kubectl(append([]string{"annotate"}, strings.Fields(command)...)...)
+	waitForSaid(e, "a", "four")
+	e.Eventually(func() error {
+		if left := uids(e); len(left) > 0 {
+			return fmt.Errorf("children %q are left", left)
+		}
+		return nil
+	})
+	e.WaitForCondition(definition, "Progressing", "True", "Serving")
+	e.WaitForEvent(definition, "ScriptReloaded", "approved by name")
+}
+
+// TestHeldAndApprovedOnTheConfigMap lets one edit through by an annotation of the ConfigMap. The next one is held again.
+func TestHeldAndApprovedOnTheConfigMap(t *testing.T) {
+	t.Parallel()
+	e, definition := newWithChildren(t, "Recreate")
+	applyFiles(e, "hooks", "sync.js", scriptMaking("two"))
+	held := e.WaitForCondition(definition, "Progressing", "False", "Held", "it would recreate 9 of 9 children")
+	_, id, _ := strings.Cut(held.Message, "approved-revision=")
+	e.Patch(env.ConfigMaps, "hooks", fmt.Sprintf(`{"metadata": {"annotations": {"metacontroller.k8s.io/approved-revision": %q}}}`, id))
+	waitForSaid(e, "c", "two")
+	e.WaitForCondition(definition, "Progressing", "True", "Serving")
+	e.Eventually(func() error {
+		if n := len(uids(e)); n != 9 {
+			return fmt.Errorf("%d children, want 9", n)
+		}
+		return nil
+	})
+	before := uids(e)
+	applyFiles(e, "hooks", "sync.js", scriptMaking("three"))
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "it would recreate 9 of 9 children")
+	isWhole(e, before, "a newer edit")
+}
+
+// TestHeldWhileDown edits scripts while no host runs: the archived revision serves, and the edit is held.
+func TestHeldWhileDown(t *testing.T) {
+	t.Parallel()
+	e, definition := newWithChildren(t, "InPlace")
+	before, good := uids(e), scriptRevision(e, definition)
+	e.Kill()
+	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
+	start(e)
+	e.WaitForCondition(definition, "Progressing", "False", "Held", "it would delete 9 of 9 children", "revision "+good+" goes on serving")
+	e.ApplyThing("d", "", "")
+	waitForSaid(e, "d", "one")
+	isWhole(e, before, "an edit made while no host ran")
+}
+
+// TestNoPreview turns the preview off.
+func TestNoPreview(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t, "--script-preview=false")
+	applyFiles(e, "hooks", "sync.js", scriptMaking("one"))
+	defineOfConfigMaps(e, "", "InPlace", source(e, "hooks"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "one")
+	applyFiles(e, "hooks", "sync.js", scriptForgetting("two"))
+	waitForSaid(e, "a", "two")
+	e.Eventually(func() error {
+		if left := uids(e); len(left) > 0 {
+			return fmt.Errorf("children %q are left", left)
+		}
+		return nil
+	})
+}
