@@ -1,9 +1,11 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -32,10 +34,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// conditionTypes are the conditions that a definition has.
+// conditionTypes are the conditions that every definition has.
 var conditionTypes = []string{
 	v1alpha1.ConditionAccepted, v1alpha1.ConditionScriptsReady, v1alpha1.ConditionReady, v1alpha1.ConditionParentsSynced,
-	v1alpha1.ConditionProgressing,
 }
 
 // set records what the status of a definition says.
@@ -44,7 +45,11 @@ func (m *Metrics) set(key controller.Key, status v1alpha1.DefinitionStatus, pare
 		return
 	}
 	m.setParents(key, parents)
-	for _, kind := range conditionTypes {
+	kinds := conditionTypes
+	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing) != nil { // It comes with the first edit that is held.
+		kinds = append(slices.Clone(kinds), v1alpha1.ConditionProgressing)
+	}
+	for _, kind := range kinds {
 		is := metav1.ConditionUnknown
 		for _, condition := range status.Conditions {
 			if condition.Type == kind {

@@ -22,6 +22,7 @@ func TestScriptsCondition(t *testing.T) {
 		reason string
 		newest *instance
 		state  scripts.State
+		held   string
 		want   metav1.Condition
 	}{
 		"NotAccepted": {
@@ -60,6 +61,11 @@ func TestScriptsCondition(t *testing.T) {
 			want: metav1.Condition{Status: "False", Reason: "ScriptInvalid",
 				Message: "ConfigMap ns/hooks: sync.js:3:7: unexpected }\nnone serves in its place: no such revision is kept"},
 		},
+		"Held": {
+			reason: "Scripts that are held have loaded. kubectl get shows the reason.",
+			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "def", Held: "it would delete all"}, held: "revision def is held",
+			want: metav1.Condition{Status: "True", Reason: "Held", Message: "revision def is held"},
+		},
 		"NotKept": {
 			reason: "A revision that a restart would lose is reported while it serves.",
 			newest: withTree, state: scripts.State{Loaded: "abc", Desired: "abc", NotArchived: "forbidden"},
@@ -79,7 +85,7 @@ func TestScriptsCondition(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Type = "ScriptsReady"
-			if diff := cmp.Diff(tc.want, scriptsCondition(tc.newest, tc.state)); diff != "" {
+			if diff := cmp.Diff(tc.want, scriptsCondition(tc.newest, tc.state, tc.held)); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -135,6 +135,11 @@ var rules = []rule{
 		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/manifest/...", "controllers/render/memcluster",
 		"controllers/render/schema", "controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
 	}, inTests: []string{"runtime/informer"}, why: "it reads a cluster for previews, for who has no caches: what comes of them it does not know"},
+	{packages: "controllers/preview/hosted", imports: []string{
+		"controllers/api/...", "controllers/definition", "controllers/parent", "controllers/preview", "controllers/render/memcluster",
+		"controllers/render/stage", "engines", "scripts", "apply/...", "runtime/discovery",
+	}, inTests: append([]string{"controllers/render", "runtime/informer"}, realHooks...), excludes: clients,
+		why: "it previews from the caches of a host, which hands it objects: it makes no request"},
 	{packages: "controllers/preview/report", imports: []string{"controllers/preview", "apply/..."}, inTests: []string{"controllers/variant"}, excludes: clients,
 		why: "it is text about outcomes, and reads nothing"},
 	{packages: "controllers/preview/explain", imports: []string{

@@ -1,0 +1,343 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/libretto-k8s/libretto/controllers/definition"
+	"github.com/libretto-k8s/libretto/controllers/parent"
+	"github.com/libretto-k8s/libretto/controllers/render"
+	"github.com/libretto-k8s/libretto/controllers/render/memcluster"
+	"github.com/libretto-k8s/libretto/controllers/render/stage"
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+const definitionText = `
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: boxes}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: example.com/v1, resource: boxes}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: METHOD}}]
+  hooks:
+    sync: {SYNC}
+    finalize: {script: {inline: "", engine: JavaScript}}
+    CUSTOMIZE
+`
+
+// hook is a hook that is a function.
+type hook struct {
+	engines.ProgramBase
+	answer func(call engines.Call) (any, error)
+}
+
+func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error) {
+	body, err := h.answer(call)
+	return engines.Response{Body: body}, err
+}
+
+// texts are the hooks of a revision.
+type texts map[string]engines.Program
+
+// making returns hooks that make these ConfigMaps of each Box, with a value. Boxes whose name is among failing fail.
+func making(value string, suffixes []string, failing ...string) texts {
+	answer := func(call engines.Call) (any, error) {
+		name, _, _ := unstructured.NestedString(call.Request, "parent", "metadata", "name")
+		for _, fails := range failing {
+			if name == fails {
+				return nil, &engines.Error{Message: "TypeError: no", Location: engines.Location{File: "sync.js", Line: 3, Column: 9}}
+			}
+		}
+		children := []any{}
+		for _, suffix := range suffixes {
+			children = append(children, map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name + suffix}, "data": map[string]any{"v": value},
+			})
+		}
+		_, finalizing := call.Request["finalizing"].(bool)
+		return map[string]any{"children": children, "finalized": finalizing && len(children) == 0}, nil
+	}
+	return texts{"sync": hook{answer: answer}, "finalize": hook{answer: answer}}
+}
+
+func (t texts) with(name string, answer func(engines.Call) (any, error)) texts {
+	t[name] = hook{answer: answer}
+	return t
+}
+
+var three = []string{"-0", "-1", "-2"}
+
+// scene is a host with synced caches of a cluster in memory, in which a revision has settled.
+type scene struct {
+	plan       *definition.Plan
+	reconciler *parent.Reconciler
+	serving    texts
+}
+
+const script = `script: {inline: "", engine: JavaScript}`
+
+// settled returns what a revision has made of boxes. edit changes the objects afterwards.
+func settled(t testing.TB, method, sync, customize string, serving texts, boxes int, edit func(*unstructured.Unstructured)) scene {
+	t.Helper()
+	box, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{}
+	text := strings.NewReplacer("METHOD", method, "SYNC", sync, "CUSTOMIZE", customize).Replace(definitionText)
+	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	base, err := stage.NewBase(object, []memcluster.Resource{box}, "libretto", time.Unix(0, 0))
+	if err != nil || base.Refusal != nil {
+		t.Fatal(err, base.Refusal)
+	}
+	in := render.Input{
+		Definition: base.Definition, Plan: base.Plan, Resources: []memcluster.Resource{box}, Programs: serving, Schemas: base.Schemas,
+		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
+	}
+	for i := range boxes {
+		in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": fmt.Sprintf("b%03d", i), "namespace": "default"},
+			"spec": map[string]any{},
+		}})
+	}
+	session, err := render.Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for range 3 {
+		for _, object := range in.Objects {
+			if _, err := session.Reconcile(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cluster := memcluster.New(in.Clock, append(memcluster.BuiltIn(), box)...)
+	for _, object := range session.Cluster().Objects() {
+		if edit != nil {
+			edit(object)
+		}
+		if err := cluster.Store(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := cluster.Client(nil)
+	config := base.Plan.Config
+	config.Programs, config.Changed = func() parent.Programs { return parent.Programs{} }, func() {}
+	reconciler, err := parent.New(config, parent.Environment{
+		Client: client, Pool: informer.NewPool(t.Context(), client, logr.Discard()), Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(reconciler.Close)
+	if !reconciler.WaitForSync(t.Context()) {
+		t.Fatal("the caches have not synced")
+	}
+	return scene{plan: base.Plan, reconciler: reconciler, serving: serving}
+}
+
+func (s scene) preview(t testing.TB, next texts, most int) scripts.Preview {
+	return (&Previewer{Namespace: "libretto"}).Preview(t.Context(), definition.PreviewSubject{
+		Plan: s.plan, Serving: s.plan, Scripts: next, ServingScripts: s.serving, Sample: s.reconciler.Sample(most),
+	})
+}
+
+// TestPreview previews edits of hooks that have made three ConfigMaps of each of four Boxes.
+func TestPreview(t *testing.T) {
+	one := func() texts { return making("1", three) }
+	asking := func(resource string) func(engines.Call) (any, error) {
+		return func(engines.Call) (any, error) {
+			return map[string]any{"relatedResources": []any{map[string]any{"apiVersion": "v1", "resource": resource, "namespace": "default"}}}, nil
+		}
+	}
+	slow := func(engines.Call) (any, error) {
+		return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
+	}
+	busy := func(engines.Call) (any, error) {
+		return nil, &engines.Error{Kind: engines.Timeout, Message: "no worker was free", Err: engines.ErrNoWorker}
+	}
+	deleting := func(o *unstructured.Unstructured) {
+		if o.GetKind() == "Box" {
+			_ = unstructured.SetNestedField(o.Object, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+		}
+	}
+	customize := "customize: {" + script + "}"
+	for name, c := range map[string]struct {
+		reason          string
+		method          string
+		sync, customize string
+		serving, next   texts
+		most            int
+		edit            func(*unstructured.Unstructured)
+		want            scripts.Preview
+	}{
+		"nothing changes": {
+			reason: "The same answers are no harm.",
+			next:   one(), want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"no children": {
+			reason: "The first accident of all.",
+			next:   making("1", nil),
+			want:   scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+		"half of the children": {
+			reason:  "More than half is too much, not half.",
+			serving: making("1", []string{"-0", "-1"}), next: making("1", []string{"-0"}),
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"recreated": {
+			reason: "What is in a recreated object is lost too.",
+			method: "Recreate", next: making("2", three),
+			want: scripts.Preview{Held: "it would recreate 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+		"updated": {
+			reason: "Updates in place are what edits are for.",
+			next:   making("2", three), want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"deleted and recreated": {
+			reason: "Both count together.",
+			method: "Recreate", next: making("2", []string{"-0"}),
+			want: scripts.Preview{Held: "it would delete 8 and recreate 4 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+		"one fails": {
+			reason: "A parent that succeeds now must not fail.",
+			next:   making("1", three, "b002"),
+			want: scripts.Preview{Held: "1 of 4 parents that succeed now would fail, first Box default/b002: " +
+				"HookFailed: sync hook: sync.js:3:9: TypeError: no"},
+		},
+		"one fails already": {
+			reason: "It does not get worse.", serving: making("1", three),
+			next: making("1", three, "b002"), edit: nil, most: -1, // The serving scripts fail too: see below.
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"too slow": {
+			reason: "One call that times out is enough: others are not made.",
+			next:   one().with("sync", slow),
+			want:   scripts.Preview{Unknown: 3, Held: "1 of 4 parents that succeed now would fail, first Box default/b"}, most: 4,
+		},
+		"no worker": {
+			reason: "A host that is busy says nothing about the scripts.",
+			next:   one().with("sync", busy),
+			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+				"HookTimedOut: sync hook: no worker was free, which is 2s: see timeout in spec.hooks.sync"},
+		},
+		"a sample": {
+			reason: "What is told says of how many.",
+			next:   making("1", nil), most: 2,
+			want: scripts.Preview{Held: "it would delete 6 of 6 children of 2 of 2 parents (a sample of 4), first ConfigMap default/"},
+		},
+		"related objects in a cache": {
+			reason: "ConfigMaps are children, so that the host has them.", customize: customize,
+			serving: one().with("customize", asking("configmaps")), next: one().with("customize", asking("configmaps")),
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"related objects in no cache": {
+			reason: "The preview makes no request: nothing is known of such parents.", customize: customize,
+			serving: one().with("customize", asking("configmaps")), next: one().with("customize", asking("services")),
+			want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+				"HookFailed: customize hook: not previewed: related services are in no cache"},
+		},
+		"a webhook": {
+			reason: "No server is called.", sync: `webhook: {url: "http://nowhere.invalid"}`,
+			next: texts{}, want: scripts.Preview{Unknown: 4, Summary: "previewed on 0 of 4 parents; nothing could be told of 4, first Box default/b000: " +
+				"HookFailed: sync hook: a webhook answers, and a preview makes no request"},
+		},
+		"parents that are being deleted": {
+			reason:  "finalize is called for them, and what the scripts that serve delete as well is not held.",
+			serving: one().with("finalize", making("1", nil)["finalize"].(hook).answer), edit: deleting,
+			next: one().with("finalize", making("1", nil)["finalize"].(hook).answer),
+			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"another finalize": {
+			reason: "finalize is previewed too.", edit: deleting,
+			serving: one(), next: one().with("finalize", func(engines.Call) (any, error) {
+				return map[string]any{"children": []any{}, "finalized": false}, nil
+			}),
+			want: scripts.Preview{Held: "it would delete 12 of 12 children of 4 of 4 parents, first ConfigMap default/b000-0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method, sync, serving, most := c.method, c.sync, c.serving, c.most
+			if method == "" {
+				method = "InPlace"
+			}
+			if sync == "" {
+				sync = script
+			}
+			if serving == nil {
+				serving = one()
+			}
+			if most <= 0 {
+				most = 100
+			}
+			settler := serving
+			if c.sync != "" { // What a server has made.
+				settler = one()
+			}
+			s := settled(t, method, sync, c.customize, settler, 4, c.edit)
+			if s.serving = serving; c.most < 0 {
+				s.serving = c.next
+			}
+			got := s.preview(t, c.next, most)
+			if got.Held != "" && c.want.Summary == "" {
+				got.Summary = ""
+			}
+			if c.most > 0 && strings.HasPrefix(got.Held, c.want.Held) { // Which parents come first depends on their UIDs.
+				got.Held = c.want.Held
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// TestBackground checks that calls of a preview give way to others.
+func TestBackground(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
+	next := making("1", three)
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		if !call.Background {
+			return nil, errors.New("not in the background")
+		}
+		return answer(call)
+	}), 100)
+	if p.Held != "" || p.Unknown > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// BenchmarkPreview previews hooks that take no time, of parents with three children each: what an edit takes longer for them.
+func BenchmarkPreview(b *testing.B) {
+	for _, parents := range []int{20, 100} {
+		for name, value := range map[string]string{"same": "1", "other": "2"} {
+			b.Run(fmt.Sprintf("%s/%d", name, parents), func(b *testing.B) {
+				s := settled(b, "InPlace", script, "", making("1", three), parents, nil)
+				next := making(value, three)
+				for b.Loop() {
+					if p := s.preview(b, next, 100); p.Held != "" || p.Unknown > 0 {
+						b.Fatal(p)
+					}
+				}
+			})
+		}
+	}
+}
