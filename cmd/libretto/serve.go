@@ -190,7 +190,7 @@ func newPreviewer(o *options, schemas *schema.Source) definition.Previewer {
 	if !o.scriptPreview {
 		return nil
 	}
-	return &hosted.Previewer{Namespace: ownNamespace(o.namespace), Schemas: schemas}
+	return hosted.New(ownNamespace(o.namespace), schemas)
 }
 
 // newFailover returns the combiner of scripts and webhooks. Its log hides what schemas mark as a

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/libretto-k8s/libretto/jsonvalue"
 	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
@@ -23,6 +24,7 @@ type Sample struct {
 	Resources []discovery.Resource
 
 	objects []sampled
+	bytes   int // of objects, in memory
 	seen    map[types.UID]bool
 	pool    *informer.Pool
 }
@@ -33,7 +35,10 @@ type sampled struct {
 	cache *informer.Handle
 }
 
-// Sample returns what passes over at most so many parents read. The caches must be synced.
+// maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. It is copied.
+const maxSampleBytes = 64 << 20
+
+// Sample returns what passes over at most so many parents read, and over fewer if that is much. The caches must be synced.
 func (r *Reconciler) Sample(most int) *Sample {
 	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.related.resources()}
 	type member struct {
@@ -58,6 +63,9 @@ func (r *Reconciler) Sample(most int) *Sample {
 		return 0
 	})
 	for _, m := range members[:min(most, len(members))] {
+		if s.bytes > maxSampleBytes {
+			break
+		}
 		s.Parents = append(s.Parents, m.Unstructured)
 		s.add(m.source.cache, m.Unstructured)
 		r.addOwned(s, m.Unstructured)
@@ -72,6 +80,7 @@ func (s *Sample) add(cache *informer.Handle, objects ...*unstructured.Unstructur
 		if object != nil && !s.seen[object.GetUID()] {
 			s.seen[object.GetUID()] = true
 			s.objects = append(s.objects, sampled{object, cache})
+			s.bytes += jsonvalue.Size(object.Object, maxSampleBytes)
 		}
 	}
 }

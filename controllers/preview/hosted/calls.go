@@ -3,12 +3,14 @@ package hosted
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/jsonvalue"
 )
 
 // errUnknown is why nothing can be told of a parent.
@@ -19,6 +21,8 @@ type calls struct {
 	until time.Time
 	// overdue is set once a call has taken too long or too much. Others would, too, and parents are told one at a time.
 	overdue atomic.Bool
+	// bytes is the memory that the answers take, about.
+	bytes atomic.Int64
 }
 
 // programs returns the program of each hook of a plan: the script, or one that tells that servers are not called.
@@ -49,8 +53,12 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 	case time.Now().After(b.calls.until):
 		return engines.Response{}, unknown("the preview took longer than " + maxTime.String())
 	}
+	if b.calls.bytes.Load() > maxBytes {
+		return engines.Response{}, unknown(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20))
+	}
 	call.Background = true
 	response, err := b.Program.Run(ctx, call)
+	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
 	if kind := engines.KindOf(err); err != nil && !isUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted) {
 		b.calls.overdue.Store(true)
 	}

@@ -25,18 +25,35 @@ import (
 // maxTime is how long the calls of one preview may take together. Parents whose turn has not come then are unknown.
 const maxTime = 30 * time.Second
 
+// maxBytes is the memory that the answers of one preview may take, about, and maxPreviews how many previews there are at once: authors of
+// scripts are not trusted.
+const (
+	maxBytes    = 64 << 20
+	maxPreviews = 2
+)
+
 // Previewer previews edits of scripts. It is a definition.Previewer.
 type Previewer struct {
-	// Namespace is the host's own.
-	Namespace string
-	// Schemas are those of the API server, which the host has read. It may be nil.
-	Schemas *openapi.Source
+	namespace string
+	schemas   *openapi.Source
+	slots     chan struct{}
+}
+
+// New returns a Previewer of a host in a namespace. schemas are those of the API server, which the host has read; they may be nil.
+func New(namespace string, schemas *openapi.Source) *Previewer {
+	return &Previewer{namespace: namespace, schemas: schemas, slots: make(chan struct{}, maxPreviews)}
 }
 
 // Preview makes one pass over each parent of the sample with the new scripts. If these would do harm, a second one with those that serve
 // tells which of it is theirs.
 func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubject) scripts.Preview {
 	if len(subject.Sample.Parents) == 0 {
+		return scripts.Preview{}
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
 		return scripts.Preview{}
 	}
 	outcomes, err := p.run(ctx, subject, subject.Plan, subject.Scripts, everyParent)
@@ -86,7 +103,7 @@ func (p *Previewer) run(
 	calls := &calls{until: time.Now().Add(maxTime)}
 	return preview.Run(ctx, preview.Input{
 		Base: &stage.Base{
-			Plan: plan, HostNamespace: p.Namespace, Schemas: p.Schemas,
+			Plan: plan, HostNamespace: p.namespace, Schemas: p.schemas,
 			Resources: served(subject.Plan.Resources(), subject.Serving, subject.Sample.Resources),
 		},
 		Objects: objects, Parents: parents, Programs: calls.programs(plan, texts), Passes: 1, Now: time.Now(),

@@ -154,7 +154,7 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 }
 
 func (s scene) preview(t testing.TB, next texts, most int) scripts.Preview {
-	return (&Previewer{Namespace: "libretto"}).Preview(t.Context(), definition.PreviewSubject{
+	return New("libretto", nil).Preview(t.Context(), definition.PreviewSubject{
 		Plan: s.plan, Serving: s.plan, Scripts: next, ServingScripts: s.serving, Sample: s.reconciler.Sample(most),
 	})
 }
@@ -321,6 +321,21 @@ func TestBackground(t *testing.T) {
 		return answer(call)
 	}), 100)
 	if p.Held != "" || p.Unknown > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestLargeAnswers bounds what the answers take in the host's memory: parents whose turn comes after that are unknown.
+func TestLargeAnswers(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
+	next := making("1", three)
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		body, err := answer(call)
+		body.(map[string]any)["status"] = map[string]any{"text": strings.Repeat("x", maxBytes/2)}
+		return body, err
+	}), 100)
+	if p.Held != "" || p.Unknown != 2 || !strings.Contains(p.Summary, "the answers for other parents take more than 64 MiB") {
 		t.Errorf("%+v", p)
 	}
 }
