@@ -1,0 +1,222 @@
+package scripts_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/scripts"
+)
+
+// fakePreviewer previews revisions as their text says.
+type fakePreviewer struct {
+	runs  atomic.Int64
+	ready atomic.Bool
+}
+
+func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) scripts.Preview {
+	f.runs.Add(1)
+	response, err := r.Programs["sync"].Run(ctx, engines.Call{})
+	if err != nil {
+		panic(err)
+	}
+	switch text := response.Body.(string); {
+	case strings.HasPrefix(text, "harm"):
+		return scripts.Preview{Held: "it would delete all"}
+	case text == "later" && !f.ready.Load():
+		return scripts.Preview{Later: true}
+	case text == "explode":
+		panic("boom")
+	case text == "endless":
+		<-ctx.Done()
+	}
+	return scripts.Preview{Summary: "previewed"}
+}
+
+// approve names the revision that is held on ConfigMap a/one, in full or by its first digits.
+func approve(short bool) step {
+	return func(w *env) {
+		id := string(w.tree.State().Desired)
+		if short {
+			id = w.tree.State().Desired.Short()
+		}
+		object, err := w.client.CoreV1().ConfigMaps("a").Get(context.Background(), "one", metav1.GetOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		object = object.DeepCopy()
+		object.Annotations = map[string]string{scripts.ApprovalAnnotation: id}
+		if _, err := w.client.CoreV1().ConfigMaps("a").Update(context.Background(), object, metav1.UpdateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func TestPreviewedEdits(t *testing.T) {
+	type want struct {
+		Text     string // of the sync hook that serves
+		Held     string
+		Later    bool
+		Approved bool
+		Runs     int64
+	}
+	const held = "it would delete all"
+	for name, c := range map[string]struct {
+		reason string
+		steps  func(*fakePreviewer) []step
+		want   want
+	}{
+		"harmless": {
+			reason: "it takes over after one preview", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("2"), label} },
+			want: want{Text: "2", Runs: 2},
+		},
+		"harmful": {
+			reason: "the last good text goes on, and events that change nothing cost no preview",
+			steps:  func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), label, wait(time.Hour)} },
+			want:   want{Text: "1", Held: held, Runs: 2},
+		},
+		"mended": {
+			reason: "a newer edit is previewed anew", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), sync("harm 2"), sync("3")} },
+			want: want{Text: "3", Runs: 4},
+		},
+		"taken back": {
+			reason: "the text that serves needs no preview", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), sync("1")} },
+			want: want{Text: "1", Runs: 2},
+		},
+		"does not load afterwards": {
+			reason: "what does not load is told, and nothing is held", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), sync("bad")} },
+			want: want{Text: "1", Runs: 2},
+		},
+		"approved on the ConfigMap": {
+			reason: "the whole hash counts", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(false)} },
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"approved by its first digits": {
+			reason: "that is what messages have", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(true)} },
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"another one was approved": {
+			reason: "an approval is of one revision", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("harm"), approve(true), sync("harm 2")} },
+			want: want{Text: "harm", Held: held, Runs: 3},
+		},
+		"approved by the definition": {
+			reason: "the inputs have the definition's annotation, and what the status remembers",
+			steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), sync("harm"), func(w *env) { w.tree.SetPreviewInputs("", "other", w.tree.State().Desired.Short()) }}
+			},
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"not yet": {
+			reason: "the text waits until there can be a preview", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("later"), label} },
+			want: want{Text: "1", Later: true, Runs: 3},
+		},
+		"now": {
+			reason: "it is previewed when the inputs change",
+			steps: func(f *fakePreviewer) []step {
+				return []step{sync("1"), sync("later"), func(w *env) { f.ready.Store(true); w.tree.SetPreviewInputs("ready") }}
+			},
+			want: want{Text: "later", Runs: 3},
+		},
+		"held, and other inputs": {
+			reason: "what is held is previewed again when the inputs change",
+			steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), sync("harm"), func(w *env) { w.tree.SetPreviewInputs("another spec serves") }}
+			},
+			want: want{Text: "1", Held: held, Runs: 3},
+		},
+		"a newer edit meanwhile": {
+			reason: "the preview of the earlier one ends", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("endless"), sync("3")} },
+			want: want{Text: "3", Runs: 3},
+		},
+		"approved before the edit": {
+			reason: "an approval may come first",
+			steps: func(*fakePreviewer) []step {
+				var id scripts.RevisionID
+				return []step{
+					sync("1"), sync("harm"), func(w *env) { id = w.tree.State().Desired }, sync("1"),
+					func(w *env) { w.tree.SetPreviewInputs("", string(id)) }, sync("harm"),
+				}
+			},
+			want: want{Text: "harm", Approved: true, Runs: 2},
+		},
+		"a panic": {
+			reason: "it stops no host, and lets nothing through", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("explode")} },
+			want: want{Text: "1", Held: "its preview panicked: boom", Runs: 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakePreviewer{}
+				w, spec := newEnv(t), kept("", "one")
+				spec.Preview = f.preview
+				w.play(spec, c.steps(f)...)
+				state := w.tree.State()
+				got := want{w.text(), state.Held, state.Previewing != "", state.Approved != "", f.runs.Load()}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", c.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestPreviewsAndRestart checks what serves when a process starts.
+func TestPreviewsAndRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason   string
+		after    step // while no process runs
+		serving  func(scripts.RevisionID) scripts.RevisionID
+		text     string
+		held     string
+		runs     int64
+		heldOnce bool // and the process before told so
+	}{
+		"the text that served": {reason: "it goes on without a preview", text: "1"},
+		"a harmful edit":       {reason: "the archived text serves, and the edit is held", after: sync("harm"), text: "1", held: "it would delete all", runs: 1},
+		"a harmless edit":      {reason: "it takes over once it is previewed", after: sync("2"), text: "2", runs: 1},
+		"nothing was archived": {
+			reason: "there is nothing to go on with, so that the preview says what comes of it", after: sync("2"),
+			serving: func(scripts.RevisionID) scripts.RevisionID { return "" }, text: "2", runs: 1,
+		},
+		"held before, and nothing can be restored": {
+			reason: "rather nothing serves than what was held", after: sync("harm"), heldOnce: true,
+			serving: func(scripts.RevisionID) scripts.RevisionID { return "0123456789abcdef" },
+			held:    "it was held when the host was restarted, and no earlier revision can be restored to compare it with",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newEnv(t)
+				w.play(kept("", "one"), sync("1"), pass)
+				served := w.tree.State().Loaded
+				if c.serving != nil {
+					served = c.serving(served)
+				}
+				spec := kept("", "one")
+				if c.heldOnce {
+					sync("harm")(w)
+					synctest.Wait()
+					spec.HeldBefore = w.tree.State().Desired
+				}
+				w.tree.Close()
+				if c.after != nil {
+					c.after(w)
+				}
+				f := &fakePreviewer{}
+				spec.Preview = f.preview
+				w.restartWith(spec, served)
+				pass(w)
+				if got := w.text(); got != c.text || w.tree.State().Held != c.held || f.runs.Load() != c.runs {
+					t.Errorf("%s: %q serves, held %q, %d previews; want %q, %q, %d", c.reason, got, w.tree.State().Held, f.runs.Load(), c.text, c.held, c.runs)
+				}
+			})
+		})
+	}
+}
