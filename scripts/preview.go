@@ -44,14 +44,14 @@ type previewInputs struct {
 // first digits. If a revision is held, it is looked at again when these change.
 func (t *Tree) SetPreviewInputs(version string, approvals ...string) {
 	t.mu.Lock()
-	again := t.previewed.version != version
-	changed := again || !slices.Equal(t.previewed.approvals, approvals)
+	changed := t.previewed.version != version || !slices.Equal(t.previewed.approvals, approvals)
 	t.previewed = previewInputs{version, approvals}
-	t.mu.Unlock()
-	if again {
+	if changed {
 		t.repreview.Store(true)
 	}
-	if changed {
+	waiting := t.state.Held != "" || t.state.Previewing != ""
+	t.mu.Unlock()
+	if changed && waiting { // Otherwise publishHeld sees it.
 		t.trigger()
 	}
 }
@@ -111,6 +111,9 @@ func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
 		state.Previewing = id
 	}
 	t.publish(ctx, t.lastGood(ctx), state)
+	if t.repreview.Load() {
+		t.trigger()
+	}
 }
 
 // runPreview previews a revision until that ends, or the sources hold another text.
@@ -122,9 +125,6 @@ func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
 	for {
 		select {
 		case p := <-done:
-			if t.repreview.Load() {
-				t.trigger()
-			}
 			return p, ctx.Err() == nil
 		case <-t.wake:
 			if !t.holds(r.content) || t.isApproved(r.ID) {

@@ -64,7 +64,7 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 			subject.ServingScripts = tree.Current().Programs
 		}
 		if own != serving {
-			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.Sample(0).Resources...)
+			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
 		}
 		return r.config.Previewer.Preview(ctx, subject)
 	}
@@ -108,19 +108,22 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 // reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
 const reasonHeld = "Held"
 
-// heldMessage returns why the newest scripts do not take over although they load, with the way out, or "".
-func heldMessage(object *unstructured.Unstructured, state scripts.State) string {
+// heldMessage returns why the newest scripts do not take over although they load, with what serves and the way out, or "".
+func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionID) string {
 	if state.Held == "" {
 		return ""
 	}
 	serves := "nothing serves"
-	if state.Loaded != "" {
-		serves = "revision " + state.Loaded.Short() + " goes on serving"
+	switch {
+	case serving != "":
+		serves = "revision " + serving.Short() + " goes on serving"
+	case s.running != nil: // Its hooks are webhooks.
+		serves = fmt.Sprintf("generation %d of the spec goes on serving", s.running.plan.generation)
 	}
 	id := state.Desired.Short()
 	return fmt.Sprintf("revision %s is held: %s\n%s; correct the scripts, or let it through with an annotation of the definition or of a ConfigMap of its scripts: "+
 		"kubectl annotate --overwrite %s %s %s=%s",
-		id, state.Held, serves, strings.ToLower(object.GetKind()), object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
+		id, state.Held, serves, strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
 }
 
 // progressingCondition reports whether an edit is held. There is no such condition before the first one was.
@@ -133,15 +136,20 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 		return c, true
 	case stored == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
 		return c, false
+	case v.noScripts:
+		c.Message = "no hook is a script"
 	case v.problems.Previewing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
 		return c, false // It stays as it is.
+	default:
+		c.Message = "no edit of the scripts is held: revision " + v.problems.Loaded.Short() + " serves"
 	}
-	c.Status, c.Reason, c.Message = metav1.ConditionTrue, "Serving", "no edit of the scripts is held: revision "+v.problems.Loaded.Short()+" serves"
+	c.Status, c.Reason = metav1.ConditionTrue, "Serving"
 	return c, true
 }
 
 // scriptRolloutStatus returns which revision is held, and which was let through by name.
-func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, state scripts.State) *v1alpha1.ScriptRolloutStatus {
+func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1alpha1.ScriptRolloutStatus {
+	state := v.problems
 	next := v1alpha1.ScriptRolloutStatus{}
 	if before != nil {
 		next = *before
@@ -152,7 +160,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, state scripts.Sta
 	switch {
 	case state.Held != "":
 		next.HeldRevision = string(state.Desired)
-	case state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
+	case v.noScripts, state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
 	}
 	if next == (v1alpha1.ScriptRolloutStatus{}) {

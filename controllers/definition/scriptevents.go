@@ -67,7 +67,7 @@ func (r *Reconciler) logScripts(object *unstructured.Unstructured, v statusView,
 		}
 		log.Error(nil, message, values...)
 	case now.held != "" && now.held != before.held:
-		log.Error(nil, "scripts are held because of what they would do", "revision", v.problems.Desired.Short(), "serves", v.problems.Loaded.Short(),
+		log.Error(nil, "scripts are held because of what they would do", "revision", v.problems.Desired.Short(), "serves", now.revision.Short(),
 			"reason", v.problems.Held)
 	case now.revision != "" && (now.revision != before.revision || now.problems == "" && before.problems != ""):
 		values := []any{"revision", now.revision.Short()}

@@ -22,6 +22,7 @@ type statusView struct {
 	parents    parentStatus
 	warnings   []warning
 	problems   scripts.State
+	noScripts  bool // in the newest spec
 	// held is why the newest scripts do not take over although they load, or "".
 	held string
 	// credentials describes the problems with the credentials of the newest spec.
@@ -51,13 +52,14 @@ func (r *Reconciler) newStatusView(s *runtimeState, refusal *Refusal, warnings [
 		v.problems, v.objects = newest.hooks.tree.State(), newest.hooks.tree.Objects()
 	}
 	if newest != nil {
+		v.noScripts = newest.hooks.tree == nil
 		v.credentials = newest.hooks.credentialProblems()
 	}
 	if s.running != nil {
 		v.revision, v.resting = s.running.hooks.revision(), s.running.hooks.resting()
 		v.warnings = slices.Concat(s.warnings(), r.planner.relatedWarnings(s.running.plan), warnings)
 	}
-	v.held = heldMessage(s.object, v.problems)
+	v.held = heldMessage(s, v.problems, v.revision)
 	v.conditions = []metav1.Condition{acceptedCondition(refusal), scriptsCondition(newest, v.problems, v.held)}
 	if progressing, known := progressingCondition(s, v); known {
 		v.conditions = append(v.conditions, progressing)

@@ -40,7 +40,7 @@ const maxSampleBytes = 64 << 20
 
 // Sample returns what passes over at most so many parents read, and over fewer if that is much. The caches must be synced.
 func (r *Reconciler) Sample(most int) *Sample {
-	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.related.resources()}
+	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources()}
 	type member struct {
 		*unstructured.Unstructured
 		source *parentSource
@@ -201,12 +201,12 @@ func (s *Sample) Related(selection Selection) (objects []*unstructured.Unstructu
 	return objects, true, err
 }
 
-// resources returns the resources that the customize hook's answers select now.
-func (r *relatedIndex) resources() []discovery.Resource {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// RelatedResources returns the resources that the customize hook's answers select now.
+func (r *Reconciler) RelatedResources() []discovery.Resource {
+	r.related.mu.Lock()
+	defer r.related.mu.Unlock()
 	var all []discovery.Resource
-	for _, cache := range r.caches {
+	for _, cache := range r.related.caches {
 		all = append(all, cache.resource)
 	}
 	return all

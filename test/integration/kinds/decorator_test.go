@@ -191,7 +191,7 @@ export const sync = ({object, attachments}) => ({
 }
 
 func TestDecoratorsOnOneObject(t *testing.T) {
-	e := env.NewRunning(t)
+	e := env.NewRunning(t, "--script-preview=false") // The edit that makes the parent fail would be held.
 	target := e.Targets("things", "")
 	one := e.DefineReady(env.Decorator, "-one", target, attachments, env.Hooks(attachingNamed("-one", "one"), "sync"))
 	two := e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-two", "two"), "sync"))

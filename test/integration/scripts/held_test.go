@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/libretto-k8s/libretto/test/env"
 )
@@ -220,4 +221,84 @@ func TestNoPreview(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestHeldDefinition edits an inline script, which is a new spec: the earlier spec goes on. A restart, which can restore nothing, does not let
+// the edit through either.
+func TestHeldDefinition(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t)
+	name := e.Namespace
+	inline := func(script string) {
+		e.ApplyObject(e.Parse(fmt.Sprintf(`
+apiVersion: metacontroller.k8s.io/v1alpha1
+kind: CompositeController
+metadata: {name: %s, labels: {test: %s}}
+spec:
+  generateSelector: true
+  parentResource: {apiVersion: %s/v1, resource: things}
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: InPlace}}]
+  hooks: {sync: {version: v2, script: {engine: JavaScript, inline: %q}}}
+`, name, e.Namespace, e.Group, script)))
+	}
+	inline(scriptMaking("one"))
+	e.ApplyThing("a", "", "")
+	waitForSaid(e, "a", "one")
+	e.WaitForCondition(name, "Ready", "True")
+	before := uids(e)
+	inline(scriptForgetting("two"))
+	e.WaitForCondition(name, "Progressing", "False", "Held", "it would delete 3 of 3 children", "\nrevision ", " goes on serving")
+	e.WaitForCondition(name, "Ready", "False", "EarlierSpecServes", "it would delete 3 of 3 children")
+	e.ApplyThing("b", "", "")
+	waitForSaid(e, "b", "one")
+	isWhole(e, before, "a held spec")
+
+	e.Restart()
+	e.WaitForCondition(name, "Ready", "False", "ScriptsNotReady", "it was held when the host was restarted")
+	isWhole(e, before, "a restart")
+	inline(scriptMaking("three"))
+	waitForSaid(e, "b", "three")
+	e.WaitForCondition(name, "Ready", "True")
+	isWhole(e, before, "the mended spec")
+}
+
+// TestTimeToServePreviewed measures an edit of a script of 16 KiB from before it is sent until the first parent tells its answer, with three
+// children of each parent. It is not parallel: it is a measurement.
+func TestTimeToServePreviewed(t *testing.T) {
+	const edits = 10
+	e := newRunning(t)
+	padding := "// " + strings.Repeat("x", 16<<10) + "\n"
+	applyFiles(e, "hooks", "sync.js", padding+scriptMaking("start"))
+	definition := defineOfConfigMaps(e, "", "InPlace", source(e, "hooks"))
+	for _, parents := range []int{20, 100} {
+		for n := range parents {
+			e.ApplyThing(fmt.Sprintf("t%d", n), "", "")
+		}
+		e.Eventually(func() error {
+			if n := len(uids(e)); n != 3*parents {
+				return fmt.Errorf("%d children, want %d", n, 3*parents)
+			}
+			return nil
+		})
+		e.WaitForQuiet()
+		answers := watchThings(e)
+		var took []time.Duration
+		for n := range edits {
+			text := fmt.Sprintf("%d of %d", n, parents)
+			began := time.Now()
+			applyFiles(e, "hooks", "sync.js", padding+scriptMaking(text))
+			waitForAnswer(e, answers, text)
+			took = append(took, time.Since(began))
+			e.WaitForQuiet()
+		}
+		slices.Sort(took)
+		t.Logf("%d parents: from sending an edit to seeing its first answer in a status: p50 %s, most %s", parents, took[edits/2], took[edits-1])
+		if most := 5 * time.Second; took[edits/2] > most {
+			t.Errorf("%d parents: half of the edits took longer than %s, want %s", parents, took[edits/2], most)
+		}
+	}
+	label := map[string]string{"kind": "CompositeController", "definition": definition, "result": "passed"}
+	if n := e.Metric("libretto_definition_script_previews_total", label); n < 2*edits {
+		t.Errorf("%v previews, want one for each of %d edits", n, 2*edits)
+	}
 }
