@@ -83,7 +83,21 @@ type RevisionHistory struct {
 	// +listType=atomic
 	// +kubebuilder:validation:items:MinLength=1
 	FieldPaths []string `json:"fieldPaths,omitempty"`
+	// ScriptChanges is how an edit of the scripts reaches the children that are updated
+	// by a rolling method: Immediate, all at once, or Rolling, one after another as a
+	// change of the fields does. Defaults to Immediate.
+	// +optional
+	// +kubebuilder:validation:Enum=Immediate;Rolling
+	ScriptChanges ScriptChanges `json:"scriptChanges,omitempty"`
 }
+
+// ScriptChanges is how an edit of the scripts reaches children that are updated by a rolling method.
+type ScriptChanges string
+
+const (
+	ImmediateScriptChanges ScriptChanges = "Immediate"
+	RollingScriptChanges   ScriptChanges = "Rolling"
+)
 
 // CompositeChildRule names a resource that children may be of, and how they are updated.
 type CompositeChildRule struct {

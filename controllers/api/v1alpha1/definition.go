@@ -20,6 +20,11 @@ type DefinitionSettings struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Run;Ignore
 	ScriptTests ScriptTests `json:"scriptTests,omitempty"`
+	// ScriptRollout is how an edit of the scripts, or of what the hooks say of them,
+	// reaches the parents. Without it all parents get an edit at once, if a preview of a
+	// sample of them lets it.
+	// +optional
+	ScriptRollout *ScriptRollout `json:"scriptRollout,omitempty"`
 	// EndpointConfigs give credentials to webhooks by host.
 	// +optional
 	// +listType=atomic
@@ -143,16 +148,4 @@ type DefinitionStatus struct {
 	// of the MapController has answered waiting.
 	// +optional
 	WaitingInputs *int32 `json:"waitingInputs,omitempty"`
-}
-
-// ScriptRolloutStatus is how far an edit of the scripts has come.
-type ScriptRolloutStatus struct {
-	// HeldRevision is the whole SHA-256 of the revision that loads and is held because of
-	// what it would do: see the condition Progressing.
-	// +optional
-	HeldRevision string `json:"heldRevision,omitempty"`
-	// ApprovedRevision is the whole SHA-256 of the revision that was let through last
-	// because an annotation names it.
-	// +optional
-	ApprovedRevision string `json:"approvedRevision,omitempty"`
 }

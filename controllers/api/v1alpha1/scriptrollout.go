@@ -1,0 +1,159 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// ScriptRollout is how an edit of the scripts reaches the parents.
+type ScriptRollout struct {
+	// Preview holds an edit that would do more than this to all parents there are.
+	// Without it an edit is previewed on a sample of the parents.
+	// +optional
+	Preview *ScriptPreview `json:"preview,omitempty"`
+	// Steps are groups of parents that get an edit one after another, and each keeps
+	// it. All other parents follow after the last step. Without steps all parents get
+	// an edit at once.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Steps []ScriptRolloutStep `json:"steps,omitempty"`
+	// FailurePolicy is what happens if a parent of a step fails that did not fail
+	// before, or its children become unhealthy: Rollback takes the edit back from all
+	// parents, Hold leaves them as they are and goes no further. Defaults to Rollback.
+	// +optional
+	// +kubebuilder:validation:Enum=Rollback;Hold
+	FailurePolicy ScriptFailurePolicy `json:"failurePolicy,omitempty"`
+	// Paused keeps every parent at its revision: no edit begins, and no step ends,
+	// until this is false again. Defaults to false.
+	// +optional
+	Paused *bool `json:"paused,omitempty"`
+	// Revision is the ID, or its first 16 digits, of an archived revision that serves
+	// all parents at once whatever the sources hold, until this is taken away. The
+	// command libretto history lists them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9a-f]{16}|[0-9a-f]{64})$')",message="must be the 64 digits of a revision's ID, or the first 16: see libretto history"
+	Revision string `json:"revision,omitempty"`
+}
+
+// ScriptPreview limits what an edit may do. Each limit is a number, or a percentage of all
+// there are; an edit that exceeds one is held. A limit that is left out does not count.
+type ScriptPreview struct {
+	// MaxDeletedChildren limits the children that the edit deletes.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	MaxDeletedChildren *intstr.IntOrString `json:"maxDeletedChildren,omitempty"`
+	// MaxRecreatedChildren limits the children that the edit deletes and creates again.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	MaxRecreatedChildren *intstr.IntOrString `json:"maxRecreatedChildren,omitempty"`
+	// MaxFailingParents limits the parents that fail with the edit and not without it.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^([1-9]?[0-9]|100)%$')",message="must be a number of 0 or more, or a percentage from 0% to 100% such as 10%"
+	MaxFailingParents *intstr.IntOrString `json:"maxFailingParents,omitempty"`
+}
+
+// ScriptRolloutStep is a group of parents that get an edit together.
+// +kubebuilder:validation:XValidation:rule="has(self.selector) != has(self.parents)",message="exactly one of selector and parents is required"
+type ScriptRolloutStep struct {
+	// Selector selects parents by their labels.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// Parents is how many parents have the edit after the step: a number of at least 1,
+	// or a percentage from 1% to 100% of all parents, rounded up. They are chosen by a
+	// hash of their UIDs.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 : string(self).matches('^([1-9][0-9]?|100)%$')",message="must be a number of at least 1, or a percentage from 1% to 100% such as 10%"
+	Parents *intstr.IntOrString `json:"parents,omitempty"`
+	// PauseSeconds is the time between the moment when the step goes well and the next
+	// step. Defaults to 0.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be 0 or more"
+	PauseSeconds *int32 `json:"pauseSeconds,omitempty"`
+}
+
+// ScriptFailurePolicy is what happens if an edit does not go well.
+type ScriptFailurePolicy string
+
+const (
+	RollbackScripts ScriptFailurePolicy = "Rollback"
+	HoldScripts     ScriptFailurePolicy = "Hold"
+)
+
+// ScriptRolloutPhase is how far an edit has come.
+type ScriptRolloutPhase string
+
+const (
+	// ScriptsProgressing means that a step is going on, or its pause.
+	ScriptsProgressing ScriptRolloutPhase = "Progressing"
+	// ScriptsPaused means that spec.scriptRollout.paused keeps everything as it is.
+	ScriptsPaused ScriptRolloutPhase = "Paused"
+	// ScriptsHeld means that the edit is held: by its preview, before a parent has it,
+	// or because it does not go well and failurePolicy is Hold.
+	ScriptsHeld ScriptRolloutPhase = "Held"
+	// ScriptsRolledBack means that the edit has been taken back from all parents.
+	ScriptsRolledBack ScriptRolloutPhase = "RolledBack"
+	// ScriptsComplete means that one revision serves all parents.
+	ScriptsComplete ScriptRolloutPhase = "Complete"
+)
+
+// ScriptRolloutStatus is how far an edit of the scripts has come. Revisions are named by their
+// whole SHA-256.
+type ScriptRolloutStatus struct {
+	// Phase is how far the edit has come: Progressing, Paused, Held, RolledBack or
+	// Complete. It is absent while the definition has no steps.
+	// +optional
+	Phase ScriptRolloutPhase `json:"phase,omitempty"`
+	// HeldRevision is the revision that loads and is held because of what it would do:
+	// see the condition Progressing.
+	// +optional
+	HeldRevision string `json:"heldRevision,omitempty"`
+	// ApprovedRevision is the revision that was let through last because an annotation
+	// names it.
+	// +optional
+	ApprovedRevision string `json:"approvedRevision,omitempty"`
+	// StableRevision is the revision of the parents that do not have the edit yet, and
+	// the one that a rollback goes back to.
+	// +optional
+	StableRevision string `json:"stableRevision,omitempty"`
+	// UpdatedRevision is the revision that is being rolled out.
+	// +optional
+	UpdatedRevision string `json:"updatedRevision,omitempty"`
+	// FailedRevision is the revision that was rolled back last. It is not tried again
+	// until it is approved by name.
+	// +optional
+	FailedRevision string `json:"failedRevision,omitempty"`
+	// Step is the number of the present step, from 1. The step after the last one of the
+	// spec has all other parents.
+	// +optional
+	Step *int32 `json:"step,omitempty"`
+	// Steps is the number of steps, with the one that has all other parents.
+	// +optional
+	Steps *int32 `json:"steps,omitempty"`
+	// Bound is the part of all hashes of UIDs, of 4294967296, that have the edit. It
+	// never shrinks while an edit is rolled out, so that no parent goes back and forth.
+	// +optional
+	Bound *int64 `json:"bound,omitempty"`
+	// PausedAt is when the present step had gone well, and its pause began.
+	// +optional
+	PausedAt *metav1.Time `json:"pausedAt,omitempty"`
+	// UpdatedParents is the number of parents that have been synced by the edit.
+	// +optional
+	UpdatedParents *int32 `json:"updatedParents,omitempty"`
+	// Parents is the number of parents that the present step and those before it have.
+	// +optional
+	Parents *int32 `json:"parents,omitempty"`
+	// Message is why the edit is held, paused or rolled back: for a parent that fails, its
+	// name, reason and place in the script.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
