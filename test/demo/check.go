@@ -52,6 +52,35 @@ func describeBroken(definition *unstructured.Unstructured) string {
 	return fmt.Sprintf("ScriptsReady %q (%s)", status, message)
 }
 
+// scriptsHeld passes if the newest script loads and is held.
+func scriptsHeld(log observations) (string, bool) {
+	definition := log.Get(composites, controllerName)
+	if definition == nil {
+		return "no definition", false
+	}
+	return describeHeld(definition), isHeld(definition)
+}
+
+func isHeld(definition *unstructured.Unstructured) bool {
+	status, message := steps.Condition(definition, v1alpha1.ConditionProgressing)
+	return status == "False" && strings.Contains(message, "would delete")
+}
+
+func describeHeld(definition *unstructured.Unstructured) string {
+	status, message := steps.Condition(definition, v1alpha1.ConditionProgressing)
+	return fmt.Sprintf("Progressing %q (%s)", status, message)
+}
+
+// noEditHeld passes if the newest script serves.
+func noEditHeld(log observations) (string, bool) {
+	seen, ready := definitionReady(log)
+	if definition := log.Get(composites, controllerName); definition != nil {
+		seen += ", " + describeHeld(definition)
+		ready = ready && !isHeld(definition)
+	}
+	return seen, ready
+}
+
 func podNames(n int) []string {
 	var names []string
 	for i := range n {

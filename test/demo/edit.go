@@ -14,6 +14,8 @@ var (
 		old: `labels: { ...metadata.labels }, annotations: { ...metadata.annotations } },`,
 		new: `labels: { ...metadata.labels, ...(ordinal === 0 && { role: "leader" }) }, annotations: { ...metadata.annotations } },`,
 	}
+	// missingLetter is valid, and wants no Pods.
+	missingLetter = edit{old: `wantedOrdinals(pods, set.spec.replicas)`, new: `wantedOrdinals(pods, set.spec.replica)`}
 	// missingParenthesis makes a script invalid.
 	missingParenthesis = edit{old: `const name = podName(set, ordinal);`, new: `const name = podName(set, ordinal;`}
 )

@@ -26,7 +26,7 @@ func exampleScript(t *testing.T) string {
 	return string(script)
 }
 
-// TestScriptEdits checks the edits against the example's script: the first must load, the second fail in the right line.
+// TestScriptEdits checks the edits against the example's script: the first and the second must load, the third fail in the right line.
 func TestScriptEdits(t *testing.T) {
 	script := exampleScript(t)
 	led, err := leaderEdit.apply(script)
@@ -36,9 +36,16 @@ func TestScriptEdits(t *testing.T) {
 	if err := compile(t, led); err != nil {
 		t.Errorf("the edited script does not load: %v", err)
 	}
+	harmful, err := missingLetter.apply(led)
+	if err != nil {
+		t.Fatalf("missingLetter: %v", err)
+	}
+	if err := compile(t, harmful); err != nil {
+		t.Errorf("the harmful script does not load: %v", err)
+	}
 	broken, err := missingParenthesis.apply(led)
 	if err != nil {
-		t.Fatalf("lostParenthesis: %v", err)
+		t.Fatalf("missingParenthesis: %v", err)
 	}
 	want := fmt.Sprintf("%s:%d:", scriptName, missingParenthesis.line(led))
 	if err := compile(t, broken); err == nil || !strings.Contains(err.Error(), want) {

@@ -125,6 +125,11 @@ func (d *demo) steps() []steps.Step {
 			Why:   "The parenthesis is back, and the controller has never been away.",
 			Run:   d.repairScript,
 		},
+		{
+			Title: "An edit that would delete all Pods",
+			Why:   "A letter gets lost. This text loads, so it is tried on a copy of what is there, before it may run.",
+			Run:   d.holdScript,
+		},
 	}
 }
 

@@ -180,6 +180,35 @@ func (d *demo) repairScript(ctx context.Context) error {
 	return d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName)
 }
 
+// holdScript shows that an edit that would delete most children does not take over, and is forgotten once it is taken back.
+func (d *demo) holdScript(ctx context.Context) error {
+	harmful, err := missingLetter.apply(d.script)
+	if err != nil {
+		return err
+	}
+	before := podVersions(d.Watch.All(), podNames(5)...)
+	since, start, err := d.changeScript(ctx, d.script, harmful, "condition Progressing is False and says what would be deleted", scriptsHeld)
+	if err != nil {
+		return err
+	}
+	d.timings(holdTimes(since, start))
+	if err := d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName); err != nil {
+		return err
+	}
+	message := `jsonpath={.status.conditions[?(@.type=="Progressing")].message}`
+	if err := d.Kubectl().Run(ctx, "get", "compositecontroller", controllerName, "-o", message); err != nil {
+		return err
+	}
+	if err := d.untouched(before); err != nil {
+		return err
+	}
+	d.Out.OK("all five Pods are untouched")
+	if _, _, err := d.changeScript(ctx, harmful, d.script, "no edit is held any more", noEditHeld); err != nil {
+		return err
+	}
+	return d.untouched(before)
+}
+
 // readScript returns the example's script.
 func readScript() (string, error) {
 	script, err := os.ReadFile(filepath.Join(exampleFolder, scriptName))

@@ -112,6 +112,11 @@ func breakTimes(log observations, start time.Time, position *regexp.Regexp) []ti
 	return []timing{{"condition ScriptsReady is False and names the line", between(start, at)}}
 }
 
+// holdTimes returns how soon the condition named what an edit would do.
+func holdTimes(log observations, start time.Time) []timing {
+	return []timing{{"the edit is held, and condition Progressing says why", between(start, definitionAt(log, isHeld))}}
+}
+
 // repairTimes returns how soon the condition was True again.
 func repairTimes(log observations, start time.Time) []timing {
 	at := definitionAt(log, func(definition *unstructured.Unstructured) bool {
