@@ -122,7 +122,7 @@ func (t *Tree) testing(id RevisionID) State {
 
 // runTests runs the tests of a text once there is a slot, for as long as tests may take. The slot is taken until the Tester returns.
 func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
-	release, err := l.testSlots.acquire(ctx, text.TrustDomain)
+	release, err := l.testSlots.Acquire(ctx, text.TrustDomain)
 	if err != nil {
 		return outcome{err: err}
 	}

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -29,8 +31,14 @@ type PreviewSubject struct {
 	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
 	Plan, Serving           *Plan
 	Scripts, ServingScripts map[string]engines.Program
-	// Sample is of the parents of Plan.
-	Sample *parent.Sample
+	// Parents returns the parents of Plan as they are.
+	Parents func() *parent.Sampler
+	// Resources are those of objects that the hooks of Serving ask for, if it is not Plan.
+	Resources []discovery.Resource
+	// Limits are those of the definition for all parents. Nil means the rule for a sample.
+	Limits *v1alpha1.ScriptPreview
+	// TrustDomain names who wrote the scripts: those of one domain take turns.
+	TrustDomain string
 }
 
 // previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
@@ -58,20 +66,18 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 			return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 		}
 		subject := PreviewSubject{
-			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Parents: own.reconciler.Sampler,
+			Limits: s.limits.Load(), TrustDomain: revision.TrustDomain(),
 		}
 		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
 			subject.ServingScripts = tree.Current().Programs
 		}
 		if own != serving {
-			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
+			subject.Resources = serving.reconciler.RelatedResources()
 		}
 		return r.config.Previewer.Preview(ctx, subject)
 	}
 }
-
-// previewedParents is how many parents a preview is about at most.
-const previewedParents = 100
 
 // waitForSync waits for a moment until all caches are synced.
 func (i *instance) waitForSync(ctx context.Context) bool {
@@ -98,11 +104,33 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if s.running != nil {
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
+	version += ", limits " + limitsText(s.limits.Load())
 	for _, i := range []*instance{s.running, s.next} {
 		if i != nil && i.hooks.tree != nil {
 			i.hooks.tree.SetPreviewInputs(version, approvals...)
 		}
 	}
+}
+
+// previewLimits returns the limits that a definition sets to edits of its scripts, or nil.
+func previewLimits(object *unstructured.Unstructured) *v1alpha1.ScriptPreview {
+	rollout, _, err := unstructured.NestedMap(object.Object, "spec", "scriptRollout")
+	if err != nil || rollout == nil {
+		return nil
+	}
+	var set v1alpha1.ScriptRollout
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rollout, &set); err != nil {
+		return nil // The schema lets no such spec in.
+	}
+	return set.Preview
+}
+
+// limitsText returns a text that is another one for other limits.
+func limitsText(limits *v1alpha1.ScriptPreview) string {
+	if limits == nil {
+		return "none"
+	}
+	return fmt.Sprint(limits.MaxDeletedChildren, limits.MaxRecreatedChildren, limits.MaxFailingParents)
 }
 
 // reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
