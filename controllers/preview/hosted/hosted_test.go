@@ -93,12 +93,34 @@ const script = `script: {inline: "", engine: JavaScript}`
 // settled returns what a revision has made of boxes. edit changes the objects afterwards.
 func settled(t testing.TB, method, sync, customize string, serving texts, boxes int, edit func(*unstructured.Unstructured)) scene {
 	t.Helper()
+	var objects []*unstructured.Unstructured
+	for i := range boxes {
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": fmt.Sprintf("b%03d", i), "namespace": "default"},
+			"spec": map[string]any{},
+		}})
+	}
+	text := strings.NewReplacer("METHOD", method, "SYNC", sync, "CUSTOMIZE", customize).Replace(definitionText)
+	return settledOf(t, text, objects, serving, func(all []*unstructured.Unstructured) []*unstructured.Unstructured {
+		for _, object := range all {
+			if edit != nil {
+				edit(object)
+			}
+		}
+		return all
+	})
+}
+
+// settledOf returns what a revision of a definition has made of objects. edit returns what becomes of all objects afterwards.
+func settledOf(
+	t testing.TB, text string, objects []*unstructured.Unstructured, serving texts, edit func([]*unstructured.Unstructured) []*unstructured.Unstructured,
+) scene {
+	t.Helper()
 	box, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{}
-	text := strings.NewReplacer("METHOD", method, "SYNC", sync, "CUSTOMIZE", customize).Replace(definitionText)
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +132,7 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 		Definition: base.Definition, Plan: base.Plan, Resources: []memcluster.Resource{box}, Programs: serving, Schemas: base.Schemas,
 		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
 	}
-	for i := range boxes {
-		in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": fmt.Sprintf("b%03d", i), "namespace": "default"},
-			"spec": map[string]any{},
-		}})
-	}
+	in.Objects = objects
 	session, err := render.Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -123,16 +140,16 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 	defer session.Close()
 	for range 3 {
 		for _, object := range in.Objects {
+			if object.GetKind() != "Box" {
+				continue
+			}
 			if _, err := session.Reconcile(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	cluster := memcluster.New(in.Clock, append(memcluster.BuiltIn(), box)...)
-	for _, object := range session.Cluster().Objects() {
-		if edit != nil {
-			edit(object)
-		}
+	for _, object := range edit(session.Cluster().Objects()) {
 		if err := cluster.Store(object); err != nil {
 			t.Fatal(err)
 		}
