@@ -154,7 +154,7 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 		id, state.Held, serves, strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
 }
 
-// progressingCondition reports whether an edit is held. There is no such condition before the first one was.
+// progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
 func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
 	stored := meta.FindStatusCondition(storedStatus(s.object).Conditions, c.Type)
@@ -162,11 +162,15 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 	case v.held != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonHeld, v.held
 		return c, true
-	case stored == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
+	case stored == nil && s.limits.Load() == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
 		return c, false
 	case v.noScripts:
 		c.Message = "no hook is a script"
-	case v.problems.Previewing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
+	case v.problems.Previewing != "" && v.problems.Previewing != heldRevision(storedStatus(s.object)):
+		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
+		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
+		return c, true
+	case v.problems.Previewing != "" || v.problems.Testing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
 		return c, false // It stays as it is.
 	default:
 		c.Message = "no edit of the scripts is held: revision " + v.problems.Loaded.Short() + " serves"
@@ -188,7 +192,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	switch {
 	case state.Held != "":
 		next.HeldRevision = string(state.Desired)
-	case v.noScripts, state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
+	case v.noScripts, state.Previewing == "" && state.Testing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
 	}
 	if next == (v1alpha1.ScriptRolloutStatus{}) {
