@@ -64,7 +64,8 @@ func (l Location) String() string {
 // too much. It is to be reported, although RetryAfter has the time of the next attempt.
 var ErrBackoff = errors.New("backing off")
 
-// ErrNoWorker is the cause of the error of a call that was not made because what it runs on was busy until its deadline.
+// ErrNoWorker is the cause of the error of a call that was not made because what it runs on was busy until its deadline, or for so long
+// that too little time was left: it says nothing about the script.
 var ErrNoWorker = errors.New("no worker was free")
 
 // Error is the only error that engines return.

@@ -44,7 +44,7 @@ type Config struct {
 type Library struct {
 	Config
 	sources   *sources
-	testSlots *testSlots
+	testSlots *Slots
 
 	mu    sync.Mutex
 	trees map[*Tree]struct{}
@@ -55,7 +55,7 @@ func NewLibrary(config Config) *Library {
 	return &Library{
 		Config:    config,
 		sources:   newSources(config.Client, config.Root, config.Log),
-		testSlots: newTestSlots(),
+		testSlots: NewSlots(maxTestRuns, maxTestWait, errTestSlots),
 		trees:     map[*Tree]struct{}{},
 	}
 }

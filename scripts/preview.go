@@ -91,7 +91,13 @@ func (t *Tree) preview(ctx context.Context, r *Revision) (p Preview, finished bo
 		return t.hold.last, true
 	}
 	began := time.Now()
-	if p, finished = t.runPreview(ctx, r); !finished {
+	p, finished = t.runPreview(ctx, r)
+	if finished && p.Held == "" && t.repreview.Load() { // What it depends on has changed meanwhile.
+		t.trigger()
+		finished = false
+	}
+	if !finished {
+		t.hold = hold{candidate: r}
 		return p, false
 	}
 	t.hold = hold{}
@@ -116,18 +122,26 @@ func (t *Tree) publishHeld(ctx context.Context, id RevisionID, p Preview) {
 	}
 }
 
+// previewingAfter is how long a preview runs before it is told.
+const previewingAfter = time.Second
+
 // runPreview previews a revision until that ends, or the sources hold another text.
 func (t *Tree) runPreview(ctx context.Context, r *Revision) (Preview, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan Preview, 1)
 	go func() { done <- previewRecovering(ctx, t.spec.Preview, r) }()
+	slow := time.After(previewingAfter)
 	for {
 		select {
 		case p := <-done:
 			return p, ctx.Err() == nil
+		case <-slow:
+			state := t.State()
+			state.Desired, state.Testing, state.Previewing, state.Held = r.ID, "", r.ID, ""
+			t.publish(ctx, t.Current(), state)
 		case <-t.wake:
-			if !t.holds(r.content) || t.isApproved(r.ID) {
+			if t.repreview.Load() || !t.holds(r.content) || t.isApproved(r.ID) {
 				t.trigger()
 				return Preview{}, false
 			}

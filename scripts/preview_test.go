@@ -19,6 +19,7 @@ import (
 type fakePreviewer struct {
 	runs  atomic.Int64
 	ready atomic.Bool
+	end   chan struct{} // of the first preview that waits
 }
 
 func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) scripts.Preview {
@@ -34,6 +35,8 @@ func (f *fakePreviewer) preview(ctx context.Context, r *scripts.Revision) script
 		return scripts.Preview{Later: true}
 	case text == "explode":
 		panic("boom")
+	case text == "waits" && !f.ready.Load():
+		<-f.end
 	case text == "endless":
 		<-ctx.Done()
 	}
@@ -146,6 +149,24 @@ func TestPreviewedEdits(t *testing.T) {
 			},
 			want: want{Text: "harm", Approved: true, Runs: 2},
 		},
+		"other inputs meanwhile": {
+			reason: "a preview by what does not hold any more lets nothing through",
+			steps: func(f *fakePreviewer) []step {
+				return []step{sync("1"), sync("waits"), func(w *env) { w.tree.SetPreviewInputs("other limits"); f.ready.Store(true); close(f.end) }}
+			},
+			want: want{Text: "waits", Runs: 3},
+		},
+		"a long preview": {
+			reason: "it is told after a second, and what was held before is held no more",
+			steps: func(*fakePreviewer) []step {
+				return []step{sync("1"), sync("harm"), sync("endless"), wait(2 * time.Second)}
+			},
+			want: want{Text: "1", Later: true, Runs: 3},
+		},
+		"a short preview": {
+			reason: "it is not told", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("endless"), wait(time.Second / 2)} },
+			want: want{Text: "1", Runs: 2},
+		},
 		"a panic": {
 			reason: "it stops no host, and lets nothing through", steps: func(*fakePreviewer) []step { return []step{sync("1"), sync("explode")} },
 			want: want{Text: "1", Held: "its preview panicked: boom", Runs: 2},
@@ -153,7 +174,7 @@ func TestPreviewedEdits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &fakePreviewer{}
+				f := &fakePreviewer{end: make(chan struct{})}
 				w, spec := newEnv(t), kept("", "one")
 				spec.Preview = f.preview
 				w.play(spec, c.steps(f)...)

@@ -19,6 +19,9 @@ type Revision struct {
 	trustDomain string
 }
 
+// TrustDomain names who wrote the files, as for workers: those of one domain take turns where all have a part.
+func (r *Revision) TrustDomain() string { return r.trustDomain }
+
 // RevisionID is the SHA-256 of a revision's files and hooks, in 64 hexadecimal digits, or empty.
 // IDs are compared in full: nobody can make other files with the same one.
 type RevisionID string

@@ -116,13 +116,13 @@ func areTests(problems []Problem) bool {
 // testing returns the state while the tests of a revision run. What is known of earlier texts stays.
 func (t *Tree) testing(id RevisionID) State {
 	state := t.State()
-	state.Desired, state.Testing = id, id
+	state.Desired, state.Testing, state.Held = id, id, "" // Another one was held.
 	return state
 }
 
 // runTests runs the tests of a text once there is a slot, for as long as tests may take. The slot is taken until the Tester returns.
 func (l *Library) runTests(ctx context.Context, text TestedText) outcome {
-	release, err := l.testSlots.acquire(ctx, text.TrustDomain)
+	release, err := l.testSlots.Acquire(ctx, text.TrustDomain)
 	if err != nil {
 		return outcome{err: err}
 	}

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/engines"
+	"github.com/libretto-k8s/libretto/runtime/discovery"
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
@@ -29,8 +31,14 @@ type PreviewSubject struct {
 	// Plan is to take over, with Scripts, and Serving and ServingScripts are what goes on if it doesn't.
 	Plan, Serving           *Plan
 	Scripts, ServingScripts map[string]engines.Program
-	// Sample is of the parents of Plan.
-	Sample *parent.Sample
+	// Parents returns the parents of Plan as they are.
+	Parents func() *parent.Sampler
+	// Resources are those of objects that the hooks of Serving ask for, if it is not Plan.
+	Resources []discovery.Resource
+	// Limits are those of the definition for all parents. Nil means the rule for a sample.
+	Limits *v1alpha1.ScriptPreview
+	// TrustDomain names who wrote the scripts: those of one domain take turns.
+	TrustDomain string
 }
 
 // previewSync is how long a preview waits for the caches of resources that the earlier spec does not have.
@@ -58,20 +66,18 @@ func (r *Reconciler) previewFor(s *runtimeState, self *atomic.Pointer[instance])
 			return scripts.Preview{Summary: "it was not previewed: not all of its resources can be read"}
 		}
 		subject := PreviewSubject{
-			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Sample: own.reconciler.Sample(previewedParents),
+			Plan: own.plan, Scripts: revision.Programs, Serving: serving.plan, Parents: own.reconciler.Sampler,
+			Limits: s.limits.Load(), TrustDomain: revision.TrustDomain(),
 		}
 		if tree := serving.hooks.tree; tree != nil && tree.Current() != nil {
 			subject.ServingScripts = tree.Current().Programs
 		}
 		if own != serving {
-			subject.Sample.Resources = append(subject.Sample.Resources, serving.reconciler.RelatedResources()...)
+			subject.Resources = serving.reconciler.RelatedResources()
 		}
 		return r.config.Previewer.Preview(ctx, subject)
 	}
 }
-
-// previewedParents is how many parents a preview is about at most.
-const previewedParents = 100
 
 // waitForSync waits for a moment until all caches are synced.
 func (i *instance) waitForSync(ctx context.Context) bool {
@@ -98,11 +104,33 @@ func (r *Reconciler) updatePreviewInputs(object *unstructured.Unstructured, s *r
 	if s.running != nil {
 		version = fmt.Sprintf("generation %d, synced %t, unreadable %t", s.running.plan.generation, s.running.synced.Load(), s.running.readError() != nil)
 	}
+	version += ", limits " + limitsText(s.limits.Load())
 	for _, i := range []*instance{s.running, s.next} {
 		if i != nil && i.hooks.tree != nil {
 			i.hooks.tree.SetPreviewInputs(version, approvals...)
 		}
 	}
+}
+
+// previewLimits returns the limits that a definition sets to edits of its scripts, or nil.
+func previewLimits(object *unstructured.Unstructured) *v1alpha1.ScriptPreview {
+	rollout, _, err := unstructured.NestedMap(object.Object, "spec", "scriptRollout")
+	if err != nil || rollout == nil {
+		return nil
+	}
+	var set v1alpha1.ScriptRollout
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rollout, &set); err != nil {
+		return nil // The schema lets no such spec in.
+	}
+	return set.Preview
+}
+
+// limitsText returns a text that is another one for other limits.
+func limitsText(limits *v1alpha1.ScriptPreview) string {
+	if limits == nil {
+		return "none"
+	}
+	return fmt.Sprint(limits.MaxDeletedChildren, limits.MaxRecreatedChildren, limits.MaxFailingParents)
 }
 
 // reasonHeld is the reason of the condition Progressing, and of an event, while an edit is held.
@@ -126,7 +154,7 @@ func heldMessage(s *runtimeState, state scripts.State, serving scripts.RevisionI
 		id, state.Held, serves, strings.ToLower(s.object.GetKind()), s.object.GetName(), v1alpha1.ApprovedRevisionAnnotation, id)
 }
 
-// progressingCondition reports whether an edit is held. There is no such condition before the first one was.
+// progressingCondition reports whether an edit is held. There is no such condition before the first one was, unless there are limits.
 func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, known bool) {
 	c = metav1.Condition{Type: v1alpha1.ConditionProgressing}
 	stored := meta.FindStatusCondition(storedStatus(s.object).Conditions, c.Type)
@@ -134,11 +162,15 @@ func progressingCondition(s *runtimeState, v statusView) (c metav1.Condition, kn
 	case v.held != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reasonHeld, v.held
 		return c, true
-	case stored == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
+	case stored == nil && s.limits.Load() == nil && (s.status == nil || meta.FindStatusCondition(s.status.Conditions, c.Type) == nil):
 		return c, false
 	case v.noScripts:
 		c.Message = "no hook is a script"
-	case v.problems.Previewing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
+	case v.problems.Previewing != "" && v.problems.Previewing != heldRevision(storedStatus(s.object)):
+		c.Status, c.Reason = metav1.ConditionTrue, "Previewing"
+		c.Message = "revision " + v.problems.Previewing.Short() + " is previewed before it takes over"
+		return c, true
+	case v.problems.Previewing != "" || v.problems.Testing != "" || v.problems.Loaded == "" || len(v.problems.Problems) > 0:
 		return c, false // It stays as it is.
 	default:
 		c.Message = "no edit of the scripts is held: revision " + v.problems.Loaded.Short() + " serves"
@@ -160,7 +192,7 @@ func scriptRolloutStatus(before *v1alpha1.ScriptRolloutStatus, v statusView) *v1
 	switch {
 	case state.Held != "":
 		next.HeldRevision = string(state.Desired)
-	case v.noScripts, state.Previewing == "" && state.Loaded != "" && len(state.Problems) == 0:
+	case v.noScripts, state.Previewing == "" && state.Testing == "" && state.Loaded != "" && len(state.Problems) == 0:
 		next.HeldRevision = ""
 	}
 	if next == (v1alpha1.ScriptRolloutStatus{}) {

@@ -37,6 +37,8 @@ type runtimeState struct {
 	status *v1alpha1.DefinitionStatus
 	// object is the last version of the definition, for events after its deletion.
 	object *unstructured.Unstructured
+	// limits are those of the newest spec for previews. Any goroutine may read them.
+	limits atomic.Pointer[v1alpha1.ScriptPreview]
 	// level is the verbosity of what is logged about the definition, as its annotation says.
 	level verbosity.Level
 	// testsFailed reports whether tests hold the newest scripts back. Any goroutine may read it.

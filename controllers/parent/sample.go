@@ -1,6 +1,8 @@
 package parent
 
 import (
+	"cmp"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
@@ -12,15 +14,29 @@ import (
 	"github.com/libretto-k8s/libretto/runtime/informer"
 )
 
-// Sample is what passes over some parents read of the caches: a preview makes these passes on a copy. Its objects are read-only.
-type Sample struct {
-	// Parents are some of all parents, chosen by the hashes of their UIDs, so that an object is in the sample or not whatever else there is.
-	Parents []*unstructured.Unstructured
+// Sampler hands out all parents in the order of the hashes of their UIDs, so that an object is among the first ones or not whatever else
+// there is. It is not for several goroutines at once.
+type Sampler struct {
 	// Total is the number of all parents.
 	Total int
+
+	reconciler *Reconciler
+	rest       []member // that were not handed out
+}
+
+// member is a parent when the Sampler was made.
+type member struct {
+	hash   uint64
+	object *unstructured.Unstructured
+	source *parentSource
+}
+
+// Sample is what passes over some parents read of the caches: a preview makes these passes on a copy. Its objects are read-only.
+type Sample struct {
+	Parents []*unstructured.Unstructured
 	// Children are the numbers of the objects that the parents own and that are not being deleted, by the UIDs of the parents.
 	Children map[types.UID]int
-	// Resources are those of Objects, and of objects that can be selected by Related.
+	// Resources are those of objects, and of objects that can be selected by Related.
 	Resources []discovery.Resource
 
 	objects []sampled
@@ -35,43 +51,47 @@ type sampled struct {
 	cache *informer.Handle
 }
 
-// maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. It is copied.
+// maxSampleBytes is how much memory the objects of a sample may take, about, and those of one parent more. It is copied. As much again may
+// be what hooks ask for on the way.
 const maxSampleBytes = 64 << 20
 
-// Sample returns what passes over at most so many parents read, and over fewer if that is much. The caches must be synced.
-func (r *Reconciler) Sample(most int) *Sample {
-	s := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources()}
-	type member struct {
-		*unstructured.Unstructured
-		source *parentSource
-		hash   uint64
-	}
-	var members []member
+// Sampler returns a Sampler of all parents. The caches must be synced.
+func (r *Reconciler) Sampler() *Sampler {
+	s := &Sampler{reconciler: r}
 	r.eachParent(func(source *parentSource, parent *unstructured.Unstructured) {
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(parent.GetUID()))
-		members = append(members, member{parent, source, hash.Sum64()})
+		s.rest = append(s.rest, member{hash.Sum64(), parent, source})
 	})
-	s.Total = len(members)
-	slices.SortFunc(members, func(a, b member) int {
-		switch {
-		case a.hash < b.hash:
-			return -1
-		case a.hash > b.hash:
-			return 1
-		}
-		return 0
+	s.Total = len(s.rest)
+	slices.SortFunc(s.rest, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.object.GetUID(), b.object.GetUID()))
 	})
-	for _, m := range members[:min(most, len(members))] {
-		if s.bytes > maxSampleBytes {
-			break
-		}
-		s.Parents = append(s.Parents, m.Unstructured)
-		s.add(m.source.cache, m.Unstructured)
-		r.addOwned(s, m.Unstructured)
-		r.addInputs(s, m.Unstructured)
-	}
 	return s
+}
+
+// Left returns how many parents were not handed out.
+func (s *Sampler) Left() int { return len(s.rest) }
+
+// Next returns what passes over the next parents read, at most so many, and fewer if that is much. It is of no parents if none is left.
+func (s *Sampler) Next(most int) *Sample {
+	r := s.reconciler
+	sample := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources()}
+	for len(s.rest) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
+		m := s.rest[0]
+		s.rest[0] = member{} // It may be the last one that refers to the object.
+		s.rest = s.rest[1:]
+		object := m.source.cache.Get(m.object.GetNamespace(), m.object.GetName())
+		if object == nil || object.GetUID() != m.object.GetUID() || !r.isParent(m.source, object) {
+			s.Total--
+			continue // It has gone meanwhile.
+		}
+		sample.Parents = append(sample.Parents, object)
+		sample.add(m.source.cache, object)
+		r.addOwned(sample, object)
+		r.addInputs(sample, object)
+	}
+	return sample
 }
 
 // add adds objects of a cache, each once.
@@ -132,19 +152,35 @@ func (r *Reconciler) addInputs(s *Sample, parent *unstructured.Unstructured) {
 	}
 }
 
-// Copy returns copies of all objects, with what the caches keep of their managedFields. Parents are those of s.Parents.
-func (s *Sample) Copy() (objects, parents []*unstructured.Unstructured) {
+// Copy is a copy of a sample, for one preview. It is not for several goroutines at once.
+type Copy struct {
+	// Objects are copies of all objects, with what the caches keep of their managedFields, and Parents those of them that are Sample.Parents.
+	Objects, Parents []*unstructured.Unstructured
+
+	pool *informer.Pool
+	// given are the objects that were copied, and bytes the memory that those take that were asked for, about.
+	given map[types.UID]bool
+	bytes int
+}
+
+// ErrTooMuch is why Existing and Related copy no more.
+var ErrTooMuch = fmt.Errorf("the objects that hooks ask for take more than %d MiB", maxSampleBytes>>20)
+
+// Copy copies the sample.
+func (s *Sample) Copy() *Copy {
+	c := &Copy{pool: s.pool, given: make(map[types.UID]bool, len(s.objects))}
 	isParent := make(map[types.UID]bool, len(s.Parents))
 	for _, parent := range s.Parents {
 		isParent[parent.GetUID()] = true
 	}
 	for _, from := range s.objects {
 		object := copyOf(from.cache, from.Unstructured)
-		if objects = append(objects, object); isParent[object.GetUID()] {
-			parents = append(parents, object)
+		c.given[object.GetUID()] = true
+		if c.Objects = append(c.Objects, object); isParent[object.GetUID()] {
+			c.Parents = append(c.Parents, object)
 		}
 	}
-	return objects, parents
+	return c
 }
 
 func copyOf(cache *informer.Handle, object *unstructured.Unstructured) *unstructured.Unstructured {
@@ -155,23 +191,47 @@ func copyOf(cache *informer.Handle, object *unstructured.Unstructured) *unstruct
 	return copied
 }
 
-// Existing returns a copy of an object of any cache of the process, or nil if there is none. It reports whether there is such a cache.
-func (s *Sample) Existing(resource discovery.Resource, name types.NamespacedName) (object *unstructured.Unstructured, cached bool) {
-	cache := s.pool.Share(resource.GroupVersionResource)
-	if cache == nil {
-		return nil, false
+// more returns copies of objects that were not copied yet. Once there is too much, it always fails: what was copied before may be missing.
+func (c *Copy) more(cache *informer.Handle, objects ...*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var copies []*unstructured.Unstructured
+	if c.bytes > maxSampleBytes {
+		return nil, ErrTooMuch
 	}
-	defer cache.Close()
-	if found := cache.Get(name.Namespace, name.Name); found != nil {
-		object = copyOf(cache, found)
+	for _, object := range objects {
+		if c.given[object.GetUID()] {
+			continue
+		}
+		if c.bytes += jsonvalue.Size(object.Object, maxSampleBytes); c.bytes > maxSampleBytes {
+			return nil, ErrTooMuch
+		}
+		c.given[object.GetUID()] = true
+		copies = append(copies, copyOf(cache, object))
 	}
-	return object, true
+	return copies, nil
 }
 
-// Related returns copies of what a rule of the customize hook selects in any cache of the process, with the Namespaces if it goes by these.
-// It reports whether there is such a cache.
-func (s *Sample) Related(selection Selection) (objects []*unstructured.Unstructured, cached bool, err error) {
-	cache := s.pool.Share(selection.Resource.GroupVersionResource)
+// Existing returns a copy of an object of any cache of the process, or nil if there is none. It reports whether there is such a cache.
+func (c *Copy) Existing(resource discovery.Resource, name types.NamespacedName) (object *unstructured.Unstructured, cached bool, err error) {
+	cache := c.pool.Share(resource.GroupVersionResource)
+	if cache == nil {
+		return nil, false, nil
+	}
+	defer cache.Close()
+	found := cache.Get(name.Namespace, name.Name)
+	if found == nil {
+		return nil, true, nil
+	}
+	copies, err := c.more(cache, found)
+	if len(copies) == 1 {
+		object = copies[0]
+	}
+	return object, true, err
+}
+
+// Related returns copies of what a rule of the customize hook selects in any cache of the process, with the Namespaces if it goes by these,
+// but for what was copied before. It reports whether there is such a cache.
+func (c *Copy) Related(selection Selection) (objects []*unstructured.Unstructured, cached bool, err error) {
+	cache := c.pool.Share(selection.Resource.GroupVersionResource)
 	if cache == nil {
 		return nil, false, nil
 	}
@@ -186,19 +246,20 @@ func (s *Sample) Related(selection Selection) (objects []*unstructured.Unstructu
 		}
 	}
 	if selection.Namespaces != nil {
-		if reader.namespaceCache = s.pool.Share(namespaceResource); reader.namespaceCache == nil {
+		if reader.namespaceCache = c.pool.Share(namespaceResource); reader.namespaceCache == nil {
 			return nil, false, nil
 		}
 		defer reader.namespaceCache.Close()
-		for _, namespace := range reader.namespaceCache.List() {
-			objects = append(objects, copyOf(reader.namespaceCache, namespace))
+		if objects, err = c.more(reader.namespaceCache, reader.namespaceCache.List()...); err != nil {
+			return nil, true, err
 		}
 	}
 	found, err := reader.read()
-	for _, object := range found {
-		objects = append(objects, copyOf(cache, object))
+	if err != nil {
+		return nil, true, err
 	}
-	return objects, true, err
+	related, err := c.more(cache, found...)
+	return append(objects, related...), true, err
 }
 
 // RelatedResources returns the resources that the customize hook's answers select now.

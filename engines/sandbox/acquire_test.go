@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,26 @@ func TestChoose(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestStarved checks which errors say that there was no worker: those of calls that had less time than they had waited for one.
+func TestStarved(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind        engines.Kind
+		waited, ran time.Duration
+		want        bool
+	}{
+		"late":          {engines.Timeout, 2, 1, true},
+		"in time":       {engines.Timeout, 1, 2, false},
+		"another error": {engines.Failed, 2, 1, false},
+	} {
+		if got := starved(&engines.Error{Kind: c.kind}, c.waited, c.ran); errors.Is(got, engines.ErrNoWorker) != c.want || got.Kind != c.kind {
+			t.Errorf("%s: %#v, want one that is ErrNoWorker: %t", name, got, c.want)
+		}
+	}
+	if starved(nil, 2, 1) != nil {
+		t.Error("success is no error")
 	}
 }
 

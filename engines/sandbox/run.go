@@ -79,11 +79,23 @@ func (p *Pool) runOn(ctx context.Context, worker *process, prog *program, t task
 	if t.kind == protocol.KindLoad || !worker.programs.has(prog.name) {
 		answer, o, err := worker.load(ctx, prog)
 		if err != nil || t.kind == protocol.KindLoad {
-			return answer, loadEffect(o, toEngineError(err), waited, time.Since(start)), err
+			ran := time.Since(start)
+			return answer, loadEffect(o, starved(toEngineError(err), waited, ran), waited, ran), err
 		}
 	}
 	answer, o, err := worker.call(ctx, prog, t.call, t.resendObjects)
-	return answer, callEffect(o, toEngineError(err), answer.NearLimit, waited, time.Since(start)), err
+	ran := time.Since(start)
+	return answer, callEffect(o, starved(toEngineError(err), waited, ran), answer.NearLimit, waited, ran), err
+}
+
+// starved returns the error of a call, which says so if the call had less time than it had waited for a worker.
+func starved(err *engines.Error, waited, ran time.Duration) *engines.Error {
+	if !isLate(err, waited, ran) {
+		return err
+	}
+	late := *err
+	late.Err = errors.Join(engines.ErrNoWorker, err.Err)
+	return &late
 }
 
 // toEngineError returns err as an *engines.Error, or nil for nil.

@@ -16,11 +16,25 @@ import (
 // errUnknown is why nothing can be told of a parent.
 var errUnknown = errors.New("not previewed")
 
-// calls are those of one preview.
+// unmadeError is why a call is not made. It is errUnknown.
+type unmadeError string
+
+const (
+	errLate    unmadeError = "the calls for other parents took too long, or too much memory"
+	errTime    unmadeError = "the preview takes too long"
+	errWebhook unmadeError = "a webhook answers, and a preview makes no request"
+)
+
+func (e unmadeError) Error() string { return string(e) }
+
+// Is reports whether the target is errUnknown.
+func (e unmadeError) Is(target error) bool { return target == errUnknown }
+
+// calls are those of one pass over some parents.
 type calls struct {
 	until time.Time
-	// overdue is set once a call has taken too long or too much. Others would, too, and parents are told one at a time.
-	overdue atomic.Bool
+	// late is set once a call has taken too long or too much. Others would, too.
+	late atomic.Bool
 	// bytes is the memory that the answers take, about.
 	bytes atomic.Int64
 }
@@ -48,21 +62,26 @@ type background struct {
 // Run runs the program, unless a call before has shown that it takes too long.
 func (b background) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
 	switch {
-	case b.calls.overdue.Load():
-		return engines.Response{}, unknown("the call for another parent took too long, or too much memory")
+	case b.calls.late.Load():
+		return engines.Response{}, unmade(errLate)
 	case time.Now().After(b.calls.until):
-		return engines.Response{}, unknown("the preview took longer than " + maxTime.String())
-	}
-	if b.calls.bytes.Load() > maxBytes {
-		return engines.Response{}, unknown(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20))
+		return engines.Response{}, unmade(errTime)
+	case b.calls.bytes.Load() > maxBytes:
+		return engines.Response{}, unmade(unmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
 	response, err := b.Program.Run(ctx, call)
 	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
-	if kind := engines.KindOf(err); err != nil && !isUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted) {
-		b.calls.overdue.Store(true)
+	if isLate(err) {
+		b.calls.late.Store(true)
 	}
 	return response, err
+}
+
+// isLate reports whether a call has taken too long or too much, by its own fault.
+func isLate(err error) bool {
+	kind := engines.KindOf(err)
+	return err != nil && !isUnknown(err) && (kind == engines.Timeout || kind == engines.Exhausted)
 }
 
 // uncalled is a hook that a webhook answers.
@@ -70,11 +89,12 @@ type uncalled struct{ engines.ProgramBase }
 
 // Run returns an error.
 func (uncalled) Run(context.Context, engines.Call) (engines.Response, error) {
-	return engines.Response{}, unknown("a webhook answers, and a preview makes no request")
+	return engines.Response{}, unmade(errWebhook)
 }
 
-func unknown(why string) error {
-	return &engines.Error{Kind: engines.Failed, Message: why, Err: errUnknown}
+// unmade returns the error of a call that is not made.
+func unmade(why unmadeError) error {
+	return &engines.Error{Kind: engines.Failed, Message: why.Error(), Err: why}
 }
 
 // isUnknown reports whether an error says nothing about the scripts.

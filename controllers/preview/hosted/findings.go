@@ -2,8 +2,8 @@ package hosted
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,15 +17,12 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// minDestroyed is how many children an edit may always delete or recreate, and one more.
-const minDestroyed = 2
-
 // maxErrorBytes is how much is told of the error of a parent.
 const maxErrorBytes = 512
 
-// findings are what the new scripts would do that counts.
-type findings struct {
-	objects map[apply.Key]*unstructured.Unstructured // the parents
+// batch is what the new scripts would do to some parents that counts.
+type batch struct {
+	parents map[apply.Key]*unstructured.Unstructured
 	// children is the number of children of the parents that could be previewed.
 	children  int
 	destroyed map[apply.Key]preview.Action // children by what becomes of them
@@ -34,130 +31,213 @@ type findings struct {
 	unknown   map[apply.Key]error
 }
 
-func newFindings(sample *parent.Sample, outcomes []*preview.Outcome) *findings {
-	f := &findings{
-		objects: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]preview.Action{}, owners: map[apply.Key]apply.Key{},
+func newBatch(sample *parent.Sample, outcomes []*preview.Outcome) *batch {
+	b := &batch{
+		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]preview.Action{}, owners: map[apply.Key]apply.Key{},
 		failing: map[apply.Key]error{}, unknown: map[apply.Key]error{},
 	}
 	for _, object := range sample.Parents {
-		f.objects[apply.KeyOf(object)] = object
+		b.parents[apply.KeyOf(object)] = object
 	}
 	for _, o := range outcomes {
 		if o.Err != nil && isUnknown(o.Err) {
-			f.unknown[o.Parent] = o.Err
+			b.unknown[o.Parent] = o.Err
 			continue
 		}
-		if object := f.objects[o.Parent]; object != nil {
-			f.children += sample.Children[object.GetUID()]
+		if object := b.parents[o.Parent]; object != nil {
+			b.children += sample.Children[object.GetUID()]
 		}
 		if o.Err != nil {
-			f.failing[o.Parent] = o.Err
+			b.failing[o.Parent] = o.Err
 		}
 		for _, change := range o.Changes {
 			if change.Action.Destroys() && change.Key != o.Parent {
-				f.destroyed[change.Key], f.owners[change.Key] = change.Action, o.Parent
+				b.destroyed[change.Key], b.owners[change.Key] = change.Action, o.Parent
 			}
 		}
 	}
-	return f
+	return b
 }
 
-// isHarm reports whether the edit is to be held.
-func (f *findings) isHarm() bool { return f.destroysTooMuch() || len(f.failing) > 0 }
+// count returns how many children the action befalls.
+func (b *batch) count(action preview.Action) int {
+	n := 0
+	for _, a := range b.destroyed {
+		if a == action {
+			n++
+		}
+	}
+	return n
+}
 
-func (f *findings) destroysTooMuch() bool {
-	return len(f.destroyed) >= minDestroyed && 2*len(f.destroyed) > f.children
+// harmed returns the parents that fail or lose children, of those that include selects.
+func (b *batch) harmed(include func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	keys := map[apply.Key]bool{}
+	for key := range b.failing {
+		keys[key] = true
+	}
+	for _, owner := range b.owners {
+		keys[owner] = true
+	}
+	var all []*unstructured.Unstructured
+	for key := range keys {
+		if object := b.parents[key]; object != nil && include(object) {
+			all = append(all, object)
+		}
+	}
+	return all
 }
 
 // excuse drops what the scripts that serve would do as well.
-func (f *findings) excuse(before []*preview.Outcome) {
+func (b *batch) excuse(before []*preview.Outcome) {
 	for _, o := range before {
 		if o.Err != nil && !isUnknown(o.Err) {
-			delete(f.failing, o.Parent)
+			delete(b.failing, o.Parent)
 		}
 		for _, change := range o.Changes {
 			if change.Action.Destroys() {
-				delete(f.destroyed, change.Key)
+				delete(b.destroyed, change.Key)
 			}
 		}
 	}
 }
 
 // excuseNew drops the failures of objects that are no parents yet: none of them succeeds now.
-func (f *findings) excuseNew(serving *definition.Plan) {
-	for key := range f.failing {
-		if object := f.objects[key]; object != nil && !isParent(serving, object) {
-			delete(f.failing, key)
+func (b *batch) excuseNew(serving *definition.Plan) {
+	for key := range b.failing {
+		if object := b.parents[key]; object != nil && !isParent(serving, object) {
+			delete(b.failing, key)
 		}
+	}
+}
+
+// findings are what the new scripts would do that counts, to all parents that were previewed. They take the same memory for any number.
+type findings struct {
+	// total is the number of all parents, known of those that could be previewed, unknown of those that could not, and failing of those
+	// that fail and did not. unmade are those of unknown that could not because of calls that take too long, and late those of failing
+	// with such calls.
+	total, known, unknown, failing, unmade, late int
+	// children is the number of the children of known, and destroyed are those by what becomes of them. All are under anyAction.
+	children  int
+	destroyed map[preview.Action]*destroyed
+
+	firstFailing, firstUnknown named
+}
+
+// anyAction stands for each one that destroys.
+const anyAction preview.Action = ""
+
+// destroyed are children that are destroyed, and their parents.
+type destroyed struct {
+	children, parents int
+	first             named
+}
+
+func newFindings() findings {
+	return findings{destroyed: map[preview.Action]*destroyed{anyAction: {}, preview.Delete: {}, preview.Recreate: {}}}
+}
+
+// named is an object, and the error of a parent.
+type named struct {
+	key apply.Key
+	err error
+}
+
+// keep keeps the first one by namespace and name, so that equal findings have equal messages.
+func (n *named) keep(key apply.Key, err error) {
+	if n.key == (apply.Key{}) || cmp.Or(
+		cmp.Compare(key.Namespace, n.key.Namespace), cmp.Compare(key.Name, n.key.Name), cmp.Compare(key.Kind.Kind, n.key.Kind.Kind)) < 0 {
+		*n = named{key, err}
+	}
+}
+
+// String returns the name, and the error in a line.
+func (n named) String() string {
+	if n.err == nil {
+		return nameOf(n.key)
+	}
+	return nameOf(n.key) + ": " + line(n.err)
+}
+
+// add adds what is known of a batch.
+func (f *findings) add(b *batch) {
+	f.known += len(b.parents) - len(b.unknown)
+	f.unknown += len(b.unknown)
+	f.children += b.children
+	f.failing += len(b.failing)
+	for want, d := range f.destroyed {
+		owners := map[apply.Key]bool{}
+		for key, action := range b.destroyed {
+			if want == anyAction || action == want {
+				d.children++
+				owners[b.owners[key]] = true
+				d.first.keep(key, nil)
+			}
+		}
+		d.parents += len(owners)
+	}
+	for key, err := range b.failing {
+		if f.firstFailing.keep(key, err); isLate(err) {
+			f.late++
+		}
+	}
+	for key, err := range b.unknown {
+		if f.firstUnknown.keep(key, err); errors.Is(err, errLate) {
+			f.unmade++
+		}
+	}
+}
+
+// addUnmade adds parents of which nothing is known, for one reason.
+func (f *findings) addUnmade(parents int, why error) {
+	if f.unknown += parents; errors.Is(why, errLate) {
+		f.unmade += parents
+	}
+	if parents > 0 && f.firstUnknown.key == (apply.Key{}) {
+		f.firstUnknown.err = why
 	}
 }
 
 // preview returns what is to be told.
-func (f *findings) preview(sample *parent.Sample) scripts.Preview {
-	p := scripts.Preview{Unknown: len(f.unknown)}
-	var harm []string
-	if f.destroysTooMuch() {
-		harm = append(harm, f.destruction(sample))
+func (f *findings) preview(r rule) scripts.Preview {
+	p := scripts.Preview{Unknown: f.unknown, Held: strings.Join(r.harm(f), "; ")}
+	p.Summary = fmt.Sprintf("previewed on %d of %d parents", f.known, f.total)
+	switch {
+	case f.unknown > 0 && f.firstUnknown.key == (apply.Key{}):
+		p.Summary += fmt.Sprintf("; nothing could be told of %d: %s", f.unknown, line(f.firstUnknown.err))
+	case f.unknown > 0:
+		p.Summary += fmt.Sprintf("; nothing could be told of %d, first %s", f.unknown, f.firstUnknown)
 	}
-	if len(f.failing) > 0 {
-		harm = append(harm, f.failure(sample))
-	}
-	known := len(sample.Parents) - len(f.unknown)
-	p.Summary = fmt.Sprintf("previewed on %d of %d parents", known, sample.Total)
-	if len(f.unknown) > 0 {
-		key := first(f.unknown)
-		p.Summary += fmt.Sprintf("; nothing could be told of %d, first %s: %s", len(f.unknown), nameOf(key), line(f.unknown[key]))
-	}
-	if len(harm) > 0 {
-		p.Held = strings.Join(harm, "; ")
-		if len(f.unknown) > 0 {
-			p.Held += "; " + p.Summary
-		}
+	if p.Held != "" && f.unknown > 0 {
+		p.Held += "; " + p.Summary
 	}
 	return p
 }
 
-// destruction tells which children would be deleted or recreated.
-func (f *findings) destruction(sample *parent.Sample) string {
-	counts, owners := map[preview.Action]int{}, map[apply.Key]bool{}
-	for key, action := range f.destroyed {
-		counts[action]++
-		owners[f.owners[key]] = true
-	}
+// destruction tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
+func (f *findings) destruction(action preview.Action, more string) string {
 	var parts []string
-	for _, action := range []preview.Action{preview.Delete, preview.Recreate} {
-		if counts[action] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", action, counts[action]))
+	for _, a := range []preview.Action{preview.Delete, preview.Recreate} {
+		if n := f.destroyed[a].children; n > 0 && (action == anyAction || action == a) {
+			parts = append(parts, fmt.Sprintf("%s %d", a, n))
 		}
 	}
-	return fmt.Sprintf("it would %s of %d children of %s, first %s",
-		strings.Join(parts, " and "), f.children, f.parents(len(owners), sample), nameOf(first(f.destroyed)))
+	d := f.destroyed[action]
+	return fmt.Sprintf("it would %s of %d children of %s%s, first %s", strings.Join(parts, " and "), f.children, f.parents(d.parents), more, d.first)
 }
 
 // failure tells which parents would fail.
-func (f *findings) failure(sample *parent.Sample) string {
-	key := first(f.failing)
-	return fmt.Sprintf("%s that succeed now would fail, first %s: %s", f.parents(len(f.failing), sample), nameOf(key), line(f.failing[key]))
+func (f *findings) failure(more string) string {
+	return fmt.Sprintf("%s that succeed now would fail%s, first %s", f.parents(f.failing), more, f.firstFailing)
 }
 
 // parents returns how many parents something is about, and of how many.
-func (f *findings) parents(count int, sample *parent.Sample) string {
-	text := fmt.Sprintf("%d of %d parents", count, len(sample.Parents))
-	if sample.Total > len(sample.Parents) {
-		text += fmt.Sprintf(" (a sample of %d)", sample.Total)
+func (f *findings) parents(count int) string {
+	text := fmt.Sprintf("%d of %d parents", count, f.known+f.unknown)
+	if f.total > f.known+f.unknown {
+		text += fmt.Sprintf(" (a sample of %d)", f.total)
 	}
 	return text
-}
-
-// first returns the first key by namespace and name, so that equal findings have equal messages.
-func first[V any](of map[apply.Key]V) apply.Key {
-	var keys []apply.Key
-	for key := range of {
-		keys = append(keys, key)
-	}
-	return slices.MinFunc(keys, func(a, b apply.Key) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind.Kind, b.Kind.Kind))
-	})
 }
 
 func line(err error) string { return engines.Truncate(printable.Line(err.Error()), maxErrorBytes) }

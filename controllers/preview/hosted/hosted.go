@@ -1,9 +1,10 @@
-// Package hosted previews edits of scripts in a host, before they take over: on a sample of the parents, from the host's caches, without a
-// request, and in the background.
+// Package hosted previews edits of scripts in a host, before they take over: on a sample of the parents or on all of them, from the host's
+// caches, without a request, and in the background.
 package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/libretto-k8s/libretto/apply"
 	openapi "github.com/libretto-k8s/libretto/apply/schema"
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
 	"github.com/libretto-k8s/libretto/controllers/definition"
 	"github.com/libretto-k8s/libretto/controllers/parent"
 	"github.com/libretto-k8s/libretto/controllers/preview"
@@ -22,58 +24,171 @@ import (
 	"github.com/libretto-k8s/libretto/scripts"
 )
 
-// maxTime is how long the calls of one preview may take together. Parents whose turn has not come then are unknown.
-const maxTime = 30 * time.Second
-
-// maxBytes is the memory that the answers of one preview may take, about, and maxPreviews how many previews there are at once: authors of
-// scripts are not trusted.
+// Limits of previews: authors of scripts are not trusted.
 const (
-	maxBytes    = 64 << 20
+	// sampleTime and allTime are how long the calls of the new text may take together, on a sample and on all parents. Parents whose turn has
+	// not come then are unknown. Those of the text that serves, and of what is repeated, may take sampleTime for each batch.
+	sampleTime = 30 * time.Second
+	allTime    = 5 * time.Minute
+	// maxBytes is the memory that the answers for one batch may take, about.
+	maxBytes = 64 << 20
+	// maxPreviews is how many batches are previewed at once, and maxWait how long a batch waits for those of others.
 	maxPreviews = 2
+	maxWait     = 2 * time.Minute
+	// maxLate is how many parents are told with calls that take too long. No more are made then.
+	maxLate = 3
+	// batchSize is the size of the sample, and how many of all parents are previewed in one go.
+	batchSize = 100
 )
+
+var errSlots = errors.New("the previews of other scripts have not ended")
 
 // Previewer previews edits of scripts. It is a definition.Previewer.
 type Previewer struct {
 	namespace string
 	schemas   *openapi.Source
-	slots     chan struct{}
+	slots     *scripts.Slots
+	batch     int
 }
 
 // New returns a Previewer of a host in a namespace. schemas are those of the API server, which the host has read; they may be nil.
 func New(namespace string, schemas *openapi.Source) *Previewer {
-	return &Previewer{namespace: namespace, schemas: schemas, slots: make(chan struct{}, maxPreviews)}
+	return &Previewer{namespace: namespace, schemas: schemas, slots: scripts.NewSlots(maxPreviews, maxWait, errSlots), batch: batchSize}
 }
 
-// Preview makes one pass over each parent of the sample with the new scripts. If these would do harm, a second one with those that serve
-// tells which of it is theirs.
+// Preview makes one pass over each parent of a sample, or over all parents if there are limits for them, with the new scripts. If these
+// would do harm, a second one with those that serve tells which of it is theirs.
 func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubject) scripts.Preview {
-	if len(subject.Sample.Parents) == 0 {
-		return scripts.Preview{}
-	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return scripts.Preview{}
-	}
-	outcomes, err := p.run(ctx, subject, subject.Plan, subject.Scripts, everyParent)
-	if err != nil {
-		return scripts.Preview{Unknown: len(subject.Sample.Parents), Summary: fmt.Sprintf("it was not previewed: %v", err)}
-	}
-	f := newFindings(subject.Sample, outcomes)
-	if f.isHarm() && subject.Serving != nil {
-		before, err := p.run(ctx, subject, subject.Serving, subject.ServingScripts, func(parent *unstructured.Unstructured) bool {
-			return isParent(subject.Serving, parent)
-		})
-		if err == nil { // Otherwise nothing excuses the new scripts.
-			f.excuse(before)
+	var held rule = sampleRule{}
+	most := sampleTime
+	if limits := subject.Limits; limits != nil {
+		if *limits == (v1alpha1.ScriptPreview{}) {
+			return scripts.Preview{Summary: "it was not previewed: spec.scriptRollout.preview has no limit"}
 		}
-		f.excuseNew(subject.Serving)
+		held, most = limitRule{limits}, allTime
 	}
-	return f.preview(subject.Sample)
+	r := &run{Previewer: p, PreviewSubject: subject, rule: held, findings: newFindings()}
+	for first := true; ; first = false {
+		more, err := r.next(ctx, first, most)
+		switch {
+		case err != nil && r.findings.known == 0:
+			return scripts.Preview{Unknown: r.findings.unknown + r.left(), Summary: fmt.Sprintf("it was not previewed: %v", err)}
+		case err != nil:
+			r.findings.addUnmade(r.left(), err)
+		}
+		if err != nil || !more {
+			return r.findings.preview(held)
+		}
+	}
 }
 
-func everyParent(*unstructured.Unstructured) bool { return true }
+// run is one preview.
+type run struct {
+	*Previewer
+	definition.PreviewSubject
+	rule     rule
+	sampler  *parent.Sampler
+	findings findings
+	// until is when no more calls of the new text are made.
+	until time.Time
+}
+
+func (r *run) left() int {
+	if r.sampler == nil {
+		return 0
+	}
+	return r.sampler.Left()
+}
+
+// next previews the next parents, and reports whether there are more to preview. It holds a slot meanwhile.
+func (r *run) next(ctx context.Context, first bool, most time.Duration) (more bool, err error) {
+	release, err := r.slots.Acquire(ctx, r.TrustDomain)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	if first {
+		r.sampler, r.until = r.Parents(), time.Now().Add(most)
+	}
+	f := &r.findings
+	sample := r.sampler.Next(r.batch)
+	f.total = r.sampler.Total
+	if len(sample.Parents) == 0 {
+		return false, nil
+	}
+	b, err := r.preview(ctx, sample)
+	if err != nil {
+		f.addUnmade(len(sample.Parents), err)
+		return false, err
+	}
+	f.add(b)
+	switch {
+	case !r.rule.wantsAll(), r.sampler.Left() == 0, r.rule.isDecided(f):
+		return false, nil
+	case f.late >= maxLate:
+		f.addUnmade(r.sampler.Left(), errLate)
+		return false, nil
+	case time.Now().After(r.until):
+		f.addUnmade(r.sampler.Left(), errTime)
+		return false, nil
+	}
+	return true, nil
+}
+
+// preview previews parents with the new scripts, and those that it would harm with the ones that serve.
+func (r *run) preview(ctx context.Context, sample *parent.Sample) (*batch, error) {
+	outcomes, err := r.outcomes(ctx, sample)
+	if err != nil {
+		return nil, err
+	}
+	b := newBatch(sample, outcomes)
+	if r.Serving == nil || !r.rule.isHarm(b) {
+		return b, nil
+	}
+	before, err := r.pass(ctx, sample, r.Serving, r.ServingScripts, b.harmed(func(object *unstructured.Unstructured) bool {
+		return isParent(r.Serving, object)
+	}), time.Now().Add(sampleTime))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err == nil { // Otherwise nothing excuses the new scripts.
+		b.excuse(before)
+	}
+	b.excuseNew(r.Serving)
+	return b, nil
+}
+
+// outcomes returns those of the new scripts. If a call takes too long, the host may have been busy: it is made once more, after those
+// that were not made because of it.
+func (r *run) outcomes(ctx context.Context, sample *parent.Sample) ([]*preview.Outcome, error) {
+	outcomes, err := r.pass(ctx, sample, r.Plan, r.Scripts, sample.Parents, r.until)
+	if err != nil {
+		return nil, err
+	}
+	at := map[apply.Key]int{}
+	for i, o := range outcomes {
+		at[o.Parent] = i
+	}
+	var late, unmade []*unstructured.Unstructured
+	for _, object := range sample.Parents {
+		switch err := outcomes[at[apply.KeyOf(object)]].Err; {
+		case errors.Is(err, errLate):
+			unmade = append(unmade, object)
+		case isLate(err):
+			late = append(late, object)
+		}
+	}
+	if len(late) == 0 {
+		return outcomes, nil
+	}
+	again, err := r.pass(ctx, sample, r.Plan, r.Scripts, append(unmade, late...), time.Now().Add(sampleTime))
+	for _, o := range again {
+		if i := at[o.Parent]; !isLate(outcomes[i].Err) || !isUnknown(o.Err) || errors.Is(o.Err, engines.ErrNoWorker) {
+			outcomes[i] = o // A call that is not made again, for what it has cost, says nothing new.
+		}
+	}
+	return outcomes, err
+}
 
 // isParent reports whether an object is a parent of a plan.
 func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
@@ -85,48 +200,53 @@ func isParent(plan *definition.Plan, object *unstructured.Unstructured) bool {
 	return false
 }
 
-// run makes one pass over the parents of the sample that include selects.
-func (p *Previewer) run(
-	ctx context.Context, subject definition.PreviewSubject, plan *definition.Plan, texts map[string]engines.Program,
-	include func(*unstructured.Unstructured) bool,
+// pass makes one pass over some parents of the sample, in this order.
+func (r *run) pass(
+	ctx context.Context, sample *parent.Sample, plan *definition.Plan, texts map[string]engines.Program,
+	parents []*unstructured.Unstructured, until time.Time,
 ) ([]*preview.Outcome, error) {
-	objects, all := subject.Sample.Copy()
-	var parents []*unstructured.Unstructured
-	for _, object := range all {
-		if include(object) {
-			parents = append(parents, object)
-		}
-	}
 	if len(parents) == 0 {
 		return nil, nil
 	}
-	calls := &calls{until: time.Now().Add(maxTime)}
-	return preview.Run(ctx, preview.Input{
+	copied := sample.Copy()
+	copies := map[types.UID]*unstructured.Unstructured{}
+	for _, object := range copied.Parents {
+		copies[object.GetUID()] = object
+	}
+	in := preview.Input{
 		Base: &stage.Base{
-			Plan: plan, HostNamespace: p.namespace, Schemas: p.schemas,
-			Resources: served(subject.Plan.Resources(), subject.Serving, subject.Sample.Resources),
+			Plan: plan, HostNamespace: r.namespace, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
-		Objects: objects, Parents: parents, Programs: calls.programs(plan, texts), Passes: 1, Now: time.Now(),
+		Objects: copied.Objects, Programs: (&calls{until: until}).programs(plan, texts), Passes: 1, Now: time.Now(),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
-			object, cached := subject.Sample.Existing(resource.Resource, name)
-			if !cached {
-				return nil, fmt.Errorf("%w: %s are in no cache", errUnknown, resource.GroupResource())
-			}
-			return object, nil
+			object, cached, err := copied.Existing(resource.Resource, name)
+			return object, unknownUnless(cached, err, resource.GroupResource().String())
 		},
 		Related: func(_ context.Context, selection parent.Selection) ([]*unstructured.Unstructured, error) {
-			related, cached, err := subject.Sample.Related(selection)
-			if !cached && err == nil {
-				err = fmt.Errorf("%w: related %s are in no cache", errUnknown, selection.Resource.GroupResource())
-			}
-			return related, err
+			related, cached, err := copied.Related(selection)
+			return related, unknownUnless(cached, err, "related "+selection.Resource.GroupResource().String())
 		},
-	})
+	}
+	for _, object := range parents {
+		in.Parents = append(in.Parents, copies[object.GetUID()])
+	}
+	return preview.Run(ctx, in)
+}
+
+// unknownUnless returns why objects that a hook asks for can't be had from the caches, or nil.
+func unknownUnless(cached bool, err error, what string) error {
+	switch {
+	case errors.Is(err, parent.ErrTooMuch):
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	case err == nil && !cached:
+		return fmt.Errorf("%w: %s are in no cache", errUnknown, what)
+	}
+	return err
 }
 
 // served returns the resources of the cluster in memory that are not built in. Nothing is known of their schemas: what counts is what is
 // deleted, recreated and fails.
-func served(resources []discovery.Resource, serving *definition.Plan, related []discovery.Resource) []memcluster.Resource {
+func served(resources []discovery.Resource, serving *definition.Plan, related ...[]discovery.Resource) []memcluster.Resource {
 	known := map[string]bool{}
 	for _, resource := range memcluster.BuiltIn() {
 		known[resource.GroupVersionResource.String()] = true
@@ -144,7 +264,9 @@ func served(resources []discovery.Resource, serving *definition.Plan, related []
 	if serving != nil {
 		add(serving.Resources())
 	}
-	add(related)
+	for _, resources := range related {
+		add(resources)
+	}
 	return all
 }
 

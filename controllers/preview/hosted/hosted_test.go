@@ -93,12 +93,34 @@ const script = `script: {inline: "", engine: JavaScript}`
 // settled returns what a revision has made of boxes. edit changes the objects afterwards.
 func settled(t testing.TB, method, sync, customize string, serving texts, boxes int, edit func(*unstructured.Unstructured)) scene {
 	t.Helper()
+	var objects []*unstructured.Unstructured
+	for i := range boxes {
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": fmt.Sprintf("b%03d", i), "namespace": "default"},
+			"spec": map[string]any{},
+		}})
+	}
+	text := strings.NewReplacer("METHOD", method, "SYNC", sync, "CUSTOMIZE", customize).Replace(definitionText)
+	return settledOf(t, text, objects, serving, func(all []*unstructured.Unstructured) []*unstructured.Unstructured {
+		for _, object := range all {
+			if edit != nil {
+				edit(object)
+			}
+		}
+		return all
+	})
+}
+
+// settledOf returns what a revision of a definition has made of objects. edit returns what becomes of all objects afterwards.
+func settledOf(
+	t testing.TB, text string, objects []*unstructured.Unstructured, serving texts, edit func([]*unstructured.Unstructured) []*unstructured.Unstructured,
+) scene {
+	t.Helper()
 	box, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	object := &unstructured.Unstructured{}
-	text := strings.NewReplacer("METHOD", method, "SYNC", sync, "CUSTOMIZE", customize).Replace(definitionText)
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +132,7 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 		Definition: base.Definition, Plan: base.Plan, Resources: []memcluster.Resource{box}, Programs: serving, Schemas: base.Schemas,
 		Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Log: logr.Discard(),
 	}
-	for i := range boxes {
-		in.Objects = append(in.Objects, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": fmt.Sprintf("b%03d", i), "namespace": "default"},
-			"spec": map[string]any{},
-		}})
-	}
+	in.Objects = objects
 	session, err := render.Run(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -123,16 +140,16 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 	defer session.Close()
 	for range 3 {
 		for _, object := range in.Objects {
+			if object.GetKind() != "Box" {
+				continue
+			}
 			if _, err := session.Reconcile(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	cluster := memcluster.New(in.Clock, append(memcluster.BuiltIn(), box)...)
-	for _, object := range session.Cluster().Objects() {
-		if edit != nil {
-			edit(object)
-		}
+	for _, object := range edit(session.Cluster().Objects()) {
 		if err := cluster.Store(object); err != nil {
 			t.Fatal(err)
 		}
@@ -153,10 +170,16 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 	return scene{plan: base.Plan, reconciler: reconciler, serving: serving}
 }
 
+func (s scene) subject(next texts) definition.PreviewSubject {
+	return definition.PreviewSubject{
+		Plan: s.plan, Serving: s.plan, Scripts: next, ServingScripts: s.serving, Parents: s.reconciler.Sampler,
+	}
+}
+
 func (s scene) preview(t testing.TB, next texts, most int) scripts.Preview {
-	return New("libretto", nil).Preview(t.Context(), definition.PreviewSubject{
-		Plan: s.plan, Serving: s.plan, Scripts: next, ServingScripts: s.serving, Sample: s.reconciler.Sample(most),
-	})
+	p := New("libretto", nil)
+	p.batch = most
+	return p.Preview(t.Context(), s.subject(next))
 }
 
 // TestPreview previews edits of hooks that have made three ConfigMaps of each of four Boxes.
@@ -228,9 +251,9 @@ func TestPreview(t *testing.T) {
 			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
 		},
 		"too slow": {
-			reason: "One call that times out is enough: others are not made.",
+			reason: "Two calls that time out are enough: others are not made.",
 			next:   one().with("sync", slow),
-			want:   scripts.Preview{Unknown: 3, Held: "1 of 4 parents that succeed now would fail, first Box default/b"}, most: 4,
+			want:   scripts.Preview{Unknown: 2, Held: "2 of 4 parents that succeed now would fail, first Box default/b"}, most: 4,
 		},
 		"no worker": {
 			reason: "A host that is busy says nothing about the scripts.",
@@ -306,6 +329,71 @@ func TestPreview(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestLateOnce has the first call of all take too long, as on a machine that is busy for a moment: that holds nothing.
+func TestLateOnce(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
+	next, first := making("1", three), true
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		if first {
+			first = false
+			return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
+		}
+		return answer(call)
+	}), 100)
+	if diff := cmp.Diff(scripts.Preview{Summary: "previewed on 4 of 4 parents"}, p); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestLateAndBackingOff has the call about one parent take too long, and then be held back for what it has cost: that is no news.
+func TestLateAndBackingOff(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
+	next, late := making("1", three), 0
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		switch name, _, _ := unstructured.NestedString(call.Request, "parent", "metadata", "name"); {
+		case name != "b001":
+			return answer(call)
+		case late > 0:
+			return nil, &engines.Error{Kind: engines.Timeout, Message: "not made", Err: engines.ErrBackoff}
+		}
+		late++
+		return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
+	}), 100)
+	if !strings.HasPrefix(p.Held, "1 of 4 parents that succeed now would fail, first Box default/b001: HookTimedOut: sync hook: timed out") || p.Unknown > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestPreviewsOfOthers has authors of scripts take up previews with calls that do not end. Those of others are made meanwhile.
+func TestPreviewsOfOthers(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
+	previewer, ctx := New("libretto", nil), t.Context()
+	began, end := make(chan bool, 10), make(chan bool)
+	endless := making("1", three).with("sync", func(engines.Call) (any, error) {
+		began <- true
+		<-end
+		return nil, errors.New("ended")
+	})
+	done := make(chan bool)
+	for range 3 {
+		subject := s.subject(endless)
+		subject.TrustDomain = "hostile"
+		go func() { previewer.Preview(ctx, subject); done <- true }()
+	}
+	<-began
+	subject := s.subject(making("1", nil))
+	subject.TrustDomain = "other"
+	if p := previewer.Preview(ctx, subject); p.Held == "" {
+		t.Errorf("%+v", p)
+	}
+	close(end)
+	for range 3 {
+		<-done
 	}
 }
 

@@ -16,9 +16,11 @@ const (
 
 var errTestSlots = errors.New("the tests of other scripts have not ended")
 
-// testSlots bounds how many texts are tested at once: one of each trust domain, so that no domain takes all slots.
-type testSlots struct {
-	all chan struct{}
+// Slots bound how many runs there are at once: one of each trust domain, so that no domain takes all slots.
+type Slots struct {
+	all  chan struct{}
+	wait time.Duration
+	late error
 
 	mu      sync.Mutex
 	domains map[string]*domainSlot
@@ -30,13 +32,14 @@ type domainSlot struct {
 	users int           // That have the slot or wait for it.
 }
 
-func newTestSlots() *testSlots {
-	return &testSlots{all: make(chan struct{}, maxTestRuns), domains: map[string]*domainSlot{}}
+// NewSlots returns slots for so many runs. Who has waited for longer than wait gets the error late.
+func NewSlots(runs int, wait time.Duration, late error) *Slots {
+	return &Slots{all: make(chan struct{}, runs), wait: wait, late: late, domains: map[string]*domainSlot{}}
 }
 
-// acquire waits for a slot. It returns a function that gives the slot back.
-func (s *testSlots) acquire(ctx context.Context, domain string) (release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxTestWait, errTestSlots)
+// Acquire waits for a slot. It returns a function that gives the slot back.
+func (s *Slots) Acquire(ctx context.Context, domain string) (release func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.wait, s.late)
 	defer cancel()
 	own := s.join(domain)
 	if err := take(ctx, own.taken); err != nil {
@@ -64,7 +67,7 @@ func take(ctx context.Context, slot chan struct{}) error {
 	}
 }
 
-func (s *testSlots) join(domain string) *domainSlot {
+func (s *Slots) join(domain string) *domainSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := s.domains[domain]
@@ -76,7 +79,7 @@ func (s *testSlots) join(domain string) *domainSlot {
 	return own
 }
 
-func (s *testSlots) leave(domain string) {
+func (s *Slots) leave(domain string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own := s.domains[domain]; own.users > 1 {

@@ -1,0 +1,104 @@
+package hosted
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
+	"github.com/libretto-k8s/libretto/controllers/preview"
+)
+
+// rule says which edits are held.
+type rule interface {
+	// wantsAll reports whether all parents are previewed, or a sample.
+	wantsAll() bool
+	// isHarm reports whether what a batch shows counts if it is the fault of the new scripts.
+	isHarm(*batch) bool
+	// isDecided reports whether the edit is held whatever other parents show.
+	isDecided(*findings) bool
+	// harm returns why the edit is held, or nothing.
+	harm(*findings) []string
+}
+
+// minDestroyed is how many children an edit must delete or recreate to be held for it.
+const minDestroyed = 2
+
+// sampleRule holds an edit that destroys more than half of the children of a sample, or makes a parent fail.
+type sampleRule struct{}
+
+func (sampleRule) wantsAll() bool           { return false }
+func (sampleRule) isDecided(*findings) bool { return true }
+
+func (sampleRule) isHarm(b *batch) bool {
+	return destroysTooMuch(len(b.destroyed), b.children) || len(b.failing) > 0
+}
+
+func (sampleRule) harm(f *findings) []string {
+	var harm []string
+	if destroysTooMuch(f.destroyed[anyAction].children, f.children) {
+		harm = append(harm, f.destruction(anyAction, ""))
+	}
+	if f.failing > 0 {
+		harm = append(harm, f.failure(""))
+	}
+	return harm
+}
+
+func destroysTooMuch(destroyed, children int) bool {
+	return destroyed >= minDestroyed && 2*destroyed > children
+}
+
+// limitRule holds an edit that exceeds a limit of the definition.
+type limitRule struct{ *v1alpha1.ScriptPreview }
+
+func (limitRule) wantsAll() bool { return true }
+
+func (r limitRule) isHarm(b *batch) bool {
+	return r.MaxDeletedChildren != nil && b.count(preview.Delete) > 0 ||
+		r.MaxRecreatedChildren != nil && b.count(preview.Recreate) > 0 || r.MaxFailingParents != nil && len(b.failing) > 0
+}
+
+// isDecided knows the number of all parents, and not yet that of all children.
+func (r limitRule) isDecided(f *findings) bool {
+	return isNumber(r.MaxDeletedChildren) && exceeds(f.destroyed[preview.Delete].children, r.MaxDeletedChildren, 0) ||
+		isNumber(r.MaxRecreatedChildren) && exceeds(f.destroyed[preview.Recreate].children, r.MaxRecreatedChildren, 0) ||
+		exceeds(f.failing, r.MaxFailingParents, f.total)
+}
+
+// harm counts parents as failing if a call for them was not made because calls for others take too long.
+func (r limitRule) harm(f *findings) []string {
+	var harm []string
+	if exceeds(f.destroyed[preview.Delete].children, r.MaxDeletedChildren, f.children) {
+		harm = append(harm, f.destruction(preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
+	}
+	if exceeds(f.destroyed[preview.Recreate].children, r.MaxRecreatedChildren, f.children) {
+		harm = append(harm, f.destruction(preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
+	}
+	switch more := than("maxFailingParents", r.MaxFailingParents); {
+	case exceeds(f.failing, r.MaxFailingParents, f.total):
+		harm = append(harm, f.failure(more))
+	case f.failing > 0 && exceeds(f.failing+f.unmade, r.MaxFailingParents, f.total):
+		harm = append(harm, f.failure(fmt.Sprintf(", and with them %d that were not called about because these take too long%s", f.unmade, more)))
+	}
+	return harm
+}
+
+// than returns which limit is exceeded.
+func than(name string, limit *intstr.IntOrString) string {
+	if limit == nil {
+		return ""
+	}
+	return fmt.Sprintf(", more than spec.scriptRollout.preview.%s: %s allows", name, limit)
+}
+
+func isNumber(limit *intstr.IntOrString) bool { return limit != nil && limit.Type == intstr.Int }
+
+// exceeds reports whether a number is above a limit, which may be a percentage of all. Nil is no limit.
+func exceeds(number int, limit *intstr.IntOrString, all int) bool {
+	if limit == nil {
+		return false
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(limit, all, false)
+	return err == nil && number > most // The schema of the definition lets no other text in.
+}
