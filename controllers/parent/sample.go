@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/jsonvalue"
@@ -34,8 +35,8 @@ type member struct {
 // Sample is what passes over some parents read of the caches: a preview makes these passes on a copy. Its objects are read-only.
 type Sample struct {
 	Parents []*unstructured.Unstructured
-	// Children are the numbers of the objects that the parents own and that are not being deleted, by the UIDs of the parents.
-	Children map[types.UID]int
+	// Children are the numbers of the objects that the parents own and that are not being deleted, by the UIDs of the parents and by kind.
+	Children map[types.UID]map[schema.GroupKind]int
 	// Resources are those of objects, and of objects that can be selected by Related.
 	Resources []discovery.Resource
 
@@ -76,7 +77,7 @@ func (s *Sampler) Left() int { return len(s.rest) }
 // Next returns what passes over the next parents read, at most so many, and fewer if that is much. It is of no parents if none is left.
 func (s *Sampler) Next(most int) *Sample {
 	r := s.reconciler
-	sample := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]int{}, Resources: r.RelatedResources()}
+	sample := &Sample{pool: r.env.Pool, seen: map[types.UID]bool{}, Children: map[types.UID]map[schema.GroupKind]int{}, Resources: r.RelatedResources()}
 	for len(s.rest) > 0 && len(sample.Parents) < most && sample.bytes <= maxSampleBytes {
 		m := s.rest[0]
 		s.rest[0] = member{} // It may be the last one that refers to the object.
@@ -123,7 +124,10 @@ func (r *Reconciler) addOwned(s *Sample, parent *unstructured.Unstructured) {
 		}
 		for _, object := range claimChildren(parent, claim, owned).owned {
 			if object.GetDeletionTimestamp() == nil {
-				s.Children[parent.GetUID()]++
+				if s.Children[parent.GetUID()] == nil {
+					s.Children[parent.GetUID()] = map[schema.GroupKind]int{}
+				}
+				s.Children[parent.GetUID()][object.GroupVersionKind().GroupKind()]++
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/definition"
@@ -23,8 +24,8 @@ const maxErrorBytes = 512
 // batch is what the new scripts would do to some parents that counts.
 type batch struct {
 	parents map[apply.Key]*unstructured.Unstructured
-	// children is the number of children of the parents that could be previewed.
-	children  int
+	// children are the numbers of the children of the parents that could be previewed.
+	children  map[schema.GroupKind]int
 	destroyed map[apply.Key]preview.Action // children by what becomes of them
 	owners    map[apply.Key]apply.Key      // of destroyed
 	failing   map[apply.Key]error
@@ -34,7 +35,7 @@ type batch struct {
 func newBatch(sample *parent.Sample, outcomes []*preview.Outcome) *batch {
 	b := &batch{
 		parents: map[apply.Key]*unstructured.Unstructured{}, destroyed: map[apply.Key]preview.Action{}, owners: map[apply.Key]apply.Key{},
-		failing: map[apply.Key]error{}, unknown: map[apply.Key]error{},
+		failing: map[apply.Key]error{}, unknown: map[apply.Key]error{}, children: map[schema.GroupKind]int{},
 	}
 	for _, object := range sample.Parents {
 		b.parents[apply.KeyOf(object)] = object
@@ -45,7 +46,10 @@ func newBatch(sample *parent.Sample, outcomes []*preview.Outcome) *batch {
 			continue
 		}
 		if object := b.parents[o.Parent]; object != nil {
-			b.children += sample.Children[object.GetUID()]
+			for kind, n := range sample.Children[object.GetUID()] {
+				b.children[kind] += n
+				b.children[anyKind] += n
+			}
 		}
 		if o.Err != nil {
 			b.failing[o.Parent] = o.Err
@@ -117,15 +121,24 @@ type findings struct {
 	// that fail and did not. unmade are those of unknown that could not because of calls that take too long, and late those of failing
 	// with such calls.
 	total, known, unknown, failing, unmade, late int
-	// children is the number of the children of known, and destroyed are those by what becomes of them. All are under anyAction.
-	children  int
-	destroyed map[preview.Action]*destroyed
+	// children are the numbers of the children of known by kind, and destroyed those that are destroyed.
+	children  map[schema.GroupKind]int
+	destroyed map[destruction]*destroyed
 
 	firstFailing, firstUnknown named
 }
 
+// destruction is what children are counted by.
+type destruction struct {
+	kind   schema.GroupKind
+	action preview.Action
+}
+
 // anyAction stands for each one that destroys.
 const anyAction preview.Action = ""
+
+// anyKind stands for all kinds.
+var anyKind schema.GroupKind
 
 // destroyed are children that are destroyed, and their parents.
 type destroyed struct {
@@ -134,7 +147,7 @@ type destroyed struct {
 }
 
 func newFindings() findings {
-	return findings{destroyed: map[preview.Action]*destroyed{anyAction: {}, preview.Delete: {}, preview.Recreate: {}}}
+	return findings{children: map[schema.GroupKind]int{}, destroyed: map[destruction]*destroyed{}}
 }
 
 // named is an object, and the error of a parent.
@@ -163,19 +176,11 @@ func (n named) String() string {
 func (f *findings) add(b *batch) {
 	f.known += len(b.parents) - len(b.unknown)
 	f.unknown += len(b.unknown)
-	f.children += b.children
 	f.failing += len(b.failing)
-	for want, d := range f.destroyed {
-		owners := map[apply.Key]bool{}
-		for key, action := range b.destroyed {
-			if want == anyAction || action == want {
-				d.children++
-				owners[b.owners[key]] = true
-				d.first.keep(key, nil)
-			}
-		}
-		d.parents += len(owners)
+	for kind, n := range b.children {
+		f.children[kind] += n
 	}
+	f.addDestroyed(b)
 	for key, err := range b.failing {
 		if f.firstFailing.keep(key, err); isLate(err) {
 			f.late++
@@ -186,6 +191,37 @@ func (f *findings) add(b *batch) {
 			f.unmade++
 		}
 	}
+}
+
+// addDestroyed adds the children that are destroyed, and their parents, by kind and action.
+func (f *findings) addDestroyed(b *batch) {
+	counted := map[destruction]map[apply.Key]bool{} // parents
+	for key, action := range b.destroyed {
+		kind := key.Kind.GroupKind()
+		for _, by := range []destruction{{anyKind, anyAction}, {anyKind, action}, {kind, anyAction}, {kind, action}} {
+			if f.destroyed[by] == nil {
+				f.destroyed[by] = &destroyed{}
+			}
+			if counted[by] == nil {
+				counted[by] = map[apply.Key]bool{}
+			}
+			d, owner := f.destroyed[by], b.owners[key]
+			d.children++
+			d.first.keep(key, nil)
+			if !counted[by][owner] {
+				counted[by][owner] = true
+				d.parents++
+			}
+		}
+	}
+}
+
+// countOf returns how many children are destroyed by an action, or by any.
+func (f *findings) countOf(kind schema.GroupKind, action preview.Action) int {
+	if d := f.destroyed[destruction{kind, action}]; d != nil {
+		return d.children
+	}
+	return 0
 }
 
 // addUnmade adds parents of which nothing is known, for one reason.
@@ -214,16 +250,21 @@ func (f *findings) preview(r rule) scripts.Preview {
 	return p
 }
 
-// destruction tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
-func (f *findings) destruction(action preview.Action, more string) string {
+// describeDestroyed tells which children would be destroyed by an action, or by any. more is what that exceeds, or empty.
+func (f *findings) describeDestroyed(kind schema.GroupKind, action preview.Action, more string) string {
 	var parts []string
 	for _, a := range []preview.Action{preview.Delete, preview.Recreate} {
-		if n := f.destroyed[a].children; n > 0 && (action == anyAction || action == a) {
+		if n := f.countOf(kind, a); n > 0 && (action == anyAction || action == a) {
 			parts = append(parts, fmt.Sprintf("%s %d", a, n))
 		}
 	}
-	d := f.destroyed[action]
-	return fmt.Sprintf("it would %s of %d children of %s%s, first %s", strings.Join(parts, " and "), f.children, f.parents(d.parents), more, d.first)
+	children := "children"
+	if kind != anyKind {
+		children = "children of kind " + kind.Kind
+	}
+	d := f.destroyed[destruction{kind, action}]
+	return fmt.Sprintf("it would %s of %d %s of %s%s, first %s",
+		strings.Join(parts, " and "), f.children[kind], children, f.parents(d.parents), more, d.first)
 }
 
 // failure tells which parents would fail.

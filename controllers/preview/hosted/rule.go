@@ -1,8 +1,12 @@
 package hosted
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/libretto-k8s/libretto/controllers/api/v1alpha1"
@@ -24,20 +28,29 @@ type rule interface {
 // minDestroyed is how many children an edit must delete or recreate to be held for it.
 const minDestroyed = 2
 
-// sampleRule holds an edit that destroys more than half of the children of a sample, or makes a parent fail.
+// sampleRule holds an edit that destroys more than half of the children of a sample, or of those of one kind, or makes a parent fail.
 type sampleRule struct{}
 
 func (sampleRule) wantsAll() bool           { return false }
 func (sampleRule) isDecided(*findings) bool { return true }
 
 func (sampleRule) isHarm(b *batch) bool {
-	return destroysTooMuch(len(b.destroyed), b.children) || len(b.failing) > 0
+	f := newFindings()
+	f.add(b)
+	return len(sampleRule{}.harm(&f)) > 0
 }
 
 func (sampleRule) harm(f *findings) []string {
 	var harm []string
-	if destroysTooMuch(f.destroyed[anyAction].children, f.children) {
-		harm = append(harm, f.destruction(anyAction, ""))
+	if destroysTooMuch(f, anyKind) {
+		harm = append(harm, f.describeDestroyed(anyKind, anyAction, ""))
+	} else {
+		kinds := slices.SortedFunc(maps.Keys(f.children), func(a, b schema.GroupKind) int { return cmp.Compare(a.String(), b.String()) })
+		for _, kind := range kinds {
+			if kind != anyKind && destroysTooMuch(f, kind) {
+				harm = append(harm, f.describeDestroyed(kind, anyAction, ""))
+			}
+		}
 	}
 	if f.failing > 0 {
 		harm = append(harm, f.failure(""))
@@ -45,8 +58,9 @@ func (sampleRule) harm(f *findings) []string {
 	return harm
 }
 
-func destroysTooMuch(destroyed, children int) bool {
-	return destroyed >= minDestroyed && 2*destroyed > children
+func destroysTooMuch(f *findings, kind schema.GroupKind) bool {
+	destroyed := f.countOf(kind, anyAction)
+	return destroyed >= minDestroyed && 2*destroyed > f.children[kind]
 }
 
 // limitRule holds an edit that exceeds a limit of the definition.
@@ -61,19 +75,19 @@ func (r limitRule) isHarm(b *batch) bool {
 
 // isDecided knows the number of all parents, and not yet that of all children.
 func (r limitRule) isDecided(f *findings) bool {
-	return isNumber(r.MaxDeletedChildren) && exceeds(f.destroyed[preview.Delete].children, r.MaxDeletedChildren, 0) ||
-		isNumber(r.MaxRecreatedChildren) && exceeds(f.destroyed[preview.Recreate].children, r.MaxRecreatedChildren, 0) ||
+	return isNumber(r.MaxDeletedChildren) && exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, 0) ||
+		isNumber(r.MaxRecreatedChildren) && exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, 0) ||
 		exceeds(f.failing, r.MaxFailingParents, f.total)
 }
 
 // harm counts parents as failing if a call for them was not made because calls for others take too long.
 func (r limitRule) harm(f *findings) []string {
 	var harm []string
-	if exceeds(f.destroyed[preview.Delete].children, r.MaxDeletedChildren, f.children) {
-		harm = append(harm, f.destruction(preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
+	if exceeds(f.countOf(anyKind, preview.Delete), r.MaxDeletedChildren, f.children[anyKind]) {
+		harm = append(harm, f.describeDestroyed(anyKind, preview.Delete, than("maxDeletedChildren", r.MaxDeletedChildren)))
 	}
-	if exceeds(f.destroyed[preview.Recreate].children, r.MaxRecreatedChildren, f.children) {
-		harm = append(harm, f.destruction(preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
+	if exceeds(f.countOf(anyKind, preview.Recreate), r.MaxRecreatedChildren, f.children[anyKind]) {
+		harm = append(harm, f.describeDestroyed(anyKind, preview.Recreate, than("maxRecreatedChildren", r.MaxRecreatedChildren)))
 	}
 	switch more := than("maxFailingParents", r.MaxFailingParents); {
 	case exceeds(f.failing, r.MaxFailingParents, f.total):
