@@ -349,6 +349,22 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
+// TestNoWorkerAtFirst has others take the worker for as long as a call may take, twice: the preview waits for its turn.
+func TestNoWorkerAtFirst(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
+	next, busy := making("1", nil), 2
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		if busy--; busy >= 0 {
+			return nil, &engines.Error{Kind: engines.Timeout, Message: "no worker was free", Err: engines.ErrNoWorker}
+		}
+		return answer(call)
+	}), 100)
+	if !strings.HasPrefix(p.Held, "it would delete 6 of 6 children") || p.Unknown > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestLateAndBackingOff has the call about one parent take too long, and then be held back for what it has cost: that is no news.
 func TestLateAndBackingOff(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
