@@ -52,15 +52,29 @@ func TestProgressingCondition(t *testing.T) {
 		view   statusView
 		want   string
 	}{
-		"never held":        {reason: "It comes with the first edit that is held.", view: statusView{problems: scripts.State{Loaded: "abc"}}},
-		"held":              {reason: "The message is that of the hold.", view: statusView{held: "revision abc is held"}, want: "False Held revision abc is held"},
-		"no longer":         {reason: "It stays.", status: held, view: statusView{problems: scripts.State{Loaded: "abc"}}, want: "True Serving no edit of the scripts is held: revision abc serves"},
-		"previewed again":   {reason: "What was held stays told until its preview has ended.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Previewing: "abc"}}},
-		"tests run":         {reason: "Nothing is known of a newer text yet.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Testing: "def"}}},
-		"previewed":         {reason: "A newer text is told.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}}, want: "True Previewing revision def is previewed before it takes over"},
-		"previewed at once": {reason: "Without limits it is a sample, which is fast.", view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}}},
+		"never held": {reason: "It comes with the first edit that is held.", view: statusView{problems: scripts.State{Loaded: "abc"}}},
+		"held":       {reason: "The message is that of the hold.", view: statusView{held: "revision abc is held"}, want: "False Held revision abc is held"},
+		"no longer": {
+			reason: "It stays.", status: held, view: statusView{problems: scripts.State{Loaded: "abc"}},
+			want: "True Serving no edit of the scripts is held: revision abc serves",
+		},
+		"previewed again": {
+			reason: "What was held stays told until its preview has ended.", status: held,
+			view: statusView{problems: scripts.State{Loaded: "a", Previewing: "abc"}},
+		},
+		"tests run": {
+			reason: "Nothing is known of a newer text yet.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Testing: "def"}},
+		},
+		"previewed": {
+			reason: "A newer text is told.", status: held, view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+			want: "True Previewing revision def is previewed before it takes over",
+		},
+		"previewed at once": {
+			reason: "Without limits it is a sample, which is fast.", view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+		},
 		"previewed for all": {
-			reason: "All parents take their time.", limits: &v1alpha1.ScriptPreview{}, view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
+			reason: "All parents take their time.", limits: &v1alpha1.ScriptPreview{},
+			view: statusView{problems: scripts.State{Loaded: "a", Previewing: "def"}},
 			want: "True Previewing revision def is previewed before it takes over",
 		},
 	} {

@@ -76,7 +76,11 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case err != nil:
 			r.findings.addUnmade(r.left(), err)
 		}
-		if err != nil || !more {
+		switch {
+		case err == nil && more:
+		case r.findings.total == 0:
+			return scripts.Preview{} // There are no parents.
+		default:
 			return r.findings.preview(held)
 		}
 	}
@@ -93,9 +97,10 @@ type run struct {
 	until time.Time
 }
 
+// left returns how many parents were not handed out.
 func (r *run) left() int {
 	if r.sampler == nil {
-		return 0
+		r.sampler = r.Parents()
 	}
 	return r.sampler.Left()
 }
