@@ -222,7 +222,7 @@ func (r *run) pass(
 		Base: &stage.Base{
 			Plan: plan, HostNamespace: r.namespace, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
-		Objects: copied.Objects, Programs: (&calls{ctx: ctx, until: until}).programs(plan, texts), Passes: 1, Now: time.Now(),
+		Objects: copied.Objects, Programs: (&calls{ctx: ctx, until: until}).programs(plan, texts), Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			object, cached, err := copied.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())
