@@ -76,7 +76,7 @@ func nameOf(key apply.Key) string {
 
 // outcomes returns what has become of each parent.
 func (r *run) outcomes(ctx context.Context) ([]*Outcome, error) {
-	leaves := r.leavesChildren()
+	leaves := !r.OnlyDestroyed && r.leavesChildren()
 	all := make([]*Outcome, len(r.parents))
 	for i, p := range r.parents {
 		o := &Outcome{Parent: p.key, Err: p.err(), EndlessStatus: p.unsettled == endlessStatus, First: p.first}
@@ -133,6 +133,8 @@ func (r *run) changesOf(ctx context.Context, p *progress, w *written) []Change {
 	switch {
 	case w.before == nil && gone:
 		return nil
+	case w.before == nil && r.OnlyDestroyed:
+		return nil
 	case w.before == nil:
 		change.Action = Create
 	case gone && w.key == p.key:
@@ -144,6 +146,8 @@ func (r *run) changesOf(ctx context.Context, p *progress, w *written) []Change {
 		}
 	case w.before.GetUID() != w.after.GetUID():
 		change.Action, change.Fields = Recreate, r.fieldsOfRecreated(ctx, p, w)
+	case r.OnlyDestroyed:
+		return nil
 	default:
 		return r.updatesOf(ctx, p, w)
 	}
@@ -180,7 +184,7 @@ func (r *run) updatesOf(ctx context.Context, p *progress, w *written) []Change {
 // fieldsOfRecreated returns in what an object that was recreated differed from what was wanted. What the API server and others added to
 // it is no difference.
 func (r *run) fieldsOfRecreated(ctx context.Context, p *progress, w *written) []fielddiff.Diff {
-	if w.desired == nil {
+	if w.desired == nil || r.OnlyDestroyed {
 		return nil
 	}
 	owner := p.last.Parent

@@ -41,6 +41,8 @@ type Input struct {
 	Related func(context.Context, parent.Selection) ([]*unstructured.Unstructured, error)
 	// Passes is how many passes are made over each parent. Zero means until nothing changes any more.
 	Passes int
+	// OnlyDestroyed leaves out of the outcomes what destroys nothing, and which fields differ, for who counts.
+	OnlyDestroyed bool
 	// Detailed keeps the first pass in the outcomes.
 	Detailed bool
 	// Now is the time of the first pass. Each further one is a second later.

@@ -32,6 +32,8 @@ func (e unmadeError) Is(target error) bool { return target == errUnknown }
 
 // calls are those of one pass over some parents.
 type calls struct {
+	// ctx is that of the preview, and until when no more calls are made.
+	ctx   context.Context
 	until time.Time
 	// late is set once a call has taken too long or too much. Others would, too.
 	late atomic.Bool
@@ -45,7 +47,7 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 	for _, named := range plan.Hooks {
 		name := string(named.Name)
 		if script := texts[name]; script != nil && named.Hook.Serving() == v1alpha1.ScriptBackend {
-			all[name] = background{Program: script, calls: c}
+			all[name] = background{Program: script, calls: c, patient: named.Name != v1alpha1.CustomizeHook}
 		} else {
 			all[name] = uncalled{}
 		}
@@ -57,7 +59,12 @@ func (c *calls) programs(plan *definition.Plan, texts map[string]engines.Program
 type background struct {
 	engines.Program
 	calls *calls
+	// patient is set if a call may take longer than the pass has for it.
+	patient bool
 }
+
+// maxAttempts is how often a call is made for which no worker is free: those of other authors take their turns in between.
+const maxAttempts = 3
 
 // Run runs the program, unless a call before has shown that it takes too long.
 func (b background) Run(ctx context.Context, call engines.Call) (engines.Response, error) {
@@ -70,12 +77,24 @@ func (b background) Run(ctx context.Context, call engines.Call) (engines.Respons
 		return engines.Response{}, unmade(unmadeError(fmt.Sprintf("the answers for other parents take more than %d MiB", maxBytes>>20)))
 	}
 	call.Background = true
+	deadline, limited := ctx.Deadline()
+	timeout := time.Until(deadline)
 	response, err := b.Program.Run(ctx, call)
+	for n := 1; n < maxAttempts && b.patient && limited && errors.Is(err, engines.ErrNoWorker) && time.Now().Before(b.calls.until); n++ {
+		response, err = b.again(call, timeout)
+	}
 	b.calls.bytes.Add(int64(jsonvalue.Size(response.Body, maxBytes)))
 	if isLate(err) {
 		b.calls.late.Store(true)
 	}
 	return response, err
+}
+
+// again makes a call once more, with as much time as before. The pass knows nothing of it.
+func (b background) again(call engines.Call, timeout time.Duration) (engines.Response, error) {
+	ctx, cancel := context.WithTimeout(b.calls.ctx, timeout)
+	defer cancel()
+	return b.Program.Run(ctx, call)
 }
 
 // isLate reports whether a call has taken too long or too much, by its own fault.

@@ -76,7 +76,11 @@ func (p *Previewer) Preview(ctx context.Context, subject definition.PreviewSubje
 		case err != nil:
 			r.findings.addUnmade(r.left(), err)
 		}
-		if err != nil || !more {
+		switch {
+		case err == nil && more:
+		case r.findings.total == 0:
+			return scripts.Preview{} // There are no parents.
+		default:
 			return r.findings.preview(held)
 		}
 	}
@@ -93,9 +97,10 @@ type run struct {
 	until time.Time
 }
 
+// left returns how many parents were not handed out.
 func (r *run) left() int {
 	if r.sampler == nil {
-		return 0
+		r.sampler = r.Parents()
 	}
 	return r.sampler.Left()
 }
@@ -217,7 +222,7 @@ func (r *run) pass(
 		Base: &stage.Base{
 			Plan: plan, HostNamespace: r.namespace, Schemas: r.schemas, Resources: served(r.Plan.Resources(), r.Serving, sample.Resources, r.Resources),
 		},
-		Objects: copied.Objects, Programs: (&calls{until: until}).programs(plan, texts), Passes: 1, Now: time.Now(),
+		Objects: copied.Objects, Programs: (&calls{ctx: ctx, until: until}).programs(plan, texts), Passes: 1, OnlyDestroyed: true, Now: time.Now(),
 		Existing: func(resource memcluster.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
 			object, cached, err := copied.Existing(resource.Resource, name)
 			return object, unknownUnless(cached, err, resource.GroupResource().String())

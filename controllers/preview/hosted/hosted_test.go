@@ -113,7 +113,8 @@ func settled(t testing.TB, method, sync, customize string, serving texts, boxes 
 
 // settledOf returns what a revision of a definition has made of objects. edit returns what becomes of all objects afterwards.
 func settledOf(
-	t testing.TB, text string, objects []*unstructured.Unstructured, serving texts, edit func([]*unstructured.Unstructured) []*unstructured.Unstructured,
+	t testing.TB, text string, objects []*unstructured.Unstructured, serving texts,
+	edit func([]*unstructured.Unstructured) []*unstructured.Unstructured,
 ) scene {
 	t.Helper()
 	box, err := memcluster.Custom("example.com/v1", "Box", "boxes", true, true)
@@ -349,6 +350,46 @@ func TestLateOnce(t *testing.T) {
 	}
 }
 
+// TestNoSlot has previews of others end too late: then the edit is let through, and told.
+func TestNoSlot(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
+	previewer := New("libretto", nil)
+	previewer.slots = scripts.NewSlots(1, time.Millisecond, errSlots)
+	release, err := previewer.slots.Acquire(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	want := scripts.Preview{Unknown: 2, Summary: "it was not previewed: the previews of other scripts have not ended"}
+	if diff := cmp.Diff(want, previewer.Preview(t.Context(), s.subject(making("1", nil)))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestNoParents previews nothing, and says nothing.
+func TestNoParents(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 0, nil)
+	if diff := cmp.Diff(scripts.Preview{}, s.preview(t, making("1", nil), 100)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestNoWorkerAtFirst has others take the worker for as long as a call may take, twice: the preview waits for its turn.
+func TestNoWorkerAtFirst(t *testing.T) {
+	s := settled(t, "InPlace", script, "", making("1", three), 2, nil)
+	next, busy := making("1", nil), 2
+	answer := next["sync"].(hook).answer
+	p := s.preview(t, next.with("sync", func(call engines.Call) (any, error) {
+		if busy--; busy >= 0 {
+			return nil, &engines.Error{Kind: engines.Timeout, Message: "no worker was free", Err: engines.ErrNoWorker}
+		}
+		return answer(call)
+	}), 100)
+	if !strings.HasPrefix(p.Held, "it would delete 6 of 6 children") || p.Unknown > 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestLateAndBackingOff has the call about one parent take too long, and then be held back for what it has cost: that is no news.
 func TestLateAndBackingOff(t *testing.T) {
 	s := settled(t, "InPlace", script, "", making("1", three), 4, nil)
@@ -364,7 +405,8 @@ func TestLateAndBackingOff(t *testing.T) {
 		late++
 		return nil, &engines.Error{Kind: engines.Timeout, Message: "timed out"}
 	}), 100)
-	if !strings.HasPrefix(p.Held, "1 of 4 parents that succeed now would fail, first Box default/b001: HookTimedOut: sync hook: timed out") || p.Unknown > 0 {
+	const held = "1 of 4 parents that succeed now would fail, first Box default/b001: HookTimedOut: sync hook: timed out"
+	if !strings.HasPrefix(p.Held, held) || p.Unknown > 0 {
 		t.Errorf("%+v", p)
 	}
 }

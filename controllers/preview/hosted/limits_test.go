@@ -101,8 +101,8 @@ func TestLimits(t *testing.T) {
 		"all are slow": {
 			reason: "Those that were not called about count as failing, so that no more calls are needed.",
 			next:   slow(making("1", three), failing(10)...), limits: v1alpha1.ScriptPreview{MaxFailingParents: limit("50%")},
-			want: scripts.Preview{Unknown: 6, Held: "4 of 10 parents that succeed now would fail, and with them 6 that were not called about because these take too long, " +
-				"more than spec.scriptRollout.preview.maxFailingParents: 50% allows, first Box default/"},
+			want: scripts.Preview{Unknown: 6, Held: "4 of 10 parents that succeed now would fail, and with them 6 that were not called about " +
+				"because these take too long, more than spec.scriptRollout.preview.maxFailingParents: 50% allows, first Box default/"},
 		},
 		"all may fail": {
 			reason: "100 % is a limit that nothing exceeds.", next: slow(making("1", three), failing(10)...),

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/test/cluster"
@@ -214,4 +216,39 @@ func TestPreviewLimits(t *testing.T) {
 	e.WaitForCondition(definition, "Ready", "True")
 	applyFiles(e, "hooks", "sync.js", a.wrong+"// once more\n")
 	a.waitForChildren(e, 0)
+}
+
+// TestHostilePreviews edits a script so that its calls never end: it is held, and stops neither calls nor the edits of another definition.
+func TestHostilePreviews(t *testing.T) {
+	t.Parallel()
+	e := newRunning(t, "--script-workers=2")
+	applyFiles(e, "hooks", "sync.js", scriptSaying("one"))
+	name := define(e, "", source(e, "hooks"))
+	applyFiles(e, "others", "sync.js", scriptSaying("one"))
+	define(e, "-other", source(e, "others"))
+	e.ApplyThing("a", "not-other: \"\"", "")
+	e.ApplyThing("b", "not: \"\"", "")
+	waitForSaid(e, "a", "one")
+	waitForSaid(e, "b", "one")
+	applyFiles(e, "hooks", "sync.js", "export function sync() { for (;;) {} }\n")
+	applyFiles(e, "others", "sync.js", scriptSaying("two"))
+	e.ApplyThing("late", "not-other: \"\"", "")
+	waitForSaid(e, "late", "one")
+	cluster.Eventually(t, 2*time.Minute, func() error {
+		if text := said(e.Get(e.Things(), "b")); text != "two" {
+			return fmt.Errorf("b says %q, want %q", text, "two")
+		}
+		object, err := e.Cluster.Dynamic().Resource(env.CompositeControllers).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		c := e.ConditionOf(object, "Progressing")
+		if c.Reason != "Held" || !strings.Contains(c.Message, "would fail, first Thing ") || !strings.Contains(c.Message, "HookTimedOut: sync hook: ") {
+			return fmt.Errorf("condition %s: %s, want calls that time out", c.Reason, c.Message)
+		}
+		return nil
+	})
+	applyFiles(e, "hooks", "sync.js", scriptSaying("three"))
+	waitForSaid(e, "late", "three")
+	e.WaitForCondition(name, "Progressing", "True", "Serving")
 }
