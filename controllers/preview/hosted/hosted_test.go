@@ -32,7 +32,7 @@ metadata: {name: boxes}
 spec:
   generateSelector: true
   parentResource: {apiVersion: example.com/v1, resource: boxes}
-  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: METHOD}}]
+  childResources: [{apiVersion: v1, resource: configmaps, updateStrategy: {method: METHOD}}, {apiVersion: v1, resource: secrets}]
   hooks:
     sync: {SYNC}
     finalize: {script: {inline: "", engine: JavaScript}}
@@ -53,7 +53,7 @@ func (h hook) Run(_ context.Context, call engines.Call) (engines.Response, error
 // texts are the hooks of a revision.
 type texts map[string]engines.Program
 
-// making returns hooks that make these ConfigMaps of each Box, with a value. Boxes whose name is among failing fail.
+// making returns hooks that make these ConfigMaps of each Box, with a value, and Secrets of what begins with -s. Boxes whose name is among failing fail.
 func making(value string, suffixes []string, failing ...string) texts {
 	answer := func(call engines.Call) (any, error) {
 		name, _, _ := unstructured.NestedString(call.Request, "parent", "metadata", "name")
@@ -64,8 +64,12 @@ func making(value string, suffixes []string, failing ...string) texts {
 		}
 		children := []any{}
 		for _, suffix := range suffixes {
+			kind := "ConfigMap"
+			if strings.HasPrefix(suffix, "-s") {
+				kind = "Secret"
+			}
 			children = append(children, map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name + suffix}, "data": map[string]any{"v": value},
+				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name + suffix}, "data": map[string]any{"v": value},
 			})
 		}
 		_, finalizing := call.Request["finalizing"].(bool)
@@ -225,6 +229,11 @@ func TestPreview(t *testing.T) {
 			reason:  "More than half is too much, not half.",
 			serving: making("1", []string{"-0", "-1"}), next: making("1", []string{"-0"}),
 			want: scripts.Preview{Summary: "previewed on 4 of 4 parents"},
+		},
+		"all of one kind": {
+			reason:  "Half of the children, and all that do the work.",
+			serving: making("1", []string{"-0", "-s0"}), next: making("1", []string{"-s0"}),
+			want: scripts.Preview{Held: "it would delete 4 of 4 children of kind ConfigMap of 4 of 4 parents, first ConfigMap default/b000-0"},
 		},
 		"recreated": {
 			reason: "What is in a recreated object is lost too.",
