@@ -86,8 +86,8 @@ func TestEventsAreAboutChanges(t *testing.T) {
 	}
 	writes := eventWrites(e, mark)
 	t.Logf("%d writes of events", len(writes))
-	// One for each way, its end, the child, and that an object is in the way; and one for each of the others.
-	if most := len(ways) + 3 + others; len(writes) > most {
+	// One for each way, its end, and the child; and one for each of the others.
+	if most := len(ways) + 2 + others; len(writes) > most {
 		t.Errorf("%d writes of events, want at most %d:\n%s", len(writes), most, writes)
 	}
 }
