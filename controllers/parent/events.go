@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -19,7 +20,9 @@ func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructure
 	switch {
 	case errors.Is(err, controller.ErrLater):
 	case err != nil:
-		r.warn(key, parent, problem{variant.ReasonSyncError, "Sync error: " + err.Error(), true})
+		r.warn(key, parent, problem{
+			reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identityOf(causeOf(err).place, err.Error()), failure: true,
+		})
 	default:
 		outcome := r.problems.noteSynced(key, parent.GetUID())
 		if outcome == eventsEmitted {
@@ -40,6 +43,24 @@ func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, fou
 		recorder.Event(parent, corev1.EventTypeWarning, found.reason, found.message)
 	}
 	r.env.Metrics.countEvent(r.config.Definition, found.reason, outcome)
+}
+
+// identityOf returns what makes a failure what it is: its message without numbers, and its place in a script, as another line is another
+// failure.
+func identityOf(place, message string) string { return place + " " + controller.Signature(message) }
+
+// mayEmit reports whether a budget has room for an event, and counts what becomes of it.
+func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {
+	outcome := r.problems.accept(budget)
+	r.env.Metrics.countEvent(r.config.Definition, reason, outcome)
+	return outcome == eventsEmitted
+}
+
+// warnOnce emits an event about what the caller reports once, or at intervals of its own.
+func (p *pass) warnOnce(reason, message string) {
+	if p.mayEmit(reason, p.problems.rare) {
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, reason, message)
+	}
 }
 
 // logDroppedEvents logs how many events were dropped, if any were.
@@ -84,12 +105,10 @@ func (p *pass) emitChildEvents() {
 		if len(children) == 0 {
 			continue
 		}
-		outcome := p.problems.noteChildren()
-		if outcome == eventsEmitted {
+		if p.mayEmit(v.reason, p.problems.children) {
 			message := v.verb + " " + describeChildren(p.parent.GetNamespace(), children)
 			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
 		}
-		p.env.Metrics.countEvent(p.config.Definition, v.reason, outcome)
 	}
 }
 

@@ -26,14 +26,17 @@ const (
 var (
 	failureEvents  = EventLimits{QPS: 5, Burst: 100}
 	warningEvents  = EventLimits{QPS: 5, Burst: 100}
+	rareEvents     = EventLimits{QPS: 5, Burst: 100}
 	recoveryEvents = EventLimits{QPS: 5, Burst: 100}
 	reminderEvents = EventLimits{QPS: 1, Burst: 50}
 	childEvents    = EventLimits{QPS: 1, Burst: 50}
 )
 
-// problem is something wrong with a parent that is reported by an event. Its reason and its message without numbers make it what it is.
+// problem is something wrong with a parent that is reported by an event. Its reason and its identity make it what it is.
 type problem struct {
 	reason, message string
+	// identity tells it from others with its reason. Empty means that its message without numbers does.
+	identity string
 	// failure is set for a problem that is over when a sync of the parent succeeds. Others, which are warnings, are forgotten after
 	// reminderInterval.
 	failure bool
@@ -48,7 +51,7 @@ type problems struct {
 	mu       sync.Mutex
 	byParent map[controller.Key]*parentProblems
 	// The budgets of events.
-	failures, warnings, recoveries, reminders, children flowcontrol.PassiveRateLimiter
+	failures, warnings, rare, recoveries, reminders, children flowcontrol.PassiveRateLimiter
 	// dropped counts the events beyond the budgets since loggedAt.
 	dropped  int
 	loggedAt time.Time
@@ -64,9 +67,9 @@ type parentProblems struct {
 
 // reportedProblem is a problem with the time of its last event, which is zero before the first.
 type reportedProblem struct {
-	hash    uint64
-	told    time.Time
-	failure bool
+	hash      uint64
+	emittedAt time.Time
+	failure   bool
 	// dropped is set if the event that is due was counted as dropped.
 	dropped bool
 }
@@ -77,31 +80,35 @@ func newProblems(clock clock.PassiveClock) *problems {
 	}
 	return &problems{
 		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*parentProblems{},
-		failures: limiter(failureEvents), warnings: limiter(warningEvents), recoveries: limiter(recoveryEvents),
-		reminders: limiter(reminderEvents), children: limiter(childEvents),
+		failures: limiter(failureEvents), warnings: limiter(warningEvents), rare: limiter(rareEvents),
+		recoveries: limiter(recoveryEvents), reminders: limiter(reminderEvents), children: limiter(childEvents),
 	}
 }
 
 // note records a problem, and returns what becomes of the event about it. One that is dropped comes when the parent is synced again and
 // there is room.
 func (p *problems) note(key controller.Key, uid types.UID, found problem) (outcome string) {
-	hash := maphash.Comparable(p.seed, [2]string{found.reason, controller.Signature(found.message)})
+	identity := found.identity
+	if identity == "" {
+		identity = controller.Signature(found.message)
+	}
+	hash := maphash.Comparable(p.seed, [2]string{found.reason, identity})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known, now := p.problemLocked(key, uid, hash), p.clock.Now()
 	known.failure = found.failure
 	budget := p.reminders
 	switch {
-	case known.told.IsZero() && found.failure:
+	case known.emittedAt.IsZero() && found.failure:
 		budget = p.failures
-	case known.told.IsZero():
+	case known.emittedAt.IsZero():
 		budget = p.warnings
-	case now.Sub(known.told) < reminderInterval:
+	case now.Sub(known.emittedAt) < reminderInterval:
 		return eventsRepeated
 	}
 	switch {
 	case budget.TryAccept():
-		known.told, known.dropped = now, false
+		known.emittedAt, known.dropped = now, false
 		parent := p.byParent[key]
 		parent.failed = parent.failed || found.failure
 		return eventsEmitted
@@ -146,11 +153,11 @@ func (p *problems) noteSynced(key controller.Key, uid types.UID) (outcome string
 	return p.acceptLocked(p.recoveries)
 }
 
-// noteChildren returns what becomes of an event about children.
-func (p *problems) noteChildren() (outcome string) {
+// accept returns what becomes of an event that is no problem's, by one of the budgets.
+func (p *problems) accept(budget flowcontrol.PassiveRateLimiter) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.acceptLocked(p.children)
+	return p.acceptLocked(budget)
 }
 
 func (p *problems) acceptLocked(budget flowcontrol.PassiveRateLimiter) (outcome string) {
@@ -174,7 +181,7 @@ func (p *problems) expire() {
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	for key, parent := range p.byParent {
-		p.deleteLocked(key, parent, func(r reportedProblem) bool { return !r.failure && now.Sub(r.told) >= reminderInterval })
+		p.deleteLocked(key, parent, func(r reportedProblem) bool { return !r.failure && now.Sub(r.emittedAt) >= reminderInterval })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
+	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
 
@@ -45,9 +46,9 @@ func (h *problemHistory) step(word string) string {
 	case word == "gone":
 		h.problems.forget(key)
 	case word == "new":
-		return h.problems.note(key, "2", problem{variant.ReasonSyncError, "a", true})
+		return h.problems.note(key, "2", problem{reason: variant.ReasonSyncError, message: "a", failure: true})
 	default:
-		return h.problems.note(key, "1", problem{variant.ReasonSyncError, message, !warning})
+		return h.problems.note(key, "1", problem{reason: variant.ReasonSyncError, message: message, failure: !warning})
 	}
 	return ""
 }
@@ -113,7 +114,7 @@ func TestProblemBudgets(t *testing.T) {
 		outcomes := map[string]int{}
 		for i := range parents {
 			key := controller.Key{Name: fmt.Sprint(i)}
-			outcomes[p.note(key, types.UID(key.Name), problem{variant.ReasonSyncError, "a", true})]++
+			outcomes[p.note(key, types.UID(key.Name), problem{reason: variant.ReasonSyncError, message: "a", failure: true})]++
 		}
 		return outcomes
 	}
@@ -133,7 +134,10 @@ func TestProblemBudgets(t *testing.T) {
 	if got := p.noteSynced(controller.Key{Name: "999"}, "999"); got != "" {
 		t.Errorf("the end of a failure without an event is %s", got)
 	}
-	if got := p.noteChildren(); got != eventsEmitted {
+	if got := p.accept(p.rare); got != eventsEmitted {
+		t.Errorf("a hot loop meanwhile is %s", got)
+	}
+	if got := p.accept(p.children); got != eventsEmitted {
 		t.Errorf("children meanwhile are %s", got)
 	}
 	clock.SetTime(clock.Now().Add(10 * time.Second))
@@ -153,7 +157,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	r.Expire()
 	flood := func() {
 		for range childEvents.Burst + 7 {
-			r.problems.noteChildren()
+			r.problems.accept(r.problems.children)
 		}
 		r.Expire()
 	}
@@ -177,13 +181,23 @@ func TestReportQueues(t *testing.T) {
 	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
 	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
 	r.report(controller.Key{}, parent, fmt.Errorf("broken"))
+	thrown := func(line int) error {
+		return &engines.Error{Message: "no zone", Location: engines.Location{File: "a.js", Line: line, Column: 1}}
+	}
+	r.report(controller.Key{}, parent, thrown(1))
+	r.report(controller.Key{}, parent, thrown(1))
+	r.report(controller.Key{}, parent, thrown(2)) // The numbers in a message make no failure new, but its line does.
 	r.report(controller.Key{}, parent, nil)
+	(&pass{shared: r.shared, parent: parent}).warnOnce(variant.ReasonHotLoop, "again and again")
 	close(rare.Events)
 	close(syncs.Events)
-	if got := <-rare.Events; got != "Warning RevisionInvalid edited" {
-		t.Errorf("the recorder of rare events has %q", got)
+	for _, want := range []string{"Warning RevisionInvalid edited", "Warning HotLoop again and again", ""} {
+		if got := <-rare.Events; got != want {
+			t.Errorf("the recorder of rare events has %q, want %q", got, want)
+		}
 	}
-	for _, want := range []string{"Warning SyncError Sync error: broken", "Normal Synced the sync succeeds again", ""} {
+	first, second := "Warning SyncError Sync error: "+thrown(1).Error(), "Warning SyncError Sync error: "+thrown(2).Error()
+	for _, want := range []string{"Warning SyncError Sync error: broken", first, second, "Normal Synced the sync succeeds again", ""} {
 		if got := <-syncs.Events; got != want {
 			t.Errorf("the recorder of syncs has %q, want %q", got, want)
 		}

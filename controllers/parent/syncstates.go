@@ -175,7 +175,7 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 	}
 	signature := uint64(0)
 	if text != "" {
-		signature = maphash.String(seed, why.place+" "+controller.Signature(text)) // Another line is another way.
+		signature = maphash.String(seed, identityOf(why.place, text))
 	}
 	if state != s.state || signature != s.signature {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)
