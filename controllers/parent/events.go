@@ -20,15 +20,28 @@ func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructure
 	switch {
 	case errors.Is(err, controller.ErrLater):
 	case err != nil:
-		r.warn(key, parent, problem{
-			reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identityOf(causeOf(err).place, err.Error()), failure: true,
-		})
+		identity := identityOf(causeOf(err).place, err.Error())
+		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})
 	default:
-		outcome := r.problems.noteSynced(key, parent.GetUID())
-		if outcome == eventsEmitted {
-			r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+		r.reportSynced(parent, r.problems.noteSynced(key, parent.GetUID()))
+	}
+}
+
+// reportSynced emits the event about the end of a failure, if it is to be emitted.
+func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome string) {
+	if outcome == eventsEmitted {
+		r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+	}
+	r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
+}
+
+// reportRecovered emits the events about parents that have recovered when there was no room for them. Such a parent may not be synced
+// for long.
+func (r *Reconciler) reportRecovered() {
+	for _, key := range r.problems.recovered() {
+		if parent, _ := r.find(key); parent != nil {
+			r.reportSynced(parent, r.problems.noteRecovered(key, parent.GetUID()))
 		}
-		r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestReportUnownedOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := record.NewFakeRecorder(10)
 			p := &pass{parent: parentOf("1", 0), shared: &shared{
-				env: Environment{Events: recorder}, problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+				env: Environment{Events: recorder}, problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}),
 			}}
 			for _, name := range tc.unowned {
 				p.unownedOutputs = append(p.unownedOutputs, apply.KeyOf(object(name)))

@@ -56,7 +56,7 @@ func TestOutdatedChildren(t *testing.T) {
 func TestReportOutdated(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &shared{
-		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: newProblems(clock), outdated: newOutdatedChildren(),
+		config: Config{Changed: func() {}}, env: Environment{Events: recorder}, problems: newProblems(clock, EventLimits{}), outdated: newOutdatedChildren(),
 		passCache: newPassCache(lru.New(1), "d"),
 	}
 	secret := object("s", withUID("s-uid"))

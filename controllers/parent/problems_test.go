@@ -7,14 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/engines"
 	"github.com/libretto-k8s/libretto/runtime/controller"
+	"github.com/libretto-k8s/libretto/runtime/informer"
+	"github.com/libretto-k8s/libretto/test/cluster"
 )
 
 // problemHistory plays what syncs of one parent come to.
@@ -25,7 +32,7 @@ type problemHistory struct {
 
 func newProblemHistory() *problemHistory {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	return &problemHistory{clock, newProblems(clock)}
+	return &problemHistory{clock, newProblems(clock, EventLimits{})}
 }
 
 // step plays one sync, and returns what becomes of its event: a number is minutes that pass, "ok" a sync that succeeds, "expire" a minute's
@@ -53,23 +60,40 @@ func (h *problemHistory) step(word string) string {
 	return ""
 }
 
+// letters returns so many different words.
+func letters(count int) string {
+	var words strings.Builder
+	for i := range count {
+		words.WriteString("w" + strings.Repeat("x", i) + " ")
+	}
+	return words.String()
+}
+
 // TestProblems checks which problems of one parent have an event.
 func TestProblems(t *testing.T) {
 	cases := map[string]struct{ reason, steps, want string }{
-		"Retries":       {"Retries of one failure have one event.", "a a a", "a"},
-		"Ways":          {"Each way to fail has its own.", "a b c", "a b c"},
-		"Numbers":       {"A number makes no failure new.", "a,1 a,2", "a,1"},
-		"InTurn":        {"A parent that fails in two ways in turn has one event for each.", "a b a b a b", "a b"},
-		"Recovery":      {"The end is reported once.", "a ok ok", "a ok"},
-		"NoFailure":     {"A parent that has not failed does not recover.", "ok", ""},
-		"Again":         {"After a recovery a failure is new.", "a ok a", "a ok a"},
-		"Reminder":      {"What lasts is reported again after ten minutes, and then after ten more.", "a 9m a 1m a a 9m a 1m a", "a a a"},
-		"Warning":       {"A warning is no failure, so that a sync that succeeds does not end it.", "?a ok ?a", "?a"},
-		"WarningAgain":  {"One that lasts is reported again too.", "?a 10m ?a", "?a ?a"},
-		"WarningOver":   {"A warning of long ago is forgotten.", "?a 10m expire", "?a"},
-		"BothOver":      {"A failure and a warning are each by themselves.", "?a b ok b", "?a b ok b"},
-		"Deleted":       {"Nothing is kept of a parent that is gone.", "a gone ok", "a"},
-		"OtherParent":   {"Another parent of that name fails anew.", "a new", "a new"},
+		"Retries":      {"Retries of one failure have one event.", "a a a", "a"},
+		"Ways":         {"Each way to fail has its own.", "a b c", "a b c"},
+		"Numbers":      {"A number makes no failure new.", "a,1 a,2", "a,1"},
+		"InTurn":       {"A parent that fails in two ways in turn has one event for each.", "a b a b a b", "a b"},
+		"Recovery":     {"The end is reported once.", "a ok ok", "a ok"},
+		"NoFailure":    {"A parent that has not failed does not recover.", "ok", ""},
+		"Again":        {"After a recovery a failure is new.", "a ok a", "a ok a"},
+		"Reminder":     {"What lasts is reported again after ten minutes, and then after ten more.", "a 9m a 1m a a 9m a 1m a", "a a a"},
+		"Warning":      {"A warning is no failure, so that a sync that succeeds does not end it.", "?a ok ?a", "?a"},
+		"WarningAgain": {"One that lasts is reported again too.", "?a 10m ?a", "?a ?a"},
+		"WarningOver":  {"A warning of long ago is forgotten.", "?a 10m expire", "?a"},
+		"BothOver":     {"A failure and a warning are each by themselves.", "?a b ok b", "?a b ok b"},
+		"Deleted":      {"Nothing is kept of a parent that is gone.", "a gone ok", "a"},
+		"OtherParent":  {"Another parent of that name fails anew.", "a new", "a new"},
+		"Flapping": {
+			"A parent that comes and goes has 12 failures and their ends at once, and a failure each ten minutes; the last event is its end.",
+			strings.Repeat("a ok ", 100) + "10m a a ok 9m a ok 1m a ok", strings.Repeat("a ok ", 14)[:14*5-1],
+		},
+		"Random": {"Another text each time is limited in the same way, and warnings have room.", letters(100) + "?a", letters(12) + "?a"},
+		"RandomWarn": {
+			"So are warnings.", strings.ReplaceAll(letters(100), "w", "?w") + "a ok", strings.ReplaceAll(letters(12), "w", "?w") + "a ok",
+		},
 		"FormerFailure": {"The failure of an earlier parent is not recovered from.", "new ok", "new"},
 	}
 	for name, tc := range cases {
@@ -108,7 +132,7 @@ func TestManyProblems(t *testing.T) {
 // neither warnings nor recoveries nor children suffer.
 func TestProblemBudgets(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	p := newProblems(clock)
+	p := newProblems(clock, EventLimits{})
 	const parents = 1000
 	failAll := func() map[string]int {
 		outcomes := map[string]int{}
@@ -144,6 +168,47 @@ func TestProblemBudgets(t *testing.T) {
 	if third := failAll(); third[eventsEmitted] != 50 {
 		t.Errorf("ten seconds later: %v, want 50 more", third)
 	}
+	for range 100 { // The retries that are dropped take nothing of a parent's own limit.
+		failAll()
+	}
+	clock.SetTime(clock.Now().Add(time.Minute))
+	if fourth := failAll(); fourth[eventsEmitted] != failureEvents.Burst {
+		t.Errorf("a minute later: %v, want %d more", fourth, failureEvents.Burst)
+	}
+}
+
+// TestManyRecoveries has many parents recover at once: each has an event, if not at once, and nothing is kept of them then.
+func TestManyRecoveries(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	p := newProblems(clock, EventLimits{})
+	const parents = 300
+	outcomes := map[string]int{}
+	for i := range parents {
+		key := controller.Key{Name: fmt.Sprint(i)}
+		p.note(key, types.UID(key.Name), problem{reason: variant.ReasonSyncError, message: "a", failure: true})
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	for i := range parents {
+		key := controller.Key{Name: fmt.Sprint(i)}
+		outcomes[p.noteSynced(key, types.UID(key.Name))]++
+	}
+	if outcomes[eventsEmitted] != recoveryEvents.Burst || outcomes[eventsDropped] != parents-recoveryEvents.Burst {
+		t.Errorf("of %d recoveries %v", parents, outcomes)
+	}
+	p.note(controller.Key{Name: "299"}, "299", problem{reason: variant.ReasonSyncError, message: "b", failure: true})
+	for range 10 {
+		clock.SetTime(clock.Now().Add(time.Minute))
+		for _, key := range p.recovered() {
+			outcomes[p.noteRecovered(key, types.UID(key.Name))]++
+		}
+	}
+	if got := outcomes[eventsEmitted]; got != parents-1 {
+		t.Errorf("%d parents have the event about their end, want all but the one that fails again", got)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	if p.expire(); len(p.byParent) != 1 {
+		t.Errorf("%d parents are kept, want the one that fails", len(p.byParent))
+	}
 }
 
 // TestDroppedEventsAreLogged checks that the log has how many events were dropped, once a minute.
@@ -151,7 +216,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 	var lines []string
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	r := &Reconciler{&shared{
-		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock), detector: newFightDetector(clock),
+		config: Config{Definition: "CompositeController a"}, problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock),
 		env: Environment{Log: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})},
 	}}
 	r.Expire()
@@ -176,7 +241,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 func TestReportQueues(t *testing.T) {
 	rare, syncs := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	r := &Reconciler{&shared{problems: newProblems(clock), env: Environment{Events: rare, SyncEvents: syncs}}}
+	r := &Reconciler{&shared{problems: newProblems(clock, EventLimits{}), env: Environment{Events: rare, SyncEvents: syncs}}}
 	parent := parentOf("1", 0)
 	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
 	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
@@ -209,7 +274,7 @@ func TestNoteEnd(t *testing.T) {
 	recorder, clock := record.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	r := &Reconciler{&shared{
 		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
-		problems: newProblems(clock), states: newSyncStates(clock), waits: newWaits(),
+		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
 	}}
 	key, parent := controller.Key{Name: "p"}, parentOf("1", 0)
 	for _, step := range []struct {
@@ -232,5 +297,50 @@ func TestNoteEnd(t *testing.T) {
 		if failing := r.states.summary(1).Failing; failing != step.failing || event != step.event {
 			t.Errorf("after %+v, %v: %d parents fail, event %q; want %d, %q", step.result, step.err, failing, event, step.failing, step.event)
 		}
+	}
+}
+
+// TestReportRecovered checks that the end of a failure is reported later if there was no room for it, and not if the parent is gone.
+func TestReportRecovered(t *testing.T) {
+	parent := gadget("here", nil)
+	parent.SetName("p")
+	parent.SetUID("1")
+	kinds := map[schema.GroupVersionResource]string{gadgets.GroupVersionResource: "GadgetList"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, parent)
+	cache := informer.NewPool(t.Context(), withoutWatchList{client}, logr.Discard()).Open(gadgets.GroupVersionResource)
+	t.Cleanup(cache.Close)
+	cluster.Eventually(t, 20*time.Second, func() error {
+		if !cache.HasSynced() {
+			return errors.New("the cache is not synced")
+		}
+		return nil
+	})
+	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
+	all := func(*unstructured.Unstructured) bool { return true }
+	r := &Reconciler{&shared{
+		parents:  []parentSource{{ParentRule: variant.ParentRule{Resource: gadgets, Selects: all}, cache: cache}},
+		problems: newProblems(clock, EventLimits{}), detector: newFightDetector(clock), env: Environment{SyncEvents: recorder},
+		pendingWrites: newPendingWrites(clocktesting.NewFakeClock(clock.Now())),
+	}}
+	gone := parent.DeepCopy()
+	gone.SetName("gone")
+	for _, object := range []*unstructured.Unstructured{parent, gone} {
+		r.report(keyOf(gadgets.Kind, object), object, errors.New("broken"))
+		<-recorder.Events
+	}
+	for r.problems.accept(r.problems.recoveries) == eventsEmitted {
+	}
+	for _, object := range []*unstructured.Unstructured{parent, gone} {
+		r.report(keyOf(gadgets.Kind, object), object, nil)
+	}
+	if r.Expire(); len(recorder.Events) > 0 {
+		t.Fatalf("an event beyond the limit: %s", <-recorder.Events)
+	}
+	clock.SetTime(clock.Now().Add(time.Minute))
+	r.Expire()
+	r.Expire()
+	close(recorder.Events)
+	if first, second := <-recorder.Events, <-recorder.Events; first != "Normal Synced the sync succeeds again" || second != "" {
+		t.Errorf("events %q and %q, want one about the end", first, second)
 	}
 }
