@@ -60,7 +60,7 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
 	if p.droppedFields.isFirst(p.programs.Revision, message) {
-		p.warnOnce(variant.ReasonStatusNotStored, message)
+		p.warnOfScripts(variant.ReasonStatusNotStored, message)
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	if len(lost) == 0 {
 		return
 	}
-	p.warnOnce(variant.ReasonFieldsNotStored, fmt.Sprintf(
+	p.warnOfScripts(variant.ReasonFieldsNotStored, fmt.Sprintf(
 		"the API server does not know and drops %s of %s, which the hook returns: %s",
 		strings.Join(lost, ", "), outcome.Change.Key, p.fieldRemedy(kind, meant)))
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/libretto-k8s/libretto/verbosity"
 )
 
-// report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself.
+// report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself
+// within a minute.
 func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater):
+	case errors.Is(err, controller.ErrLater) && !r.states.isPostponed(key, parent.GetUID()):
 	case err != nil:
 		identity := identityOf(causeOf(err).place, err.Error())
 		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})
@@ -69,9 +70,18 @@ func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) b
 	return outcome == eventsEmitted
 }
 
-// warnOnce emits an event about what the caller reports once, or at intervals of its own.
+// warnOnce emits an event about what the caller reports once about a parent, or at intervals of its own.
 func (p *pass) warnOnce(reason, message string) {
-	if p.mayEmit(reason, p.problems.rare) {
+	p.warnWithin(p.problems.rare, reason, message)
+}
+
+// warnOfScripts emits an event about what is reported once for a revision of the scripts.
+func (p *pass) warnOfScripts(reason, message string) {
+	p.warnWithin(p.problems.ofScripts, reason, message)
+}
+
+func (p *pass) warnWithin(budget flowcontrol.PassiveRateLimiter, reason, message string) {
+	if p.mayEmit(reason, budget) {
 		p.env.Events.Event(p.parent, corev1.EventTypeWarning, reason, message)
 	}
 }

@@ -131,6 +131,6 @@ func (p *pass) reportFinalized(finalized bool) {
 	if !f.Enabled {
 		remedy = "the definition has no finalize hook, and the object is deleted without one: add hooks.finalize, or leave finalized out"
 	}
-	p.warnOnce(variant.ReasonFinalizedIgnored, fmt.Sprintf(
+	p.warnOfScripts(variant.ReasonFinalizedIgnored, fmt.Sprintf(
 		"the sync hook returns finalized: true, which has no effect there: %s", remedy))
 }

@@ -27,6 +27,7 @@ var (
 	failureEvents  = EventLimits{QPS: 5, Burst: 100}
 	warningEvents  = EventLimits{QPS: 5, Burst: 100}
 	rareEvents     = EventLimits{QPS: 5, Burst: 100}
+	scriptEvents   = EventLimits{QPS: 1, Burst: 50}
 	recoveryEvents = EventLimits{QPS: 5, Burst: 100}
 	reminderEvents = EventLimits{QPS: 1, Burst: 50}
 	childEvents    = EventLimits{QPS: 1, Burst: 50}
@@ -53,7 +54,7 @@ type problems struct {
 	mu       sync.Mutex
 	byParent map[controller.Key]*parentProblems
 	// The budgets of events.
-	failures, warnings, rare, recoveries, reminders, children flowcontrol.PassiveRateLimiter
+	failures, warnings, rare, ofScripts, recoveries, reminders, children flowcontrol.PassiveRateLimiter
 	// dropped counts the events beyond the budgets since loggedAt.
 	dropped  int
 	loggedAt time.Time
@@ -87,7 +88,8 @@ type reportedProblem struct {
 // newProblems returns problems of a process whose recorders have those limits on the events about one object.
 func newProblems(clock clock.PassiveClock, limits EventLimits) *problems {
 	p := &problems{clock: clock, seed: maphash.MakeSeed(), limits: limits.ofProblems(), byParent: map[controller.Key]*parentProblems{}}
-	p.failures, p.warnings, p.rare = p.limiter(failureEvents), p.limiter(warningEvents), p.limiter(rareEvents)
+	p.failures, p.warnings = p.limiter(failureEvents), p.limiter(warningEvents)
+	p.rare, p.ofScripts = p.limiter(rareEvents), p.limiter(scriptEvents)
 	p.recoveries, p.reminders, p.children = p.limiter(recoveryEvents), p.limiter(reminderEvents), p.limiter(childEvents)
 	return p
 }

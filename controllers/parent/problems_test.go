@@ -161,6 +161,9 @@ func TestProblemBudgets(t *testing.T) {
 	if got := p.accept(p.rare); got != eventsEmitted {
 		t.Errorf("a hot loop meanwhile is %s", got)
 	}
+	if got := p.accept(p.ofScripts); got != eventsEmitted {
+		t.Errorf("a dropped field meanwhile is %s", got)
+	}
 	if got := p.accept(p.children); got != eventsEmitted {
 		t.Errorf("children meanwhile are %s", got)
 	}
@@ -241,7 +244,9 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 func TestReportQueues(t *testing.T) {
 	rare, syncs := record.NewFakeRecorder(10), record.NewFakeRecorder(10)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	r := &Reconciler{&shared{problems: newProblems(clock, EventLimits{}), env: Environment{Events: rare, SyncEvents: syncs}}}
+	r := &Reconciler{&shared{
+		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), env: Environment{Events: rare, SyncEvents: syncs},
+	}}
 	parent := parentOf("1", 0)
 	r.warn(controller.Key{}, parent, problem{reason: variant.ReasonRevisionInvalid, message: "edited"})
 	r.report(controller.Key{}, parent, fmt.Errorf("not yet: %w", controller.ErrLater))
@@ -265,6 +270,35 @@ func TestReportQueues(t *testing.T) {
 	for _, want := range []string{"Warning SyncError Sync error: broken", first, second, "Normal Synced the sync succeeds again", ""} {
 		if got := <-syncs.Events; got != want {
 			t.Errorf("the recorder of syncs has %q, want %q", got, want)
+		}
+	}
+}
+
+// TestLastingPostponement checks that a parent all of whose syncs end with ErrLater has an event after a minute, one after a failure too.
+func TestLastingPostponement(t *testing.T) {
+	clock, recorder := clocktesting.NewFakePassiveClock(time.Unix(0, 0)), record.NewFakeRecorder(10)
+	r := &Reconciler{&shared{
+		config: Config{Changed: func() {}}, env: Environment{SyncEvents: recorder},
+		problems: newProblems(clock, EventLimits{}), states: newSyncStates(clock), waits: newWaits(),
+	}}
+	later, parent := fmt.Errorf("ConfigMap a/b: %w: it belongs to an earlier parent", controller.ErrLater), parentOf("1", 0)
+	const event = "Warning SyncError Sync error: ConfigMap a/b: to be tried again: it belongs to an earlier parent"
+	for i, step := range []struct {
+		seconds int
+		err     error
+		event   string
+	}{
+		{0, later, ""}, {59, later, ""}, {1, later, event}, {5, later, ""}, {5, nil, "Normal Synced the sync succeeds again"},
+		{100, later, ""}, {5, errors.New("broken"), "Warning SyncError Sync error: broken"}, {100, later, ""}, {60, later, event}, {0, later, ""},
+	} {
+		clock.SetTime(clock.Now().Add(time.Duration(step.seconds) * time.Second))
+		r.noteEnd(controller.Key{Name: "p"}, parent, outcome{}, controller.Result{}, step.err)
+		event := ""
+		if len(recorder.Events) > 0 {
+			event = <-recorder.Events
+		}
+		if event != step.event {
+			t.Errorf("step %d: event %q, want %q", i, event, step.event)
 		}
 	}
 }
