@@ -13,17 +13,25 @@ import (
 // eventSource is the source of events, by which users filter them (section 0 of the specification).
 const eventSource = "metacontroller"
 
+// syncEvents are the limits of client-go on the failures and recoveries of one object, which don't bind: parent.EventLimits bounds those of
+// each definition, counts what it drops and has it emitted later, while client-go would lose it.
+var syncEvents = parent.EventLimits{QPS: 100, Burst: 1000}
+
 // recordEvents sets the recorders of env. Each has a queue, aggregates equal events and limits those of each object by itself. stop
 // shuts them down.
 func recordEvents(env *parent.Environment, client kubernetes.Interface, o *options) (stop func()) {
+	env.EventLimits = parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst}
 	var broadcasters []record.EventBroadcaster
 	for _, recorder := range []*record.EventRecorder{&env.Events, &env.SyncEvents, &env.ChildEvents, &env.HookEvents, &env.RolloutEvents} {
-		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: o.eventsQPS, BurstSize: o.eventsBurst})
+		limits := env.EventLimits
+		if recorder == &env.SyncEvents {
+			limits = syncEvents
+		}
+		broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{QPS: limits.QPS, BurstSize: limits.Burst})
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 		*recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})
 		broadcasters = append(broadcasters, broadcaster)
 	}
-	env.EventLimits = parent.EventLimits{QPS: o.eventsQPS, Burst: o.eventsBurst}
 	return func() {
 		for _, broadcaster := range broadcasters {
 			broadcaster.Shutdown()

@@ -201,9 +201,7 @@ func (p *pass) explainExisting(ctx context.Context, change apply.Change) error {
 	if passes {
 		return fmt.Errorf("%s: %w: %s", change.Key, controller.ErrLater, why)
 	}
-	err = &failure{reason: variant.ReasonAlreadyOwned, retry: controller.AlreadyExists, err: fmt.Errorf("%s %s", change.Key, why)}
-	p.warn(p.key, p.parent, problem{variant.ReasonAlreadyOwned, err.Error(), true})
-	return err
+	return &failure{reason: variant.ReasonAlreadyOwned, retry: controller.AlreadyExists, err: fmt.Errorf("%s %s", change.Key, why)}
 }
 
 // blockingObject returns why an existing object is not a child of the parent, and whether that

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -61,7 +60,7 @@ func (p *pass) reportDroppedFields(sent map[string]any) {
 	}
 	message := fmt.Sprintf("the API server does not store %s of %s: %s", strings.Join(lost, ", "), p.source.GroupResource(), remedy)
 	if p.droppedFields.isFirst(p.programs.Revision, message) {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonStatusNotStored, message)
+		p.warnOfScripts(variant.ReasonStatusNotStored, message)
 	}
 }
 
@@ -108,7 +107,7 @@ func (p *pass) reportUnknownFields(outcome apply.Outcome) {
 	if len(lost) == 0 {
 		return
 	}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFieldsNotStored, fmt.Sprintf(
+	p.warnOfScripts(variant.ReasonFieldsNotStored, fmt.Sprintf(
 		"the API server does not know and drops %s of %s, which the hook returns: %s",
 		strings.Join(lost, ", "), outcome.Change.Key, p.fieldRemedy(kind, meant)))
 }

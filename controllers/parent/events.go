@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/libretto-k8s/libretto/apply"
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -14,18 +15,34 @@ import (
 	"github.com/libretto-k8s/libretto/verbosity"
 )
 
-// report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself.
+// report emits an event if a parent begins to fail, or has ceased to. It emits none for an error that passes by itself
+// within a minute.
 func (r *Reconciler) report(key controller.Key, parent *unstructured.Unstructured, err error) {
 	switch {
-	case errors.Is(err, controller.ErrLater):
+	case errors.Is(err, controller.ErrLater) && !r.states.isPostponed(key, parent.GetUID()):
 	case err != nil:
-		r.warn(key, parent, problem{variant.ReasonSyncError, "Sync error: " + err.Error(), true})
+		identity := identityOf(causeOf(err).place, err.Error())
+		r.warn(key, parent, problem{reason: variant.ReasonSyncError, message: "Sync error: " + err.Error(), identity: identity, failure: true})
 	default:
-		outcome := r.problems.noteSynced(key, parent.GetUID())
-		if outcome == eventsEmitted {
-			r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+		r.reportSynced(parent, r.problems.noteSynced(key, parent.GetUID()))
+	}
+}
+
+// reportSynced emits the event about the end of a failure, if it is to be emitted.
+func (r *Reconciler) reportSynced(parent *unstructured.Unstructured, outcome string) {
+	if outcome == eventsEmitted {
+		r.env.SyncEvents.Event(parent, corev1.EventTypeNormal, variant.ReasonSynced, "the sync succeeds again")
+	}
+	r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
+}
+
+// reportRecovered emits the events about parents that have recovered when there was no room for them. Such a parent may not be synced
+// for long.
+func (r *Reconciler) reportRecovered() {
+	for _, key := range r.problems.recovered() {
+		if parent, _ := r.find(key); parent != nil {
+			r.reportSynced(parent, r.problems.noteRecovered(key, parent.GetUID()))
 		}
-		r.env.Metrics.countEvent(r.config.Definition, variant.ReasonSynced, outcome)
 	}
 }
 
@@ -40,6 +57,33 @@ func (r *shared) warn(key controller.Key, parent *unstructured.Unstructured, fou
 		recorder.Event(parent, corev1.EventTypeWarning, found.reason, found.message)
 	}
 	r.env.Metrics.countEvent(r.config.Definition, found.reason, outcome)
+}
+
+// identityOf returns what makes a failure what it is: its message without numbers, and its place in a script, as another line is another
+// failure.
+func identityOf(place, message string) string { return place + " " + controller.Signature(message) }
+
+// mayEmit reports whether a budget has room for an event, and counts what becomes of it.
+func (r *shared) mayEmit(reason string, budget flowcontrol.PassiveRateLimiter) bool {
+	outcome := r.problems.accept(budget)
+	r.env.Metrics.countEvent(r.config.Definition, reason, outcome)
+	return outcome == eventsEmitted
+}
+
+// warnOnce emits an event about what the caller reports once about a parent, or at intervals of its own.
+func (p *pass) warnOnce(reason, message string) {
+	p.warnWithin(p.problems.rare, reason, message)
+}
+
+// warnOfScripts emits an event about what is reported once for a revision of the scripts.
+func (p *pass) warnOfScripts(reason, message string) {
+	p.warnWithin(p.problems.ofScripts, reason, message)
+}
+
+func (p *pass) warnWithin(budget flowcontrol.PassiveRateLimiter, reason, message string) {
+	if p.mayEmit(reason, budget) {
+		p.env.Events.Event(p.parent, corev1.EventTypeWarning, reason, message)
+	}
 }
 
 // logDroppedEvents logs how many events were dropped, if any were.
@@ -84,12 +128,10 @@ func (p *pass) emitChildEvents() {
 		if len(children) == 0 {
 			continue
 		}
-		outcome := p.problems.noteChildren()
-		if outcome == eventsEmitted {
+		if p.mayEmit(v.reason, p.problems.children) {
 			message := v.verb + " " + describeChildren(p.parent.GetNamespace(), children)
 			p.env.ChildEvents.Event(p.parent, corev1.EventTypeNormal, v.reason, message)
 		}
-		p.env.Metrics.countEvent(p.config.Definition, v.reason, outcome)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestDescribeChildren(t *testing.T) {
 func TestChildEvents(t *testing.T) {
 	recorder := record.NewFakeRecorder(10)
 	p := &pass{parent: parentOf("1", 0), shared: &shared{
-		problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0))), env: Environment{ChildEvents: recorder},
+		problems: newProblems(clocktesting.NewFakePassiveClock(time.Unix(0, 0)), EventLimits{}), env: Environment{ChildEvents: recorder},
 	}}
 	for i, action := range []apply.Action{apply.ActionDelete, apply.ActionCreate, apply.ActionUpdate, apply.ActionRecreate, apply.ActionCreate} {
 		change := childChange("Pod", "pods", "", fmt.Sprint("p", i))

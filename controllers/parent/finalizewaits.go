@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -101,7 +100,7 @@ func (p *pass) awaitFinalized(result controller.Result) controller.Result {
 	}
 	after, tell, first := p.finalizeWaits.note(p.key, p.parent.GetUID())
 	if tell {
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonNotFinalized, fmt.Sprintf(
+		p.warnOnce(variant.ReasonNotFinalized, fmt.Sprintf(
 			"the finalize hook has answered without finalized for more than a minute, and %s holds the object until it does: "+
 				"mend the hook if it does not wait for something, or take that finalizer off to let the object go without it%s",
 			p.config.Finalizing.Name, p.describeWaits()))
@@ -132,6 +131,6 @@ func (p *pass) reportFinalized(finalized bool) {
 	if !f.Enabled {
 		remedy = "the definition has no finalize hook, and the object is deleted without one: add hooks.finalize, or leave finalized out"
 	}
-	p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonFinalizedIgnored, fmt.Sprintf(
+	p.warnOfScripts(variant.ReasonFinalizedIgnored, fmt.Sprintf(
 		"the sync hook returns finalized: true, which has no effect there: %s", remedy))
 }

@@ -30,10 +30,15 @@ func DefaultEventLimits() EventLimits { return EventLimits{QPS: 1. / 300, Burst:
 
 // ofHooks returns the limits on the events that hooks ask for. They leave room for those of the host.
 func (l EventLimits) ofHooks() EventLimits {
-	if l.QPS <= 0 || l.Burst <= 0 {
-		l = DefaultEventLimits()
-	}
+	l = l.orDefault()
 	return EventLimits{QPS: l.QPS / 2, Burst: max(l.Burst*3/5, 1)}
+}
+
+func (l EventLimits) orDefault() EventLimits {
+	if l.QPS <= 0 || l.Burst <= 0 {
+		return DefaultEventLimits()
+	}
+	return l
 }
 
 // definitionEvents are the limits on the events that the hooks of one definition ask for, about all of its parents. The burst is half

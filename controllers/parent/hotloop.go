@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/libretto-k8s/libretto/apply"
@@ -76,7 +75,7 @@ func (p *pass) detectHotLoop(change apply.Change) {
 		p.env.Metrics.countHotLoop(p.config.Definition)
 		message := p.describeLoop(loop, change)
 		p.logHotLoop(message)
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
+		p.warnOnce(variant.ReasonHotLoop, message)
 	}
 }
 

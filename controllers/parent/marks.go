@@ -142,16 +142,21 @@ func (p *pass) findUnownedOutputs(candidates []*unstructured.Unstructured) {
 	}
 }
 
-// reportUnownedOutputs emits an event for each unowned output. A desired one is left out, as its
-// failed creation is reported anyway. The outputs are not changed.
+// reportUnownedOutputs emits one event about the unowned outputs. A desired one is left out, as its failed creation is reported anyway.
+// The outputs are not changed.
 func (p *pass) reportUnownedOutputs(desired variant.Desired) {
-	for _, child := range p.unownedOutputs {
-		if slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child }) {
-			continue
-		}
-		p.warn(p.key, p.parent, problem{reason: variant.ReasonMarkMissing, message: fmt.Sprintf(
-			"%s: %s is an output of the parent, but has no annotation %s any more, so that nothing tells which definition made it: "+
-				"it is neither updated nor deleted: put the annotation back with the definition's name, or delete the object",
-			variant.ReasonMarkMissing, child, v1alpha1.MapAnnotation)})
+	unowned := slices.DeleteFunc(slices.Clone(p.unownedOutputs), func(child apply.Key) bool {
+		return slices.ContainsFunc(desired.Children, func(wanted *unstructured.Unstructured) bool { return apply.KeyOf(wanted) == child })
+	})
+	if len(unowned) == 0 {
+		return
 	}
+	others := ""
+	if len(unowned) > 1 {
+		others = fmt.Sprintf(" (as are %d more)", len(unowned)-1)
+	}
+	p.warn(p.key, p.parent, problem{reason: variant.ReasonMarkMissing, message: fmt.Sprintf(
+		"%s: %s is an output of the parent%s, but has no annotation %s any more, so that nothing tells which definition made it: "+
+			"it is neither updated nor deleted: put the annotation back with the definition's name, or delete the object",
+		variant.ReasonMarkMissing, unowned[0], others, v1alpha1.MapAnnotation)})
 }

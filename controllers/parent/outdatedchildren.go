@@ -2,6 +2,7 @@ package parent
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/libretto-k8s/libretto/apply"
+	"github.com/libretto-k8s/libretto/apply/fielddiff"
 	"github.com/libretto-k8s/libretto/controllers/variant"
 	"github.com/libretto-k8s/libretto/runtime/controller"
 )
@@ -24,8 +26,8 @@ type outdatedChildren struct {
 // outdatedParent holds those of one parent.
 type outdatedParent struct {
 	uid types.UID
-	// aim is what the hooks wanted them to be for: a generation of the parent, and a revision of the scripts.
-	aim string
+	// aim is a hash of what the hooks wanted them to be for: the scripts, and the parent without metadata and status.
+	aim uint64
 	// children are those that differ now. reported are those that were reported for the same aim.
 	children, reported map[apply.Key]bool
 }
@@ -36,7 +38,7 @@ func newOutdatedChildren() *outdatedChildren {
 
 // set replaces the children of a parent. It returns whether their total has changed, and whether some of them were not reported for
 // the same aim.
-func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim string, children []apply.Key) (changed, isNew bool) {
+func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim uint64, children []apply.Key) (changed, isNew bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.count
@@ -55,10 +57,19 @@ func (o *outdatedChildren) set(key controller.Key, uid types.UID, aim string, ch
 	p.children = make(map[apply.Key]bool, len(children))
 	for _, child := range children {
 		isNew = isNew || !p.reported[child]
-		p.children[child], p.reported[child] = true, true
+		p.children[child] = true
 	}
 	o.count += len(p.children)
 	return o.count != before, isNew
+}
+
+// noteReported notes that the children of a parent were reported.
+func (o *outdatedChildren) noteReported(key controller.Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p := o.byParent[key]; p != nil {
+		maps.Copy(p.reported, p.children)
+	}
 }
 
 // forget drops a parent, and reports whether it had any.
@@ -85,31 +96,29 @@ const maxNamedOutdated = 3
 
 // reportOutdated reports the children that OnDelete leaves alone, by the changes that were held back.
 func (p *pass) reportOutdated(held []apply.Change) {
-	var keys []apply.Key
-	var aim string
-	if len(held) > 0 {
-		aim = fmt.Sprintf("%d %s", p.parent.GetGeneration(), p.programs.Revision)
-	}
-	for _, change := range held {
-		keys = append(keys, change.Key)
+	var aim uint64
+	keys := make([]apply.Key, len(held))
+	for i, change := range held {
+		keys[i], aim = change.Key, p.commonInputs()[specInput]
 	}
 	changed, isNew := p.outdated.set(p.key, p.parent.GetUID(), aim, keys)
 	if changed {
 		p.config.Changed()
 	}
-	if isNew {
-		p.env.Events.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, p.describeOutdated(held))
+	if isNew && p.mayEmit(variant.ReasonOutdatedChildren, p.problems.warnings) {
+		p.env.Events.Event(p.parent, corev1.EventTypeNormal, variant.ReasonOutdatedChildren, describeOutdated(held))
+		p.outdated.noteReported(p.key)
 	}
 }
 
 // describeOutdated returns the message about children that OnDelete leaves alone.
-func (p *pass) describeOutdated(held []apply.Change) string {
+func describeOutdated(held []apply.Change) string {
 	var names []string
 	for _, change := range held[:min(len(held), maxNamedOutdated)] {
 		name := change.Key.String()
 		for _, diff := range change.Diffs() {
 			if diff.Path != "" {
-				name += " (" + diff.Path + ")"
+				name += " (" + fielddiff.PublicPath(change.Key.Kind, diff.Path) + ")"
 				break
 			}
 		}

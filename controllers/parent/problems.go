@@ -26,29 +26,35 @@ const (
 var (
 	failureEvents  = EventLimits{QPS: 5, Burst: 100}
 	warningEvents  = EventLimits{QPS: 5, Burst: 100}
+	rareEvents     = EventLimits{QPS: 5, Burst: 100}
+	scriptEvents   = EventLimits{QPS: 1, Burst: 50}
 	recoveryEvents = EventLimits{QPS: 5, Burst: 100}
 	reminderEvents = EventLimits{QPS: 1, Burst: 50}
 	childEvents    = EventLimits{QPS: 1, Burst: 50}
 )
 
-// problem is something wrong with a parent that is reported by an event. Its reason and its message without numbers make it what it is.
+// problem is something wrong with a parent that is reported by an event. Its reason and its identity make it what it is.
 type problem struct {
 	reason, message string
+	// identity tells it from others with its reason. Empty means that its message without numbers does.
+	identity string
 	// failure is set for a problem that is over when a sync of the parent succeeds. Others, which are warnings, are forgotten after
 	// reminderInterval.
 	failure bool
 }
 
 // problems remembers which problems of parents were reported, so that there is an event when one begins, and not for each retry.
-// Kept in memory: a parent without problems takes none.
+// Kept in memory: a parent that has had no problems for some minutes takes none.
 type problems struct {
 	clock clock.PassiveClock
 	seed  maphash.Seed
+	// limits are those on the failures of one parent, and on its warnings.
+	limits EventLimits
 
 	mu       sync.Mutex
 	byParent map[controller.Key]*parentProblems
 	// The budgets of events.
-	failures, warnings, recoveries, reminders, children flowcontrol.PassiveRateLimiter
+	failures, warnings, rare, ofScripts, recoveries, reminders, children flowcontrol.PassiveRateLimiter
 	// dropped counts the events beyond the budgets since loggedAt.
 	dropped  int
 	loggedAt time.Time
@@ -58,52 +64,73 @@ type problems struct {
 type parentProblems struct {
 	uid types.UID
 	all []reportedProblem // the oldest first
+	// failures and warnings limit what is emitted of them. A parent that comes and goes, or has another text each time, would else take the
+	// room of all others, and the recorder would drop the events about it. They have room again when lastEvent is long ago.
+	failures, warnings flowcontrol.PassiveRateLimiter
+	lastEvent          time.Time
 	// failed is set if an event has reported a failure, so that another one reports its end.
 	failed bool
+	// dropped is set if the event about the end was counted as dropped.
+	dropped bool
 }
 
 // reportedProblem is a problem with the time of its last event, which is zero before the first.
 type reportedProblem struct {
-	hash    uint64
-	told    time.Time
-	failure bool
+	hash      uint64
+	emittedAt time.Time
+	failure   bool
+	// admitted is set if the limit of the parent has had room for the event that is due.
+	admitted bool
 	// dropped is set if the event that is due was counted as dropped.
 	dropped bool
 }
 
-func newProblems(clock clock.PassiveClock) *problems {
-	limiter := func(l EventLimits) flowcontrol.PassiveRateLimiter {
-		return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(l.QPS, l.Burst, clock)
-	}
-	return &problems{
-		clock: clock, seed: maphash.MakeSeed(), byParent: map[controller.Key]*parentProblems{},
-		failures: limiter(failureEvents), warnings: limiter(warningEvents), recoveries: limiter(recoveryEvents),
-		reminders: limiter(reminderEvents), children: limiter(childEvents),
-	}
+// newProblems returns problems of a process whose recorders have those limits on the events about one object.
+func newProblems(clock clock.PassiveClock, limits EventLimits) *problems {
+	p := &problems{clock: clock, seed: maphash.MakeSeed(), limits: limits.ofProblems(), byParent: map[controller.Key]*parentProblems{}}
+	p.failures, p.warnings = p.limiter(failureEvents), p.limiter(warningEvents)
+	p.rare, p.ofScripts = p.limiter(rareEvents), p.limiter(scriptEvents)
+	p.recoveries, p.reminders, p.children = p.limiter(recoveryEvents), p.limiter(reminderEvents), p.limiter(childEvents)
+	return p
+}
+
+func (p *problems) limiter(l EventLimits) flowcontrol.PassiveRateLimiter {
+	return flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(l.QPS, l.Burst, p.clock)
+}
+
+// ofProblems returns the limits on the failures of one parent: each may have a second event, about its end.
+func (l EventLimits) ofProblems() EventLimits {
+	l = l.orDefault()
+	return EventLimits{QPS: l.QPS / 2, Burst: max(l.Burst/2, 1)}
 }
 
 // note records a problem, and returns what becomes of the event about it. One that is dropped comes when the parent is synced again and
 // there is room.
 func (p *problems) note(key controller.Key, uid types.UID, found problem) (outcome string) {
-	hash := maphash.Comparable(p.seed, [2]string{found.reason, controller.Signature(found.message)})
+	identity := found.identity
+	if identity == "" {
+		identity = controller.Signature(found.message)
+	}
+	hash := maphash.Comparable(p.seed, [2]string{found.reason, identity})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known, now := p.problemLocked(key, uid, hash), p.clock.Now()
-	known.failure = found.failure
-	budget := p.reminders
-	switch {
-	case known.told.IsZero() && found.failure:
-		budget = p.failures
-	case known.told.IsZero():
-		budget = p.warnings
-	case now.Sub(known.told) < reminderInterval:
-		return eventsRepeated
+	parent, known := p.problemLocked(key, uid, hash)
+	now, own, budget := p.clock.Now(), parent.warnings, p.warnings
+	if known.failure = found.failure; found.failure {
+		own, budget = parent.failures, p.failures
 	}
 	switch {
-	case budget.TryAccept():
-		known.told, known.dropped = now, false
-		parent := p.byParent[key]
-		parent.failed = parent.failed || found.failure
+	case known.emittedAt.IsZero():
+	case now.Sub(known.emittedAt) < reminderInterval:
+		return eventsRepeated
+	default:
+		budget = p.reminders
+	}
+	known.admitted = known.admitted || own.TryAccept()
+	switch {
+	case known.admitted && budget.TryAccept():
+		known.emittedAt, known.admitted, known.dropped = now, false, false
+		parent.lastEvent, parent.failed, parent.dropped = now, parent.failed || found.failure, false
 		return eventsEmitted
 	case known.dropped:
 		return eventsRepeated
@@ -114,10 +141,10 @@ func (p *problems) note(key controller.Key, uid types.UID, found problem) (outco
 }
 
 // problemLocked returns the problem of a parent with that hash, which it adds if it is new.
-func (p *problems) problemLocked(key controller.Key, uid types.UID, hash uint64) *reportedProblem {
+func (p *problems) problemLocked(key controller.Key, uid types.UID, hash uint64) (*parentProblems, *reportedProblem) {
 	parent := p.byParent[key]
 	if parent == nil || parent.uid != uid {
-		parent = &parentProblems{uid: uid}
+		parent = &parentProblems{uid: uid, failures: p.limiter(p.limits), warnings: p.limiter(p.limits)}
 		p.byParent[key] = parent
 	}
 	i := slices.IndexFunc(parent.all, func(r reportedProblem) bool { return r.hash == hash })
@@ -125,32 +152,76 @@ func (p *problems) problemLocked(key controller.Key, uid types.UID, hash uint64)
 		parent.all = append(parent.all[max(len(parent.all)-maxProblems+1, 0):], reportedProblem{hash: hash})
 		i = len(parent.all) - 1
 	}
-	return &parent.all[i]
+	return parent, &parent.all[i]
 }
 
 // noteSynced records that a sync of a parent has succeeded, and returns what becomes of the event about that: "" if no event had
-// reported a failure.
+// reported a failure. One that is dropped comes by noteRecovered when there is room.
 func (p *problems) noteSynced(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	parent := p.byParent[key]
-	if parent == nil {
+	switch {
+	case parent == nil:
+		return ""
+	case parent.uid != uid:
+		delete(p.byParent, key)
 		return ""
 	}
-	failed := parent.failed && parent.uid == uid
-	parent.failed = false
-	p.deleteLocked(key, parent, func(r reportedProblem) bool { return r.failure || parent.uid != uid })
-	if !failed {
-		return ""
-	}
-	return p.acceptLocked(p.recoveries)
+	outcome = p.recoverLocked(parent)
+	p.deleteLocked(key, parent, func(r reportedProblem) bool { return r.failure })
+	return outcome
 }
 
-// noteChildren returns what becomes of an event about children.
-func (p *problems) noteChildren() (outcome string) {
+// noteRecovered returns what becomes of the event about the end of a failure that was dropped: "" if there is none, or the parent fails
+// again.
+func (p *problems) noteRecovered(key controller.Key, uid types.UID) (outcome string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.acceptLocked(p.children)
+	if parent := p.byParent[key]; parent != nil && parent.uid == uid && parent.hasRecovered() {
+		return p.recoverLocked(parent)
+	}
+	return ""
+}
+
+// recoverLocked returns what becomes of the event about the end of a failure.
+func (p *problems) recoverLocked(parent *parentProblems) (outcome string) {
+	switch {
+	case !parent.failed:
+		return ""
+	case p.recoveries.TryAccept():
+		parent.failed, parent.dropped = false, false
+		return eventsEmitted
+	case parent.dropped:
+		return eventsRepeated
+	}
+	parent.dropped = true
+	p.dropped++
+	return eventsDropped
+}
+
+// recovered returns the parents that have recovered, but without an event.
+func (p *problems) recovered() (keys []controller.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, parent := range p.byParent {
+		if parent.hasRecovered() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// hasRecovered reports whether the event about the end of a failure was dropped, and there was no other failure since.
+func (p *parentProblems) hasRecovered() bool {
+	return p.dropped && !slices.ContainsFunc(p.all, func(r reportedProblem) bool { return r.failure })
+}
+
+// accept returns what becomes of an event that is no problem's, by one of the budgets.
+func (p *problems) accept(budget flowcontrol.PassiveRateLimiter) (outcome string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.acceptLocked(budget)
 }
 
 func (p *problems) acceptLocked(budget flowcontrol.PassiveRateLimiter) (outcome string) {
@@ -161,9 +232,11 @@ func (p *problems) acceptLocked(budget flowcontrol.PassiveRateLimiter) (outcome 
 	return eventsDropped
 }
 
-// deleteLocked deletes problems of a parent, and the parent if it has no others.
+// deleteLocked deletes problems of a parent, and the parent if it has no others and has room for new ones.
 func (p *problems) deleteLocked(key controller.Key, parent *parentProblems, del func(reportedProblem) bool) {
-	if parent.all = slices.DeleteFunc(parent.all, del); len(parent.all) == 0 {
+	parent.all = slices.DeleteFunc(parent.all, del)
+	quiet := time.Duration(2 / float64(p.limits.QPS) * float64(time.Second)) // In this time the parent may have two events.
+	if len(parent.all) == 0 && !parent.failed && p.clock.Since(parent.lastEvent) >= quiet {
 		delete(p.byParent, key)
 	}
 }
@@ -174,7 +247,7 @@ func (p *problems) expire() {
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	for key, parent := range p.byParent {
-		p.deleteLocked(key, parent, func(r reportedProblem) bool { return !r.failure && now.Sub(r.told) >= reminderInterval })
+		p.deleteLocked(key, parent, func(r reportedProblem) bool { return !r.failure && now.Sub(r.emittedAt) >= reminderInterval })
 	}
 }
 

@@ -194,7 +194,7 @@ func New(config Config, env Environment) (*Reconciler, error) {
 		finalizeWaits: newFinalizeWaits(env.Clock), waits: newWaits(), states: newSyncStates(env.Clock),
 		hookEvents: newHookEvents(env.Clock, env.EventLimits, config.ResumedAt),
 		status:     NewStatusWriter(env.Client, env.Schemas, env.Clock), droppedFields: newDroppedFields(),
-		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock), outdated: newOutdatedChildren(),
+		leftStatuses: newLeftStatuses(), problems: newProblems(env.Clock, env.EventLimits), outdated: newOutdatedChildren(),
 		sharedChildren: newSharedChildren(),
 	}}
 	r.pendingWrites.completed = r.history.note
@@ -288,6 +288,7 @@ func (r *Reconciler) noteEnd(key controller.Key, parent *unstructured.Unstructur
 func (r *Reconciler) Expire() {
 	r.detector.expire()
 	r.problems.expire()
+	r.reportRecovered()
 	r.logDroppedEvents()
 }
 

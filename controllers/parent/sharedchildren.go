@@ -52,7 +52,7 @@ func (p *pass) reportShared(change apply.Change) {
 			p.config.Changed()
 		}
 		message := describeShared(p.config.Definition, other, "this object", change.Key)
-		p.warn(p.key, p.parent, problem{variant.ReasonSharedChildren, message, false})
+		p.warn(p.key, p.parent, problem{reason: variant.ReasonSharedChildren, message: message})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/libretto-k8s/libretto/controllers/variant"
@@ -101,7 +100,7 @@ func (p *pass) limitStatus(specHash uint64) bool {
 				strings.Join(others, " and "), p.config.Definition)
 		}
 		p.logHotLoop(message)
-		p.env.Events.Event(p.parent, corev1.EventTypeWarning, variant.ReasonHotLoop, message)
+		p.warnOnce(variant.ReasonHotLoop, message)
 	}
 	return true
 }

@@ -134,6 +134,14 @@ func (s *syncStates) set(key controller.Key, uid types.UID, o outcome) (changed 
 	return swept || before.state != next.state || before.signature != next.signature || before.counts != next.counts
 }
 
+// isPostponed reports whether all syncs of a parent have ended with ErrLater for so long that it counts as failing.
+func (s *syncStates) isPostponed(key controller.Key, uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.byParent[key]
+	return known != nil && known.uid == uid && !known.postponedAt.IsZero() && s.clock.Since(known.postponedAt) >= longPostponed
+}
+
 // drop removes what is known about a parent. The caller holds the lock, as for done.
 func (s *syncStates) drop(key controller.Key) {
 	if known := s.byParent[key]; known != nil {
@@ -175,7 +183,7 @@ func (s *syncState) advance(now time.Time, seed maphash.Seed, o outcome) {
 	}
 	signature := uint64(0)
 	if text != "" {
-		signature = maphash.String(seed, why.place+" "+controller.Signature(text)) // Another line is another way.
+		signature = maphash.String(seed, identityOf(why.place, text))
 	}
 	if state != s.state || signature != s.signature {
 		s.state, s.signature, s.since, s.cause = state, signature, now, unique.Make(why)

@@ -35,6 +35,15 @@ type failureLog struct {
 	// warnings, repeated and omitted count the failures of the interval: those that were logged, those that were the last one of their key
 	// again, and the others.
 	warnings, repeated, omitted int
+	// example is a failure of the interval: one that was omitted, if any was.
+	example failureExample
+}
+
+// failureExample is the failure that the line about many names.
+type failureExample struct {
+	key     Key
+	text    string // Empty means that there is none.
+	omitted bool
 }
 
 func newFailureLog(config Config) *failureLog {
@@ -60,14 +69,24 @@ func (f *failureLog) add(key Key, err error, failures int) {
 	switch {
 	case failed && last == hash:
 		f.repeated++
+		f.exemplifyLocked(failureExample{key: key, text: text})
 		f.log.V(verbosity.Decisions).Info("reconcile failed again", values...)
 	case f.warnings == maxWarnings:
 		f.omitted++
+		f.exemplifyLocked(failureExample{key: key, text: text, omitted: true})
 		f.log.V(verbosity.Decisions).Info("reconcile failed", values...)
 	default:
 		f.warnings++
+		f.exemplifyLocked(failureExample{key: key, text: text})
 		f.told = true
 		verbosity.Warn(f.log, "reconcile failed", values...)
+	}
+}
+
+// exemplifyLocked keeps the last failure that was omitted, or the last one.
+func (f *failureLog) exemplifyLocked(e failureExample) {
+	if e.omitted || !f.example.omitted {
+		f.example = e
 	}
 }
 
@@ -79,6 +98,9 @@ func (f *failureLog) forget(key Key) {
 		return
 	}
 	delete(f.failing, key)
+	if f.example.key == key {
+		f.example = failureExample{}
+	}
 	f.log.V(verbosity.Decisions).Info("reconcile succeeded again", "key", key.String())
 	if len(f.failing) == 0 && f.told {
 		f.told = false
@@ -101,28 +123,28 @@ func (f *failureLog) summarizeLocked() {
 	}
 	if f.repeated+f.omitted > 0 && len(f.failing) > 0 {
 		f.told = true
-		verbosity.Warn(f.log, "reconciles go on failing", "failing", len(f.failing), "failures", f.warnings+f.repeated+f.omitted,
-			"omitted", f.omitted, "within", took.Round(time.Second).String())
+		values := []any{"failing", len(f.failing), "failures", f.warnings + f.repeated + f.omitted, "omitted", f.omitted,
+			"within", took.Round(time.Second).String()}
+		if f.example.text != "" {
+			values = append(values, "example", f.example.key.String(), "error", f.example.text)
+		}
+		verbosity.Warn(f.log, "reconciles go on failing", values...)
 	}
-	f.began, f.warnings, f.repeated, f.omitted = now, 0, 0, 0
+	f.began, f.warnings, f.repeated, f.omitted, f.example = now, 0, 0, 0, failureExample{}
 }
 
 // Signature returns what makes an error message what it is: the message without words that have digits in them, which are numbers,
-// generated names and identifiers.
+// generated names and identifiers, and without the parts of generated names and UUIDs that happen to have none.
 func Signature(message string) string {
 	var b strings.Builder
 	for len(message) > 0 {
-		word := strings.IndexFunc(message, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		word := strings.IndexFunc(message, func(r rune) bool { return !isWordRune(r) })
 		if word < 0 {
 			word = len(message)
 		}
-		if strings.ContainsFunc(message[:word], unicode.IsDigit) {
-			b.WriteByte('#')
-		} else {
-			b.WriteString(message[:word])
-		}
+		writeSignature(&b, message[:word])
 		message = message[word:]
-		next := strings.IndexFunc(message, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+		next := strings.IndexFunc(message, isWordRune)
 		if next < 0 {
 			next = len(message)
 		}
@@ -130,4 +152,44 @@ func Signature(message string) string {
 		message = message[next:]
 	}
 	return b.String()
+}
+
+// isWordRune reports whether a rune is part of a word that may be a generated name.
+func isWordRune(r rune) bool { return r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// writeSignature writes a word without its numbers and generated parts, which are between hyphens.
+func writeSignature(b *strings.Builder, word string) {
+	identifier := isUUID(word)
+	for first := true; ; first = false {
+		part, rest, more := strings.Cut(word, "-")
+		if identifier || strings.ContainsFunc(part, unicode.IsDigit) || !first && !more && isNameSuffix(part) {
+			part = "#"
+		}
+		b.WriteString(part)
+		if !more {
+			return
+		}
+		b.WriteByte('-')
+		word = rest
+	}
+}
+
+// isUUID reports whether a word has the form of a UUID.
+func isUUID(word string) bool {
+	if len(word) != 36 {
+		return false
+	}
+	for i := range len(word) {
+		hyphen := i == 8 || i == 13 || i == 18 || i == 23
+		if hyphen != (word[i] == '-') || !hyphen && !strings.ContainsRune("0123456789abcdefABCDEF", rune(word[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNameSuffix reports whether a part of a name may be what the API server appends for generateName: five characters, of which no letter
+// is a vowel.
+func isNameSuffix(part string) bool {
+	return len(part) == 5 && strings.Trim(part, "bcdfghjklmnpqrstvwxz") == ""
 }

@@ -58,7 +58,7 @@ func TestFailureLog(t *testing.T) {
 	l.summarize()
 	l.summarize()
 	expect("One summary, of what had no line.",
-		`"level"=-1 "msg"="reconciles go on failing" "failing"=2 "failures"=4 "omitted"=0 "within"="1m0s"`)
+		`"level"=-1 "msg"="reconciles go on failing" "failing"=2 "failures"=4 "omitted"=0 "within"="1m0s" "example"=" b" "error"="bang"`)
 	l.forget(a)
 	expect("One still fails.")
 	l.forget(b)
@@ -77,7 +77,11 @@ func TestManyFailures(t *testing.T) {
 	l, parents := newFailureLogTest(0), 1000
 	for retry := range 3 {
 		for i := range parents {
-			l.add(Key{Name: fmt.Sprint(i)}, errors.New("boom"), retry+1)
+			text := "boom"
+			if i == parents-1 {
+				text = "bang" // It is never logged by itself.
+			}
+			l.add(Key{Name: fmt.Sprint(i)}, errors.New(text), retry+1)
 		}
 	}
 	l.clock.Step(failuresInterval)
@@ -86,9 +90,26 @@ func TestManyFailures(t *testing.T) {
 	if len(lines) != maxWarnings+1 {
 		t.Fatalf("%d lines, want %d:\n%s", len(lines), maxWarnings+1, strings.Join(lines, "\n"))
 	}
-	want := `"level"=-1 "msg"="reconciles go on failing" "failing"=1000 "failures"=3000 "omitted"=990 "within"="1m0s"`
+	want := `"level"=-1 "msg"="reconciles go on failing" "failing"=1000 "failures"=3000 "omitted"=990 "within"="1m0s" "example"=" 999" "error"="bang"`
 	if diff := cmp.Diff(want, lines[maxWarnings]); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+// TestExampleOfFailures checks that the summary names only what still fails.
+func TestExampleOfFailures(t *testing.T) {
+	l := newFailureLogTest(0)
+	for _, key := range []Key{{Name: "a"}, {Name: "b"}} {
+		l.add(key, errors.New("boom"), 1)
+		l.add(key, errors.New("boom"), 2)
+	}
+	l.forget(Key{Name: "b"})
+	l.take()
+	l.clock.Step(failuresInterval)
+	l.summarize()
+	want := []string{`"level"=-1 "msg"="reconciles go on failing" "failing"=1 "failures"=4 "omitted"=0 "within"="1m0s"`}
+	if diff := cmp.Diff(want, l.take()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -110,8 +131,14 @@ func TestSignature(t *testing.T) {
 		"no numbers":                          "no numbers",
 		"sync.js:14:9: x is undefined":        "sync.js:#:#: x is undefined",
 		"Pod default/web-7f9c exists, 3 of 5": "Pod default/web-# exists, # of #",
-		"request 0a1b2c3d-4e5f-6a7b: status 503!": "request #-#-#: status #!",
-		"größer als 2µs":                          "größer als #",
+		"request 0a1b2c3d-4e5f-6a7b: status 503!":  "request #-#-#: status #!",
+		"job 0a1b2c3d-beef-4abc-cafe-abcdefabcdef": "job #-#-#-#-#",
+		"Pod web-7d9f8b6c5-xkzpq is not ready":     "Pod web-#-# is not ready",
+		"Pod web-xkzpq is not ready":               "Pod web-# is not ready",
+		"ConfigMap app-2-cache, app-2-users":       "ConfigMap app-#-cache, app-#-users",
+		"deadbeef xkzpq":                           "deadbeef xkzpq",
+		"-5 - 3-way":                               "-# - #-way",
+		"größer als 2µs":                           "größer als #",
 	} {
 		if got := Signature(message); got != want {
 			t.Errorf("Signature(%q) = %q, want %q", message, got, want)

@@ -135,7 +135,7 @@ func TestAdoptAndRelease(t *testing.T) {
 	// A child that no longer matches is let go, and another is made: here its name is taken, which is told.
 	e.Patch(env.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "nobody"}}}`)
 	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(nil))
-	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-0", "do not match the parent's selector")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-0", "do not match the parent's selector")
 	// The way out that the event names works.
 	e.Patch(env.ConfigMaps, "a-0", `{"metadata": {"labels": {"thing": "a"}}}`)
 	e.WaitFor(env.ConfigMaps, "a-0", env.OwnedBy(e.Get(e.Things(), "a")))
@@ -155,8 +155,7 @@ metadata:
   ownerReferences: [{apiVersion: v1, kind: Secret, name: some, uid: %s, controller: true}]
 data: {text: theirs}`, other.GetUID()))
 	applyThing(e, "a", "count: 1\ntext: ours")
-	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-0", "belongs to Secret some")
-	e.WaitForEvent("a", "SyncError", "AlreadyOwned")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-0", "belongs to Secret some")
 	if err := env.HasText("theirs")(e.Get(env.ConfigMaps, "a-0")); err != nil {
 		t.Error(err)
 	}

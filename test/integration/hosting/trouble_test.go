@@ -97,7 +97,7 @@ func TestNameThatBecomesFree(t *testing.T) {
 	define(e, "", copies, childRule("InPlace"))
 	e.Apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a-0, finalizers: [example.com/hold]}, data: {text: theirs}}`)
 	applyThing(e, "a", "count: 1\ntext: ours")
-	e.WaitForEvent("a", "AlreadyOwned", "has no owner")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ", "has no owner")
 	e.Delete(env.ConfigMaps, e.Namespace, "a-0")
 	// Each failure doubles the time until the next try, from 50 ms on: after so many the next is further away than that.
 	const failures, backoff = 9, 5 * time.Second

@@ -206,7 +206,7 @@ func TestDecoratorsOnOneObject(t *testing.T) {
 	// One that wants the other's attachment is refused it, and told why.
 	e.DefineReady(env.Decorator, "-two", target, attachments, env.Hooks(attachingNamed("-one", "two"), "sync"))
 	e.WaitForDeletion(env.ConfigMaps, "a-two", "")
-	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "another definition made it")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-one", "another definition made it")
 	e.WaitFor(env.ConfigMaps, "a-one", env.HasText("one"))
 
 	// What was attached by a definition that is gone stays.
@@ -224,7 +224,7 @@ func TestDecoratorNeverAdopts(t *testing.T) {
 		name))
 	e.DefineReady(env.Decorator, "", e.Targets("things", ""), attachments, env.Hooks(attachingNamed("-one", "made"), "sync"))
 	e.ApplyThing("a", "", "")
-	event := e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-one", "has no owner")
+	event := e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-one", "has no owner")
 	if strings.Contains(event.Message, "so that it is adopted") {
 		t.Errorf("the event %q advises an adoption, which there is none of", event.Message)
 	}

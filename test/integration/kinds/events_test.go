@@ -86,8 +86,8 @@ func TestEventsAreAboutChanges(t *testing.T) {
 	}
 	writes := eventWrites(e, mark)
 	t.Logf("%d writes of events", len(writes))
-	// One for each way, its end, the child, and that an object is in the way; and one for each of the others.
-	if most := len(ways) + 3 + others; len(writes) > most {
+	// One for each way, its end, and the child; and one for each of the others.
+	if most := len(ways) + 2 + others; len(writes) > most {
 		t.Errorf("%d writes of events, want at most %d:\n%s", len(writes), most, writes)
 	}
 }
@@ -123,5 +123,47 @@ func TestManyFailingParents(t *testing.T) {
 	}
 	if late := count("emitted"); float64(len(writes)) > late {
 		t.Errorf("%d writes of events for %v events", len(writes), late)
+	}
+}
+
+// decorating fails for one value of a field.
+const decorating = `
+export function sync({object}) {
+  if (object.spec.way === %q) throw new Error("no zone is given");
+  return {};
+}`
+
+// TestEventsOfAFlappingParent has a parent of two definitions fail and recover again and again: the events about it are bounded, the last
+// one says how it is, those that are dropped are counted, and the other definition's failure has its event.
+func TestEventsOfAFlappingParent(t *testing.T) {
+	const times, most = 20, 12
+	e := env.NewRunning(t)
+	e.ApplyThing("a", "", "way: fine")
+	name := e.DefineReady(env.Decorator, "-flapping", e.Targets("things", ""), "", env.Hooks(fmt.Sprintf(decorating, "one"), "sync"))
+	e.DefineReady(env.Decorator, "-other", e.Targets("things", ""), "", env.Hooks(fmt.Sprintf(decorating, "both"), "sync"))
+	until := func(way, outcome string) {
+		before := e.ReconcilesOf(env.Decorator, name, outcome)
+		e.Patch(e.Things(), "a", fmt.Sprintf(`{"spec": {"way": %q}}`, way))
+		labels := map[string]string{"kind": env.Decorator, "definition": name, "outcome": outcome}
+		e.WaitForMetric(before+1, "libretto_definition_reconcile_total", labels)
+	}
+	for range times {
+		until("one", "error")
+		until("fine", "success")
+	}
+	e.Patch(e.Things(), "a", `{"spec": {"way": "both"}}`)
+	e.WaitForEvent("a", "SyncError", "no zone is given", name[:len(name)-len("-flapping")]+"-other")
+	e.Eventually(func() error {
+		for _, reason := range []string{"SyncError", "Synced"} {
+			event := e.WaitForEvent("a", reason, "(DecoratorController "+name+")")
+			if event.Count != most {
+				return fmt.Errorf("%s was emitted %d times, want %d", reason, event.Count, most)
+			}
+		}
+		return nil
+	})
+	labels := map[string]string{"definition": name, "reason": "SyncError", "outcome": "dropped"}
+	if dropped := e.Metric("libretto_definition_events_total", labels); dropped < times-most {
+		t.Errorf("%v events are counted as dropped, want at least %d", dropped, times-most)
 	}
 }

@@ -42,7 +42,7 @@ func race(e *env.Env, prefix, kind1, set1, kind2, set2 string) {
 		e.ApplyCustom(kind1, orphan+"-"+set1, "set: "+set1, spec)
 		e.ApplyCustom(kind2, orphan+"-"+set2, "set: "+set2, spec)
 		for _, set := range []string{set1, set2} {
-			e.WaitForEvent(orphan+"-"+set, "AlreadyOwned", "ConfigMap "+e.Namespace+"/"+orphan, "has no owner")
+			e.WaitForEvent(orphan+"-"+set, "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/"+orphan, "has no owner")
 		}
 		e.Patch(env.ConfigMaps, orphan, fmt.Sprintf(`{"metadata": {"labels": {"round": %q}}}`, orphan))
 		wins[mustOneWin(e, orphan, orphan+"-"+set1, orphan+"-"+set2)]++
@@ -74,7 +74,7 @@ func mustOneWin(e *env.Env, orphan, first, second string) string {
 	if owner.Name != first {
 		winner, loser = "second", first
 	}
-	e.WaitForEvent(loser, "AlreadyOwned", "ConfigMap "+e.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name,
+	e.WaitForEvent(loser, "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/"+orphan, "belongs to "+owner.Kind+" "+owner.Name,
 		", for which CompositeController "+e.Namespace+"-", " makes it, while CompositeController "+e.Namespace+"-", " wants it for this one")
 	e.WaitFor(env.ConfigMaps, orphan, env.HasText(owner.Name))
 	return winner
@@ -110,7 +110,7 @@ func TestOwnerChangedByHand(t *testing.T) {
 	e.Patch(env.ConfigMaps, "a-child", fmt.Sprintf(
 		`{"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "some", "uid": %q, "controller": true}]}}`,
 		secret.GetUID()))
-	e.WaitForEvent("a", "AlreadyOwned", "ConfigMap "+e.Namespace+"/a-child", "belongs to Secret some")
+	e.WaitForEvent("a", "SyncError", "AlreadyOwned: ConfigMap "+e.Namespace+"/a-child", "belongs to Secret some")
 	e.WaitFor(env.ConfigMaps, "a-child", env.OwnedBy(secret))
 	e.Delete(env.ConfigMaps, e.Namespace, "a-child")
 	e.WaitFor(env.ConfigMaps, "a-child", env.OwnedBy(a))
