@@ -32,7 +32,7 @@ func newDefinitionOptions() definitionOptions {
 }
 
 func (o *definitionOptions) addTo(f *pflag.FlagSet) {
-	f.StringVar(&o.cluster.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster (default that of kubectl: $KUBECONFIG, else ~/.kube/config, else the cluster around the process)")
+	o.cluster.addConnection(f)
 	f.DurationVar(&o.timeout, "timeout", o.timeout, "how long it may take in all; 0 means no limit")
 }
 

@@ -25,10 +25,10 @@ func TestRolloutRefuses(t *testing.T) {
 		"rollback hello --to-revision 1 --unpin":   "--to-revision and --unpin exclude each other",
 		"rollback":                                 "libretto rollback: name one definition",
 		"rollback hello --unpin --kubeconfig NONE": "kubeconfig " + none,
-		"history":                                  "libretto history: name one definition, and one or two revisions if you like",
-		"history a 1 2 3":                          "libretto history: name one definition, and one or two revisions if you like",
-		"history hello -o markdown":                "-o markdown: there are text, json",
-		"history hello --kubeconfig NONE":          "kubeconfig " + none,
+		"history":                         "libretto history: name one definition, and one or two revisions if you like",
+		"history a 1 2 3":                 "libretto history: name one definition, and one or two revisions if you like",
+		"history hello -o markdown":       "-o markdown: there are text, json",
+		"history hello --kubeconfig NONE": "kubeconfig " + none,
 	} {
 		t.Run(line, func(t *testing.T) {
 			code, stdout, stderr := run(t, "", strings.Fields(strings.ReplaceAll(line, "NONE", none))...)

@@ -153,6 +153,7 @@ func TestCommandsWithoutRights(t *testing.T) {
 	nobody, reader := e.NewUser("nobody").Kubeconfig(), e.NewUser("reader")
 	command(e, nobody, "rollout status "+definition, 2, "you may not get compositecontrollers.metacontroller.k8s.io in all namespaces: it takes a ClusterRole with the rule "+
 		`{apiGroups: ["metacontroller.k8s.io"], resources: [compositecontrollers], verbs: [get]}`)
+	command(e, e.Cluster.Kubeconfig, "rollout status --as stranger cc/"+definition, 2, "you may not get compositecontrollers.metacontroller.k8s.io")
 	reader.Grant("", "metacontroller.k8s.io", "compositecontrollers", "get")
 	command(e, reader.Kubeconfig(), "rollout status "+definition, 1, "it is not known whether another kind has that name: you may not get decoratorcontrollers", ": Held\n")
 	command(e, reader.Kubeconfig(), "rollout approve cc/"+definition, 2, "you may not patch compositecontrollers.metacontroller.k8s.io in all namespaces")
