@@ -152,10 +152,10 @@ func (o *writeOptions) addTo(c *cobra.Command) {
 	completeFlag(c, "dry-run", livedefinition.DryRuns...)
 }
 
-// write makes a change of the definition that args[0] names. decide is given what the definition is at first.
+// write changes the definition that args[0] names.
 func (o *writeOptions) write(
 	ctx context.Context, w process, args []string,
-	decide func(context.Context, *livedefinition.Client, *livedefinition.Definition) (livedefinition.Decide, error),
+	change func(context.Context, *livedefinition.Client, *livedefinition.Definition, livedefinition.DryRun) (*livedefinition.Change, error),
 ) error {
 	if err := isOneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
 		return cannot(err)
@@ -166,16 +166,12 @@ func (o *writeOptions) write(
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
-	decision, err := decide(ctx, client, d)
-	if err != nil {
-		return cannot(causeOf(ctx, err))
-	}
 	dryRun := livedefinition.DryRun(o.dryRun)
-	change, err := client.Write(ctx, d, dryRun, decision)
+	done, err := change(ctx, client, d, dryRun)
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
-	return cannot(change.Write(w.stdout, dryRun))
+	return cannot(done.Write(w.stdout, dryRun))
 }
 
 // exactly checks the number of arguments of a command.

@@ -35,11 +35,15 @@ tool that has the definition may take that back.
 				return cannot(errors.New("--to-revision and --unpin exclude each other"))
 			}
 			return o.write(c.Context(), w, args,
-				func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition) (livedefinition.Decide, error) {
+				func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
 					if unpin {
-						return livedefinition.Unpin, nil
+						return client.Write(ctx, d, dryRun, livedefinition.Unpin)
 					}
-					return rollBack(ctx, client, d, revision)
+					pin, err := pinTo(ctx, client, d, revision)
+					if err != nil {
+						return nil, err
+					}
+					return client.Write(ctx, d, dryRun, pin)
 				})
 		},
 	}
@@ -51,8 +55,8 @@ tool that has the definition may take that back.
 	return c
 }
 
-// rollBack decides on a pin to a revision, or the one before what serves.
-func rollBack(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, revision string) (livedefinition.Decide, error) {
+// pinTo decides on a pin to a revision, or the one before what serves.
+func pinTo(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, revision string) (livedefinition.Decide, error) {
 	history, err := client.History(ctx, d)
 	if err != nil {
 		return nil, err

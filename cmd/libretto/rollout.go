@@ -160,8 +160,8 @@ It writes the annotation metacontroller.k8s.io/approved-revision of the definiti
 				revision = args[1]
 			}
 			return o.write(c.Context(), w, args,
-				func(_ context.Context, _ *livedefinition.Client, d *livedefinition.Definition) (livedefinition.Decide, error) {
-					return livedefinition.Approve(d, revision), nil
+				func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
+					return client.Approve(ctx, d, revision, dryRun)
 				})
 		},
 	}
@@ -194,8 +194,8 @@ It takes spec.scriptRollout.paused away.
 	c.Args, c.ValidArgsFunction = exactly(1, 1, "one definition"), o.complete(w)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return o.write(c.Context(), w, args,
-			func(context.Context, *livedefinition.Client, *livedefinition.Definition) (livedefinition.Decide, error) {
-				return livedefinition.Pause(pause), nil
+			func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
+				return client.Write(ctx, d, dryRun, livedefinition.Pause(pause))
 			})
 	}
 	o.addTo(c)

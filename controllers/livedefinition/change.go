@@ -1,6 +1,7 @@
 package livedefinition
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ type Change struct {
 	// Done is what was done, or is so already, and Notes what follows.
 	Done  string
 	Notes []string
+
+	// withdraw is set if what is there has to be taken away first.
+	withdraw bool
 }
 
 // Decide returns the change that is wanted of a definition as it is.
@@ -27,31 +31,87 @@ type Decide func(*Definition) (*Change, error)
 var isID = regexp.MustCompile(`^([0-9a-f]{16}|[0-9a-f]{64})$`)
 
 // Approve lets a revision through, or the one that is held or was rolled back if revision is empty. It is an error if that is another one
-// than it was in first, which is what the caller has seen.
-func Approve(first *Definition, revision string) Decide {
+// than it is in d, which is what the caller has seen.
+func (c *Client) Approve(ctx context.Context, d *Definition, revision string, dryRun DryRun) (*Change, error) {
+	decide := approve(d, revision)
+	change, err := decide(d)
+	if err == nil && change.withdraw && dryRun == DryRunNone {
+		if d, err = c.withdraw(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Write(ctx, d, dryRun, decide)
+}
+
+// withdraw takes an approval away that was given before the revision failed, and waits until the host has seen that. A host takes only an
+// approval that is newer than the failure.
+func (c *Client) withdraw(ctx context.Context, d *Definition) (*Definition, error) {
+	_, err := c.Write(ctx, d, DryRunNone, func(*Definition) (*Change, error) { return &Change{Patch: approvalPatch(nil)}, nil })
+	if err == nil {
+		d, err = c.again(ctx, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := d.rollout().ApprovedRevision
+	err = c.Follow(ctx, d, func(now *Definition) (bool, error) {
+		d = now
+		return sameRevision(now.rollout().ApprovedRevision, id), nil
+	})
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: revision %s was approved before it failed; that approval has been taken away, and no host has seen this yet: "+
+			"when one runs, approve it again: %w", d, shortID(id), context.Cause(ctx))
+	}
+	return d, err
+}
+
+func approvalPatch(id any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.ApprovedRevisionAnnotation: id}}}
+}
+
+// approve decides on an approval. first is what the caller has seen.
+func approve(first *Definition, revision string) Decide {
 	return func(d *Definition) (*Change, error) {
-		waits, id := d.awaiting(), revision
-		switch before := first.awaiting(); {
-		case revision == "" && before == "":
-			return nil, fmt.Errorf("%s: nothing is held or rolled back: there is nothing to approve", d)
-		case revision == "" && waits != before:
-			return nil, fmt.Errorf("%s: while this was written, revision %s took the place of %s: look at it with %s",
-				d, orNone(waits), shortID(before), d.command("rollout status"))
-		case revision == "" || sameRevision(revision, waits):
-			id = waits // In full: others can find a text with the same first digits.
-		case !isID.MatchString(revision):
-			return nil, fmt.Errorf("%q is no revision: write its 64 digits, or the first 16", revision)
-		case sameRevision(revision, d.serving()) && !sameRevision(revision, d.rollout().UpdatedRevision):
-			return nil, fmt.Errorf("%s: revision %s serves already", d, shortID(revision))
+		id, err := d.toApprove(first, revision)
+		if err != nil {
+			return nil, err
 		}
-		change := &Change{Done: fmt.Sprintf("%s: revision %s is approved", d, shortID(id)), Notes: d.afterApproval(id)}
-		if sameRevision(d.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation], id) {
+		change := &Change{Done: fmt.Sprintf("%s: revision %s is approved", d, shortID(id)), Notes: d.afterApproval(id), Patch: approvalPatch(id)}
+		annotated := sameRevision(d.Object.GetAnnotations()[v1alpha1.ApprovedRevisionAnnotation], id)
+		usedUp := sameRevision(d.rollout().ApprovedRevision, id) && d.rollout().HeldRevision == "" && d.awaiting() == id
+		switch {
+		case annotated && usedUp:
+			change.withdraw = true
+		case annotated:
+			change.Patch = nil
 			change.Done += " already"
-			return change, nil
+		case usedUp:
+			change.Notes = append(change.Notes, "if a ConfigMap of its scripts approves it too, take that away first: only an approval that is newer than the failure counts")
 		}
-		change.Patch = map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.ApprovedRevisionAnnotation: id}}}
 		return change, nil
 	}
+}
+
+// toApprove returns the ID of what is to be approved, in full if it is known.
+func (d *Definition) toApprove(first *Definition, revision string) (string, error) {
+	waits := d.awaiting()
+	switch before := first.awaiting(); {
+	case revision == "" && before == "":
+		return "", fmt.Errorf("%s: nothing is held or rolled back: there is nothing to approve", d)
+	case revision == "" && waits != before:
+		return "", fmt.Errorf("%s: while this was written, revision %s took the place of %s: look at it with %s",
+			d, orNone(waits), shortID(before), d.command("rollout status"))
+	case revision == "" || sameRevision(revision, waits):
+		return waits, nil
+	case !isID.MatchString(revision):
+		return "", fmt.Errorf("%q is no revision: write its 64 digits, or the first 16", revision)
+	case sameRevision(revision, d.serving()):
+		return "", fmt.Errorf("%s: revision %s serves already", d, shortID(revision))
+	}
+	return revision, nil
 }
 
 func orNone(id string) string {
@@ -63,18 +123,17 @@ func orNone(id string) string {
 
 // afterApproval returns what happens next to a revision that is approved.
 func (d *Definition) afterApproval(id string) []string {
-	parents := valueOf(d.Status.Parents)
 	var notes []string
 	switch steps := len(d.Spec.ScriptRollout.Steps); {
 	case !sameRevision(id, d.awaiting()):
 		notes = append(notes, "it is not the one that waits: it takes over, whatever its preview says, once the scripts have that text")
-	case steps > 0:
+	case steps > 0 && d.rollout().UpdatedRevision != id:
 		notes = append(notes, fmt.Sprintf("it is rolled out now, beginning with step 1 of %d", steps+1))
 	default:
-		notes = append(notes, fmt.Sprintf("it takes over now, for all %d parents", parents))
+		notes = append(notes, fmt.Sprintf("it takes over now, for all %d parents", valueOf(d.Status.Parents)))
 	}
 	if d.isPaused() {
-		notes = append(notes, fmt.Sprintf("not before the rollout goes on, as it is paused: %s", d.command("rollout resume")))
+		notes = append(notes, "not before the rollout goes on, as it is paused: "+d.command("rollout resume"))
 	}
 	if pin := d.Spec.ScriptRollout.Revision; pin != "" && !sameRevision(pin, id) {
 		notes = append(notes, fmt.Sprintf("not while revision %s is pinned: %s --unpin", shortID(pin), d.command("rollback")))

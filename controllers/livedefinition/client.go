@@ -69,8 +69,11 @@ func (d *Definition) rollout() *v1alpha1.ScriptRolloutStatus {
 	return d.Status.ScriptRollout
 }
 
-// serving returns the ID of the revision in use, in full if it is known, or "".
+// serving returns the ID of the revision in use, in full if it is known, or "". While an edit is rolled out it is that of the other parents.
 func (d *Definition) serving() string {
+	if stable := d.rollout().StableRevision; stable != "" {
+		return stable
+	}
 	if d.Status.ScriptRevisionHash != "" {
 		return d.Status.ScriptRevisionHash
 	}

@@ -75,7 +75,7 @@ func (h *History) addStates() {
 		approved = r.ApprovedRevision
 	}
 	for _, named := range []struct{ state, id string }{
-		{"serves", h.of.serving()}, {"stable", r.StableRevision}, {"updated", r.UpdatedRevision}, {"held", r.HeldRevision},
+		{servingName(r.UpdatedRevision), h.of.serving()}, {"updated", r.UpdatedRevision}, {"held", r.HeldRevision},
 		{"failed", r.FailedRevision}, {"approved", approved}, {"pinned", h.of.Spec.ScriptRollout.Revision},
 	} {
 		if named.id == "" {
@@ -88,9 +88,6 @@ func (h *History) addStates() {
 		revision := &h.Revisions[i]
 		if len(named.id) > len(revision.ID) {
 			revision.ID = named.id
-		}
-		if r.StableRevision == r.UpdatedRevision && named.state != "serves" && (named.state == "stable" || named.state == "updated") {
-			continue // No edit is being rolled out.
 		}
 		revision.States = append(revision.States, named.state)
 	}
@@ -121,9 +118,8 @@ func (h *History) Find(revision string) (*Revision, error) {
 // Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the last one that was archived before
 // the one that serves.
 func (h *History) Previous() (*Revision, error) {
-	r := h.of.rollout()
-	if r.Phase != "" && r.Phase != v1alpha1.ScriptsComplete && r.StableRevision != "" && r.StableRevision != r.UpdatedRevision && r.UpdatedRevision != "" {
-		return h.Find(r.StableRevision)
+	if h.of.rollout().UpdatedRevision != "" {
+		return h.Find(h.of.serving())
 	}
 	i := h.index(h.of.serving())
 	if i < 0 || h.Revisions[i].Created == nil {

@@ -100,10 +100,10 @@ func TestHistory(t *testing.T) {
 		"a step": {"}\n" + sources + "}\nstatus: {scriptRevisionHash: " + b + ", scriptRollout: {phase: Progressing, stableRevision: " + b + ", updatedRevision: " + c + "}}", `
 			REVISION   ID                 AGE   TESTS    STATE
 			3          cccccccccccccccc   9h    -        updated
-			2          bbbbbbbbbbbbbbbb   10h   passed   serves, stable
+			2          bbbbbbbbbbbbbbbb   10h   passed   stable
 			1          aaaaaaaaaaaaaaaa   11h   -`},
 		"rolled back, pinned, approved": {", annotations: {metacontroller.k8s.io/approved-revision: " + b + "}}\n" + sources + ", scriptRollout: {revision: " + a + "}}\nstatus: {scriptRevisionHash: " + a +
-			", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", updatedRevision: " + a + ", failedRevision: " + c + "}}", `
+			", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", failedRevision: " + c + "}}", `
 			REVISION   ID                 AGE   TESTS    STATE
 			3          cccccccccccccccc   9h    -        failed
 			2          bbbbbbbbbbbbbbbb   10h   passed   approved

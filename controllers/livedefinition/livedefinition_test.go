@@ -149,13 +149,14 @@ func TestRolloutStatus(t *testing.T) {
 		"the tests run": {"}\nstatus: {observedGeneration: 2, " + serving + ", conditions: [{type: ScriptsReady, status: Unknown, reason: Testing, message: tests run}]}",
 			"CompositeController hello: Progressing\n  serves   aaaaaaaaaaaaaaaa\n  why      tests run\n", false, false},
 		"a step": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Progressing, stableRevision: " + a + ", updatedRevision: " + b + ", step: 2, steps: 4, updatedParents: 3, parents: 5}, " + loaded + "}",
-			"CompositeController hello: Progressing, step 2 of 4, 3 of 5 parents of the step updated, 20 in all\n  serves   aaaaaaaaaaaaaaaa\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n", false, false},
-		"rolled back": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", updatedRevision: " + a + ", failedRevision: " + b + ", message: \"Thing d/a: sync.js:2:1: no\"}, " + loaded + "}",
+			"CompositeController hello: Progressing, step 2 of 4, 3 of 5 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n", false, false},
+		"rolled back": {"}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: RolledBack, stableRevision: " + a + ", failedRevision: " + b + ", message: \"Thing d/a: sync.js:2:1: no\"}, " + loaded + "}",
 			"CompositeController hello: RolledBack\n  serves   aaaaaaaaaaaaaaaa\n  failed   bbbbbbbbbbbbbbbb\n  why      Thing d/a: sync.js:2:1: no\n" +
 				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n", true, true},
-		"paused without steps": {"}\nspec: {scriptRollout: {paused: true}}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
-			"CompositeController hello: Paused\n  serves   aaaaaaaaaaaaaaaa\n  why      spec.scriptRollout.paused is true: no edit begins\n" +
-				"  next     go on: libretto rollout resume compositecontroller/hello\n", false, false},
+		"held by its failure policy": {"}\nspec: {scriptRollout: {paused: true}}\nstatus: {observedGeneration: 2, " + serving + ", scriptRollout: {phase: Held, stableRevision: " + a + ", updatedRevision: " + b + ", failedRevision: " + c + ", step: 1, steps: 2, message: \"no\"}, " + loaded + "}",
+			"CompositeController hello: Held, step 1 of 2, 0 of 0 parents of the step updated, 20 in all\n  stable   aaaaaaaaaaaaaaaa\n  updated  bbbbbbbbbbbbbbbb\n  failed   cccccccccccccccc\n  why      no\n" +
+				"  next     correct the scripts, or let this revision through: libretto rollout approve compositecontroller/hello\n" +
+				"  next     go on: libretto rollout resume compositecontroller/hello\n", true, true},
 		"pinned": {"}\nspec: {scriptRollout: {revision: " + c + "}}\nstatus: {observedGeneration: 2, " + serving + ", " + loaded + "}",
 			"CompositeController hello: Complete, revision aaaaaaaaaaaaaaaa serves all 20 parents\n  serves   aaaaaaaaaaaaaaaa\n  pinned   cccccccccccccccc\n" +
 				"  next     let the newest scripts serve again: libretto rollback compositecontroller/hello --unpin\n", true, false},
@@ -232,26 +233,31 @@ func TestChanges(t *testing.T) {
 		done, err   string
 		notes       []string
 	}{
-		"approve what is held": {held, "", func(d *Definition) Decide { return Approve(d, "") }, approval,
+		"approve what its failure policy holds": {"}\nspec: {scriptRollout: {steps: [{parents: 1}]}}\nstatus: {parents: 20, scriptRollout: {phase: Held, failedRevision: " + a + ", updatedRevision: " + b + "}}", "",
+			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
+		"approve what is held": {held, "", func(d *Definition) Decide { return approve(d, "") }, approval,
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
-		"approve it by its first digits": {held, "", func(d *Definition) Decide { return Approve(d, b[:16]) }, approval,
+		"approve it by its first digits": {held, "", func(d *Definition) Decide { return approve(d, b[:16]) }, approval,
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents"}},
-		"approve twice": {", annotations: {metacontroller.k8s.io/approved-revision: bbbbbbbbbbbbbbbb}" + held, "", func(d *Definition) Decide { return Approve(d, "") }, "",
+		"approve twice": {", annotations: {metacontroller.k8s.io/approved-revision: bbbbbbbbbbbbbbbb}" + held, "", func(d *Definition) Decide { return approve(d, "") }, "",
 			"CompositeController hello: revision bbbbbbbbbbbbbbbb is approved already", "", []string{"it takes over now, for all 20 parents"}},
 		"approve with steps, paused, pinned": {"}\nspec: {scriptRollout: {paused: true, revision: " + a + ", steps: [{parents: 1}]}}\nstatus: {scriptRollout: {phase: RolledBack, failedRevision: " + b + "}}", "",
-			func(d *Definition) Decide { return Approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{
+			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{
 				"it is rolled out now, beginning with step 1 of 2", "not before the rollout goes on, as it is paused: libretto rollout resume compositecontroller/hello",
 				"not while revision aaaaaaaaaaaaaaaa is pinned: libretto rollback compositecontroller/hello --unpin"}},
-		"approve when another one is held meanwhile": {held, strings.ReplaceAll(held, b, idOf("c")), func(d *Definition) Decide { return Approve(d, "") }, "", "",
+		"approve when another one is held meanwhile": {held, strings.ReplaceAll(held, b, idOf("c")), func(d *Definition) Decide { return approve(d, "") }, "", "",
 			"CompositeController hello: while this was written, revision cccccccccccccccc took the place of bbbbbbbbbbbbbbbb: look at it with libretto rollout status compositecontroller/hello", nil},
-		"approve when nothing is held any more": {held, "}", func(d *Definition) Decide { return Approve(d, "") }, "", "",
+		"approve when nothing is held any more": {held, "}", func(d *Definition) Decide { return approve(d, "") }, "", "",
 			"CompositeController hello: while this was written, revision none took the place of bbbbbbbbbbbbbbbb: look at it with libretto rollout status compositecontroller/hello", nil},
-		"approve nothing": {"}", "", func(d *Definition) Decide { return Approve(d, "") }, "", "",
+		"approve what has failed since it was approved": {"}\nstatus: {parents: 20, scriptRollout: {phase: RolledBack, failedRevision: " + b + ", approvedRevision: " + b + "}}", "",
+			func(d *Definition) Decide { return approve(d, "") }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "", []string{"it takes over now, for all 20 parents",
+				"if a ConfigMap of its scripts approves it too, take that away first: only an approval that is newer than the failure counts"}},
+		"approve nothing": {"}", "", func(d *Definition) Decide { return approve(d, "") }, "", "",
 			"CompositeController hello: nothing is held or rolled back: there is nothing to approve", nil},
-		"approve what comes": {"}", "", func(d *Definition) Decide { return Approve(d, b) }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "",
+		"approve what comes": {"}", "", func(d *Definition) Decide { return approve(d, b) }, approval, "CompositeController hello: revision bbbbbbbbbbbbbbbb is approved", "",
 			[]string{"it is not the one that waits: it takes over, whatever its preview says, once the scripts have that text"}},
-		"approve what serves": {held, "", func(d *Definition) Decide { return Approve(d, a[:16]) }, "", "", "CompositeController hello: revision aaaaaaaaaaaaaaaa serves already", nil},
-		"approve no ID":       {held, "", func(d *Definition) Decide { return Approve(d, "yes") }, "", "", `"yes" is no revision: write its 64 digits, or the first 16`, nil},
+		"approve what serves": {held, "", func(d *Definition) Decide { return approve(d, a[:16]) }, "", "", "CompositeController hello: revision aaaaaaaaaaaaaaaa serves already", nil},
+		"approve no ID":       {held, "", func(d *Definition) Decide { return approve(d, "yes") }, "", "", `"yes" is no revision: write its 64 digits, or the first 16`, nil},
 		"pause": {argo + "}", "", func(*Definition) Decide { return Pause(true) }, `{"spec":{"scriptRollout":{"paused":true}}}`,
 			"CompositeController hello: paused", "", []string{"no edit of its scripts begins, and no step ends", note}},
 		"pause again": {"}\nspec: {scriptRollout: {paused: true}}", "", func(*Definition) Decide { return Pause(true) }, "",
@@ -331,7 +337,7 @@ func TestWrite(t *testing.T) {
 				}
 				return true, nil, apierrors.NewConflict(resource.GroupResource(), "hello", errors.New("it has changed"))
 			})
-			_, err = client.Write(t.Context(), d, DryRunNone, Approve(d, ""))
+			_, err = client.Approve(t.Context(), d, "", DryRunNone)
 			if c.want == "" {
 				now, found := client.Find(t.Context(), "hello")
 				if err != nil || found != nil || now.Object.GetAnnotations()["metacontroller.k8s.io/approved-revision"] != idOf("b") || patches != 2 {
@@ -343,6 +349,45 @@ func TestWrite(t *testing.T) {
 				t.Errorf("error %v, %d patches, want %s", err, patches, c.want)
 			}
 		})
+	}
+}
+
+// TestApproveAgain approves what has failed since it was approved: a host takes only an approval that it has not seen before.
+func TestApproveAgain(t *testing.T) {
+	failed := func(version, approved string) *unstructured.Unstructured {
+		o := object(t, "CompositeController", "hello", ", annotations: {metacontroller.k8s.io/approved-revision: "+idOf("b")+
+			"}}\nstatus: {scriptRollout: {phase: RolledBack, failedRevision: "+idOf("b")+", approvedRevision: \""+approved+"\"}}")
+		o.SetResourceVersion(version)
+		return o
+	}
+	client, fake, _ := clientOf(t, failed("1", idOf("b")))
+	resource := resourceOf("CompositeController")
+	fake.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
+		w, err := fake.Tracker().Watch(resource, "")
+		seen := failed("2", "") // The host has seen that the annotation is gone.
+		seen.SetAnnotations(nil)
+		go func() { _ = fake.Tracker().Update(resource, seen, "") }() // Approve would not end.
+		return true, w, err
+	})
+	d, err := client.Find(t.Context(), "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Approve(t.Context(), d, "", DryRunNone); err != nil {
+		t.Fatal(err)
+	}
+	var patches []string
+	for _, action := range fake.Actions() {
+		if patch, isPatch := action.(clienttesting.PatchAction); isPatch {
+			patches = append(patches, string(patch.GetPatch()))
+		}
+	}
+	want := []string{
+		`{"metadata":{"annotations":{"metacontroller.k8s.io/approved-revision":null},"resourceVersion":"1"}}`,
+		`{"metadata":{"annotations":{"metacontroller.k8s.io/approved-revision":"` + idOf("b") + `"},"resourceVersion":"2"}}`,
+	}
+	if diff := cmp.Diff(want, patches); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -21,9 +21,8 @@ type RolloutStatus struct {
 	Phase string `json:"phase"`
 	// Message is why the edit is where it is.
 	Message string `json:"message,omitempty"`
-	// Revision serves parents: all of them, unless stable and updated differ.
+	// Revision serves all parents, or those that do not have Updated yet.
 	Revision string `json:"revision,omitempty"`
-	Stable   string `json:"stableRevision,omitempty"`
 	Updated  string `json:"updatedRevision,omitempty"`
 	Held     string `json:"heldRevision,omitempty"`
 	Failed   string `json:"failedRevision,omitempty"`
@@ -60,7 +59,7 @@ func (s *RolloutStatus) Stopped() bool {
 func (d *Definition) RolloutStatus() *RolloutStatus {
 	r := d.rollout()
 	s := &RolloutStatus{
-		Definition: d.String(), Revision: d.serving(), Stable: r.StableRevision, Updated: r.UpdatedRevision, Held: r.HeldRevision,
+		Definition: d.String(), Revision: d.serving(), Updated: r.UpdatedRevision, Held: r.HeldRevision,
 		Failed: r.FailedRevision, Approved: r.ApprovedRevision, Pinned: d.Spec.ScriptRollout.Revision,
 		Step: valueOf(r.Step), Steps: valueOf(r.Steps), UpdatedParents: valueOf(r.UpdatedParents), StepParents: valueOf(r.Parents),
 		Parents: valueOf(d.Status.Parents),
@@ -97,8 +96,6 @@ func (d *Definition) phase() (phase, why string) {
 		return string(v1alpha1.ScriptsHeld), why
 	case ready.Status == metav1.ConditionFalse:
 		return PhaseNotReady, ready.Message
-	case d.isPaused():
-		return string(v1alpha1.ScriptsPaused), "spec.scriptRollout.paused is true: no edit begins"
 	case ready.Status == metav1.ConditionUnknown:
 		return string(v1alpha1.ScriptsProgressing), ready.Message
 	case d.serving() == "" && ready.Reason == "NoScripts":
@@ -137,8 +134,6 @@ func (d *Definition) awaiting() string {
 	case r.HeldRevision != "":
 		return r.HeldRevision
 	case r.Phase == v1alpha1.ScriptsRolledBack:
-		return r.FailedRevision
-	case r.Phase == v1alpha1.ScriptsHeld && r.FailedRevision != "":
 		return r.FailedRevision
 	case r.Phase == v1alpha1.ScriptsHeld:
 		return r.UpdatedRevision

@@ -19,9 +19,9 @@ func (s *RolloutStatus) Write(out io.Writer) error {
 	w := &lines{out: out}
 	w.line("%s", s.Short())
 	for _, named := range []struct{ name, id string }{
-		{"serves", s.Revision}, {"stable", s.Stable}, {"updated", s.Updated}, {"held", s.Held}, {"failed", s.Failed}, {"pinned", s.Pinned},
+		{servingName(s.Updated), s.Revision}, {"updated", s.Updated}, {"held", s.Held}, {"failed", s.Failed}, {"pinned", s.Pinned},
 	} {
-		if named.id != "" && !(s.Stable == s.Updated && (named.name == "stable" || named.name == "updated")) {
+		if named.id != "" {
 			w.line("  %-8s %s", named.name, shortID(named.id))
 		}
 	}
@@ -38,6 +38,14 @@ func (s *RolloutStatus) Write(out io.Writer) error {
 		w.line("  %-8s %s", "next", next)
 	}
 	return w.err
+}
+
+// servingName returns what a revision is called that serves while another one is rolled out, or none is.
+func servingName(updated string) string {
+	if updated != "" {
+		return "stable"
+	}
+	return "serves"
 }
 
 // lines writes lines, which hold no control characters of others.
