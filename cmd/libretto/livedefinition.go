@@ -38,7 +38,8 @@ func (o *definitionOptions) addTo(f *pflag.FlagSet) {
 
 // addHostNamespace adds the flag of commands that read the archive.
 func (o *definitionOptions) addHostNamespace(f *pflag.FlagSet) {
-	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace, "the namespace of the host, where scripts are archived that are not from ConfigMaps of one namespace")
+	f.StringVar(&o.hostNamespace, "host-namespace", o.hostNamespace,
+		"the namespace of the host, where scripts are archived that are not from ConfigMaps of one namespace")
 }
 
 // withTimeout bounds a command.
@@ -55,7 +56,8 @@ func (o *definitionOptions) client(w process) (*livedefinition.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &livedefinition.Client{HostNamespace: o.hostNamespace, Program: programOf(w), Warn: func(text string) { fmt.Fprintln(w.stderr, "warning:", text) }}
+	c := &livedefinition.Client{HostNamespace: o.hostNamespace, Program: programOf(w)}
+	c.Warn = func(text string) { fmt.Fprintln(w.stderr, "warning:", text) }
 	var errs [3]error
 	c.Dynamic, errs[0] = dynamic.NewForConfig(config)
 	c.Kubernetes, errs[1] = kubernetes.NewForConfig(config)
@@ -72,7 +74,9 @@ func programOf(w process) string {
 }
 
 // find reads the definition that an argument names.
-func (o *definitionOptions) find(ctx context.Context, w process, argument string) (*livedefinition.Client, *livedefinition.Definition, error) {
+func (o *definitionOptions) find(
+	ctx context.Context, w process, argument string,
+) (*livedefinition.Client, *livedefinition.Definition, error) {
 	client, err := o.client(w)
 	if err != nil {
 		return nil, nil, err
@@ -81,9 +85,18 @@ func (o *definitionOptions) find(ctx context.Context, w process, argument string
 	return client, d, err
 }
 
+// errStopped is the error of a command that is interrupted. It has not done what it was to do.
+var errStopped = errors.New("it was interrupted")
+
 // causeOf returns why a context ended, if err is no more than that.
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && err != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+		return err
+	case errors.Is(err, context.Canceled):
+		return errStopped
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, cause):
 		return cause
 	}
 	return err
@@ -148,26 +161,33 @@ func newWriteOptions() *writeOptions {
 
 func (o *writeOptions) addTo(c *cobra.Command) {
 	o.definitionOptions.addTo(c.Flags())
-	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun, "none; client, which sends nothing; or server, which checks the write and does not store it")
+	c.Flags().StringVar(&o.dryRun, "dry-run", o.dryRun,
+		"none; client, which sends nothing; or server, which checks the write and does not store it")
 	completeFlag(c, "dry-run", livedefinition.DryRuns...)
 }
 
-// write changes the definition that args[0] names.
+// target is the definition that a command writes to.
+type target struct {
+	*livedefinition.Client
+	definition *livedefinition.Definition
+	dryRun     livedefinition.DryRun
+}
+
+// write changes the definition that an argument names.
 func (o *writeOptions) write(
-	ctx context.Context, w process, args []string,
-	change func(context.Context, *livedefinition.Client, *livedefinition.Definition, livedefinition.DryRun) (*livedefinition.Change, error),
+	ctx context.Context, w process, argument string, change func(context.Context, target) (*livedefinition.Change, error),
 ) error {
 	if err := isOneOf("--dry-run", o.dryRun, livedefinition.DryRuns); err != nil {
 		return cannot(err)
 	}
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
-	client, d, err := o.find(ctx, w, args[0])
+	client, d, err := o.find(ctx, w, argument)
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}
 	dryRun := livedefinition.DryRun(o.dryRun)
-	done, err := change(ctx, client, d, dryRun)
+	done, err := change(ctx, target{client, d, dryRun})
 	if err != nil {
 		return cannot(causeOf(ctx, err))
 	}

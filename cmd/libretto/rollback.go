@@ -34,17 +34,12 @@ tool that has the definition may take that back.
 			if unpin && revision != "" {
 				return cannot(errors.New("--to-revision and --unpin exclude each other"))
 			}
-			return o.write(c.Context(), w, args,
-				func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
-					if unpin {
-						return client.Write(ctx, d, dryRun, livedefinition.Unpin)
-					}
-					pin, err := pinTo(ctx, client, d, revision)
-					if err != nil {
-						return nil, err
-					}
-					return client.Write(ctx, d, dryRun, pin)
-				})
+			return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
+				if unpin {
+					return t.Write(ctx, t.definition, t.dryRun, livedefinition.Unpin)
+				}
+				return rollBack(ctx, t, revision)
+			})
 		},
 	}
 	o.addTo(c)
@@ -55,9 +50,9 @@ tool that has the definition may take that back.
 	return c
 }
 
-// pinTo decides on a pin to a revision, or the one before what serves.
-func pinTo(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, revision string) (livedefinition.Decide, error) {
-	history, err := client.History(ctx, d)
+// rollBack pins an archived revision, or the one before what serves.
+func rollBack(ctx context.Context, t target, revision string) (*livedefinition.Change, error) {
+	history, err := t.History(ctx, t.definition)
 	if err != nil {
 		return nil, err
 	}
@@ -73,5 +68,5 @@ func pinTo(ctx context.Context, client *livedefinition.Client, d *livedefinition
 	if _, err := history.Load(ctx, to); err != nil { // It is whole.
 		return nil, err
 	}
-	return livedefinition.Pin(d, to.ID), nil
+	return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pin(t.definition, to.ID))
 }

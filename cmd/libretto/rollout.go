@@ -159,10 +159,9 @@ It writes the annotation metacontroller.k8s.io/approved-revision of the definiti
 			if len(args) > 1 {
 				revision = args[1]
 			}
-			return o.write(c.Context(), w, args,
-				func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
-					return client.Approve(ctx, d, revision, dryRun)
-				})
+			return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
+				return t.Approve(ctx, t.definition, revision, t.dryRun)
+			})
 		},
 	}
 	o.addTo(c)
@@ -193,10 +192,9 @@ It takes spec.scriptRollout.paused away.
 	}
 	c.Args, c.ValidArgsFunction = exactly(1, 1, "one definition"), o.complete(w)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return o.write(c.Context(), w, args,
-			func(ctx context.Context, client *livedefinition.Client, d *livedefinition.Definition, dryRun livedefinition.DryRun) (*livedefinition.Change, error) {
-				return client.Write(ctx, d, dryRun, livedefinition.Pause(pause))
-			})
+		return o.write(c.Context(), w, args[0], func(ctx context.Context, t target) (*livedefinition.Change, error) {
+			return t.Write(ctx, t.definition, t.dryRun, livedefinition.Pause(pause))
+		})
 	}
 	o.addTo(c)
 	finish(c, writes("the API server refuses it"))

@@ -89,7 +89,8 @@ func approve(first *Definition, revision string) Decide {
 			change.Patch = nil
 			change.Done += " already"
 		case usedUp:
-			change.Notes = append(change.Notes, "if a ConfigMap of its scripts approves it too, take that away first: only an approval that is newer than the failure counts")
+			change.Notes = append(change.Notes,
+				"if a ConfigMap of its scripts approves it too, take that away first: only an approval that is newer than the failure counts")
 		}
 		return change, nil
 	}
@@ -175,7 +176,7 @@ func Pin(first *Definition, id string) Decide {
 			return change, nil
 		}
 		change.Patch = rolloutPatch("revision", id)
-		change.Notes = append(d.managerNotes(), fmt.Sprintf("it serves all parents, whatever the scripts are, until %s --unpin", d.command("rollback")))
+		change.Notes = append(d.managerNotes(), "it serves all parents, whatever the scripts are, until "+d.command("rollback")+" --unpin")
 		return change, nil
 	}
 }
@@ -200,8 +201,11 @@ func (d *Definition) managerNotes() []string {
 	var managers []string
 	for _, entry := range d.Object.GetManagedFields() {
 		var fields map[string]json.RawMessage
-		if entry.Subresource != "" || entry.Manager == FieldManager || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.Subresource != "" || entry.Manager == FieldManager || entry.FieldsV1 == nil {
 			continue
+		}
+		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+			continue // The API server wrote it; without it a note has a name less.
 		}
 		if _, writesSpec := fields["f:spec"]; writesSpec && !slices.Contains(managers, entry.Manager) {
 			managers = append(managers, entry.Manager)
@@ -214,7 +218,8 @@ func (d *Definition) managerNotes() []string {
 	if len(managers) > maxManagers {
 		managers = append(managers[:maxManagers], "others")
 	}
-	return []string{fmt.Sprintf("the spec is also written by %s: if that is a GitOps tool, change it in its repository too", strings.Join(managers, ", "))}
+	who := strings.Join(managers, ", ")
+	return []string{"the spec is also written by " + who + ": if that is a GitOps tool, change it in its repository too"}
 }
 
 // errNotArchived returns the error for a revision that is none of the history.

@@ -69,7 +69,8 @@ func (d *Definition) rollout() *v1alpha1.ScriptRolloutStatus {
 	return d.Status.ScriptRollout
 }
 
-// serving returns the ID of the revision in use, in full if it is known, or "". While an edit is rolled out it is that of the other parents.
+// serving returns the ID of the revision in use, in full if it is known, or "". While an edit is rolled out it is
+// that of the other parents.
 func (d *Definition) serving() string {
 	if stable := d.rollout().StableRevision; stable != "" {
 		return stable
@@ -115,7 +116,8 @@ func (c *Client) Find(ctx context.Context, argument string) (*Definition, error)
 	}
 	kind := kindOf(kindName)
 	if kind == "" || name == "" || strings.Contains(name, "/") {
-		return nil, fmt.Errorf("%q names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller", argument)
+		return nil, fmt.Errorf("%q names no definition: write NAME, or KIND/NAME with compositecontroller, decoratorcontroller or mapcontroller",
+			argument)
 	}
 	d, err := c.get(ctx, kind, name)
 	if err == nil && d == nil {

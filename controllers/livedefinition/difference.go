@@ -73,7 +73,8 @@ func (w *differenceWriter) file(nameA, nameB, a, b string) {
 	linesA, linesB := linesOf(a), linesOf(b)
 	w.compared += len(a) + len(b)
 	if max(len(a), len(b)) > maxCompared || max(len(linesA), len(linesB)) > maxComparedLines || w.compared > maxComparedInAll {
-		w.line("", fmt.Sprintf("too large to compare by lines: %d bytes in %d lines, and %d bytes in %d lines", len(a), len(linesA), len(b), len(linesB)))
+		w.line("", fmt.Sprintf("too large to compare by lines: %d bytes in %d lines, and %d bytes in %d lines",
+			len(a), len(linesA), len(b), len(linesB)))
 		return
 	}
 	for _, group := range difflib.NewMatcher(linesA, linesB).GetGroupedOpCodes(contextLines) {

@@ -47,7 +47,8 @@ func (c *Client) History(ctx context.Context, d *Definition) (*History, error) {
 	location := archive.Location{
 		Namespace: definition.ArchiveNamespace(d.Spec.ScriptSources, c.HostNamespace),
 		Owner: metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.Object.GetKind(), Name: d.Object.GetName(), UID: d.Object.GetUID(), Controller: ptr.To(true),
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: d.Object.GetKind(), Name: d.Object.GetName(), UID: d.Object.GetUID(),
+			Controller: ptr.To(true),
 		},
 	}
 	h := &History{Definition: d.String(), of: d, stored: &archive.History{Location: location, Client: c.Kubernetes, Metadata: c.Metadata}}
@@ -115,8 +116,8 @@ func (h *History) Find(revision string) (*Revision, error) {
 	return &h.Revisions[i], nil
 }
 
-// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the last one that was archived before
-// the one that serves.
+// Previous returns what a rollback goes back to: the stable revision while an edit is rolled out, else the last one that was
+// archived before the one that serves.
 func (h *History) Previous() (*Revision, error) {
 	if h.of.rollout().UpdatedRevision != "" {
 		return h.Find(h.of.serving())

@@ -124,7 +124,8 @@ func (f *RevisionFiles) Write(out io.Writer, now time.Time) error {
 	if len(f.States) > 0 {
 		states = ": " + strings.Join(f.States, ", ")
 	}
-	w.line("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), duration.HumanDuration(now.Sub(*f.Created)), states)
+	age := duration.HumanDuration(now.Sub(*f.Created))
+	w.line("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), age, states)
 	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
 		text := f.Files[path]
 		plural := "s"
