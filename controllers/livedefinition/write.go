@@ -21,7 +21,7 @@ func (s *RolloutStatus) Write(out io.Writer) error {
 	for _, named := range []struct{ name, id string }{
 		{servingName(s.Updated), s.Revision}, {"updated", s.Updated}, {"held", s.Held}, {"failed", s.Failed}, {"pinned", s.Pinned},
 	} {
-		if named.id != "" {
+		if named.id != "" && !(named.name == "serves" && s.Complete()) { // The first line has it.
 			w.line("  %-8s %s", named.name, shortID(named.id))
 		}
 	}

@@ -29,12 +29,14 @@ func command(e *env.Env, kubeconfig, line string, code int, parts ...string) str
 	if err := c.Run(); err != nil && !errors.As(err, &exit) {
 		e.T.Fatal(err)
 	}
-	if got := c.ProcessState.ExitCode(); got != code {
-		e.T.Errorf("libretto %s: exit code %d, want %d:\n%s%s", line, got, code, out.String(), errs.String())
+	got := c.ProcessState.ExitCode()
+	e.T.Logf("$ libretto %s\n%s%s(exit code %d)", line, out.String(), errs.String(), got)
+	if got != code {
+		e.T.Errorf("libretto %s: exit code %d, want %d", line, got, code)
 	}
 	for _, part := range parts {
 		if !strings.Contains(out.String()+errs.String(), part) {
-			e.T.Errorf("libretto %s: no %q in:\n%s%s", line, part, out.String(), errs.String())
+			e.T.Errorf("libretto %s: it does not print %q", line, part)
 		}
 	}
 	return out.String()
@@ -81,6 +83,10 @@ func TestApproveCommand(t *testing.T) {
 	applyFiles(e, "hooks", "sync.js", "no script {")
 	e.WaitForCondition(definition, "ScriptsReady", "False")
 	command(e, admin, "rollout status "+definition, 1, ": NotReady\n", "sync.js:1:", "goes on serving")
+
+	e.Kill()
+	command(e, admin, "rollout pause "+definition, 0, ": paused\n")
+	command(e, admin, "rollout status --watch --timeout 1s "+definition, 2, ": Progressing\n", "the host has not looked at generation ", "it took longer than --timeout 1s")
 }
 
 // TestHistoryCommands lists three texts and their differences, pins the first one, and pauses.
