@@ -27,7 +27,7 @@ const (
 
 // WriteDifference writes the unified diff of the files of two revisions.
 func WriteDifference(out io.Writer, from, to *RevisionFiles, colour bool) error {
-	before, after := from.Files, to.Files
+	before, after := from.texts(), to.texts()
 	paths := slices.Sorted(maps.Keys(before))
 	for path := range after {
 		if _, known := before[path]; !known {

@@ -140,18 +140,18 @@ func (h *History) Files(ctx context.Context, revision string) (*RevisionFiles, e
 	if err != nil {
 		return nil, err
 	}
-	files, err := h.Load(ctx, r)
-	return &RevisionFiles{Definition: h.Definition, Revision: *r, Files: files}, err
+	found, err := h.Load(ctx, r)
+	return &RevisionFiles{Definition: h.Definition, Revision: *r, Files: found.Files, Hooks: found.Hooks}, err
 }
 
-// Load reads the files of an archived revision.
-func (h *History) Load(ctx context.Context, r *Revision) (map[string]string, error) {
+// Load reads an archived revision.
+func (h *History) Load(ctx context.Context, r *Revision) (archive.Revision, error) {
 	found, err := h.stored.Load(ctx, r.ID)
 	switch {
 	case errors.Is(err, archive.ErrNone):
-		return nil, fmt.Errorf("%s: %w", h.of, err)
+		return found, fmt.Errorf("%s: %w", h.of, err)
 	case err != nil:
-		return nil, h.explain(err, "get")
+		return found, h.explain(err, "get")
 	}
-	return found.Files, nil
+	return found, nil
 }

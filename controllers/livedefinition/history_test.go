@@ -236,6 +236,30 @@ func TestDifference(t *testing.T) {
 	}
 }
 
+// TestHooksAreTexts compares revisions of inline scripts: the settings of hooks and their texts are shown like files.
+func TestHooksAreTexts(t *testing.T) {
+	of := func(inline, function string) *RevisionFiles {
+		hooks := fmt.Sprintf(`{"sync": {"Inline": %q, "Function": %q}}`, inline, function)
+		return &RevisionFiles{Revision: Revision{ID: idOf("a"), Number: 1, Created: &began}, Hooks: json.RawMessage(hooks)}
+	}
+	var text strings.Builder
+	if err := WriteDifference(&text, of("one\n", "f"), of("two\n", "g"), false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"/(inline script of sync)\n@@ -1 +1 @@\n-one\n+two\n", "/(hooks)\n", "-    \"Function\": \"f\",\n+    \"Function\": \"g\",\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in:\n%s", want, text.String())
+		}
+	}
+	text.Reset()
+	if err := of("one\n", "f").Write(&text, began); err != nil || !strings.Contains(text.String(), "  (inline script of sync): 1 line, 4 bytes\n") {
+		t.Errorf("error %v:\n%s", err, text.String())
+	}
+	if err := WriteDifference(&text, &RevisionFiles{Hooks: json.RawMessage("no JSON")}, of("one\n", "f"), false); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLargeDifference bounds what is compared and printed.
 func TestLargeDifference(t *testing.T) {
 	a := &RevisionFiles{Revision: Revision{ID: idOf("a")}, Files: map[string]string{

@@ -1,6 +1,7 @@
 package livedefinition
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -115,6 +116,36 @@ type RevisionFiles struct {
 	Definition string `json:"definition"`
 	Revision
 	Files map[string]string `json:"files"`
+	// Hooks are what the definition said of its script hooks. Earlier versions archived none.
+	Hooks json.RawMessage `json:"hooks,omitempty"`
+}
+
+// texts returns the files, and the hooks as others: their settings, and each inline script. Their names are none of files.
+func (f *RevisionFiles) texts() map[string]string {
+	texts := maps.Clone(f.Files)
+	if len(f.Hooks) == 0 {
+		return texts
+	}
+	if texts == nil {
+		texts = map[string]string{}
+	}
+	var hooks map[string]map[string]any
+	if err := json.Unmarshal(f.Hooks, &hooks); err != nil {
+		texts["(hooks)"] = string(f.Hooks)
+		return texts
+	}
+	for name, hook := range hooks {
+		if inline, _ := hook["Inline"].(string); inline != "" {
+			texts["(inline script of "+name+")"] = inline
+			hook["Inline"] = "shown by itself"
+		}
+	}
+	settings, err := json.MarshalIndent(hooks, "", "  ")
+	if err != nil {
+		settings = f.Hooks
+	}
+	texts["(hooks)"] = string(settings) + "\n"
+	return texts
 }
 
 // Write writes which files there are.
@@ -126,8 +157,9 @@ func (f *RevisionFiles) Write(out io.Writer, now time.Time) error {
 	}
 	age := duration.HumanDuration(now.Sub(*f.Created))
 	w.line("%s: revision %d (%s), archived %s ago%s", f.Definition, f.Number, shortID(f.ID), age, states)
-	for _, path := range slices.Sorted(maps.Keys(f.Files)) {
-		text := f.Files[path]
+	texts := f.texts()
+	for _, path := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[path]
 		plural := "s"
 		if len(linesOf(text)) == 1 {
 			plural = ""
